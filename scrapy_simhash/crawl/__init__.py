@@ -1,1 +1,1 @@
-"""The adapter to Scrapy: add-on, middlewares, pipeline and settings."""
+"""The adapter to Scrapy: add-on, extension, middlewares, item pipeline and settings."""

@@ -11,21 +11,21 @@ from scrapy_simhash.crawl.settings import is_enabled
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# Nearer to the engine than Scrapy's own: responses arrive decoded, redirected and retried.
+# Nearer to the engine than Scrapy's own, which decompress, redirect and retry responses first.
 DOWNLOADER_MIDDLEWARE_ORDER = 40
 OUTPUT_MIDDLEWARE_ORDER = -1_000_000  # next to the engine
 SPIDER_MIDDLEWARE_ORDER = 1_000_000  # next to the callback
-# Before user pipelines: one that replaces the item object hides which page the item is from.
+# Before user pipelines: a pipeline that replaces an item object hides which page it is from.
 PIPELINE_ORDER = 50
 
 
 class Addon:
-    """The add-on, for ``ADDONS = {"scrapy_simhash.Addon": 500}``."""
+    """The add-on, installed by ``ADDONS = {"scrapy_simhash.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the components to the settings, except those that the user has listed there.
+        """Add the components to the settings, except components that are listed there already.
 
-        :raises NotConfigured: SIMHASH_ENABLED is not true; the components are not imported.
+        :raises NotConfigured: SIMHASH_ENABLED is False; the components are not imported.
         :raises SettingsError: SIMHASH_ENABLED is not a boolean.
         """
         if not is_enabled(settings):

@@ -1,4 +1,4 @@
-"""Warn about settings that match nothing, and about pages that may share a template."""
+"""Warn about selectors and item fields without matches, and pages that may share a template."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _MAX_SHOWN_TEMPLATES = 5
 
 
 def index_option(location: Location) -> str:
-    """Return the option with which `scrapy simhash` commands find an index."""
-    if isinstance(location, RedisAddress):  # the settings have the URL, which may hold a password
+    """Return the option that names an index for `scrapy simhash` commands."""
+    if isinstance(location, RedisAddress):  # without the URL, which may hold a password
         return f"--redis-key {shlex.quote(location.name)}"
     return f"--index {shlex.quote(str(location))}"
 
 
 def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, location: Location) -> None:
-    """Warn about the URL patterns with most similar pages, and count the other patterns.
+    """Warn about up to five URL patterns whose pages may share a template; count the others.
 
     :param what: ``pages`` or ``items``.
-    :param location: place of the index that holds them.
+    :param location: place of the index of these pages or items.
     """
     templates, option = stats.templates(), index_option(location)
     for template in templates[:_MAX_SHOWN_TEMPLATES]:
         host = host_of(template.example)
         host_option = f" --host {shlex.quote(host)}" if host else ""
         logger.warning(
-            "simhash: %d of %d %s that match %s are near-duplicates of, or similar to, another of "
-            "these (%d of them were dropped): perhaps they share a template. `%s` lists the "
+            "simhash: %d of %d %s that match %s are near-duplicates of, or similar to, another one "
+            "that matches (%d were dropped): perhaps they share a template. `%s` lists the "
             "near-duplicates. If their content differs, exclude the template's text with "
             "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE",
             template.alike,
@@ -65,7 +65,7 @@ def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, location: 
 
 
 def warn_of_selectors(crawler: Crawler, selectors: Collection[str], pages: int) -> None:
-    """Warn that selectors matched nothing on any of a number of pages."""
+    """Warn that none of the selectors matched on any of so many pages."""
     logger.warning(
         "simhash: %s matched nothing on any of %d pages: correct or remove these selectors in "
         "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE; `scrapy simhash extract URL` shows the "
@@ -77,7 +77,7 @@ def warn_of_selectors(crawler: Crawler, selectors: Collection[str], pages: int) 
 
 
 def warn_of_item_fields(crawler: Crawler, fields: Collection[str], items: int) -> None:
-    """Warn that fields held no text in any of a number of items."""
+    """Warn that none of the fields held text in any of so many items."""
     logger.warning(
         "simhash: none of %d items has text in %s: set SIMHASH_ITEM_FIELDS to fields that the "
         "items have",
@@ -91,12 +91,12 @@ def _quoted(names: Collection[str]) -> str:
     return ", ".join(repr(printable(name)) for name in names)
 
 
-class Unmatched:
+class UnmatchedNames:
     """The selectors (or item fields) that have matched nothing so far.
 
     :param names: all selectors (or item fields) in the settings.
-    :param warn: called with (unmatched names, number of pages or items), after `early` pages or
-        items and again at the end; not called if every name has matched.
+    :param warn: called with (unmatched names, number of pages or items) after `early` pages or
+        items, and again at the end, if names are still unmatched.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Unmatched:
     def seen(self, missing: Collection[str]) -> None:
         """Count a page (or item).
 
-        :param missing: the names that matched nothing on it.
+        :param missing: the names that matched nothing on the page (or in the item).
         """
         if not self._unmatched:
             return

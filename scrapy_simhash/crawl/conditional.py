@@ -1,8 +1,8 @@
 """Make requests conditional: a server sends a known page only if it changed (SIMHASH_CONDITIONAL).
 
-A *condition* is a header with a *validator*, the ETag or Last-Modified of the stored content. A
-page with the answer 304 (not modified) counts as unchanged and is dropped, because a callback needs
-a body. Only scheduled requests are conditional: an inline download waits for a response.
+A *condition* is a header with a *validator*, the ETag or Last-Modified of the stored content. If
+the answer is 304 (not modified), the page counts as unchanged, and is dropped: callbacks need a
+body. Only scheduled requests are conditional: an inline download must get a response.
 """
 
 from __future__ import annotations
@@ -35,21 +35,22 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats
 
 NOT_MODIFIED = 304
-CHOICE_META_KEY = "simhash_conditional"
-# Marks a scheduled request. Holds the conditions that were added, until they are removed.
+CHOICE_META_KEY = "simhash_conditional"  # set by spiders: True or False
+# Marks a scheduled request. The value holds the conditions that `prepare` added to it.
 SENT_META_KEY = "simhash_if_changed"
 _ETAG = re.compile(r'(W/)?"[^"\x00-\x20\x7f]{1,256}"')
 _MAX_DATE_CHARACTERS = 64
-_CONDITIONS = (
+# `prepare` leaves a request with any of these headers as it is.
+_CONDITION_HEADERS = (
     *("If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"),
     "Range",
 )
 
 
 class ConditionalRequests:
-    """The conditional requests of one crawl. Its methods have no effect unless `on` is True.
+    """The conditional requests of one crawl. If `enabled` is False, no request is conditional.
 
-    :param on_finished: called with (page, True) for each page that has not changed.
+    :param on_finished: called with (page, True) for each unchanged page that is not downloaded.
     """
 
     def __init__(
@@ -60,8 +61,8 @@ class ConditionalRequests:
         stats: CrawlStats,
         on_finished: Callable[[PageState, bool], None],
     ) -> None:
-        self.on = settings.conditional
-        # If unchanged pages reach their callbacks, only requests that ask for it are conditional.
+        self.enabled = settings.conditional
+        # The choice for requests without one: no, if unchanged pages reach their callbacks.
         self._is_default = settings.policy.action == "drop" and not settings.policy.follow
         self._lane = lane
         self._identity = identity
@@ -71,8 +72,8 @@ class ConditionalRequests:
         self.lastmod = LastmodTrust(settings, lane, stats)
 
     def scheduled(self, request: Request) -> None:
-        """Mark a request that is scheduled, after removing the conditions of one that it copies."""
-        if self.on:
+        """Mark a scheduled request, and remove conditions that it copied from another request."""
+        if self.enabled:
             _remove_conditions(request)
             request.meta[SENT_META_KEY] = {}
 
@@ -97,7 +98,7 @@ class ConditionalRequests:
         self._stats.count("conditional/sent")
 
     async def _spare_if_unmodified(self, request: Request, key: str) -> None:
-        """Finish the page and raise SparedRequest, if a trusted sitemap says it has not changed."""
+        """Count the page as unchanged and raise SparedRequest if `LastmodTrust.spares` it."""
         answer = await self._lane.call(
             key, lambda index: (index.entry(key), self.lastmod.stored_evidence(index, key))
         )
@@ -111,22 +112,24 @@ class ConditionalRequests:
             raise SparedRequest(request.url, "unmodified")
 
     def _finish_unchanged(self, request: Request, verdict: Verdict) -> None:
-        """Count a page that has not changed as dropped. It is finished: no callback gets it."""
-        self._lane.count_judged(verdict, DROP)
+        """Count an unchanged page as dropped, and report it as finished: no callback gets it."""
+        self._lane.count_verdict(verdict, DROP)
         self._on_finished(PageState(verdict.key, verdict, PASS, request), True)  # noqa: FBT003 - confirmed
 
     async def received(self, request: Request, response: Response) -> Response | Request:
-        """Remove the conditions; return the response, or a request that asks again without them.
+        """Remove the conditions. Return the response, or a request without conditions if the answer
+        is 304, but the page cannot be recorded as unchanged (see `_seen_again`).
 
-        :raises NearDuplicatePage: the answer is 304, and the index still has that content.
+        :raises NearDuplicatePage: the answer is 304, and the page was recorded as unchanged.
         """
         conditions = _conditions_of(request)
-        sent = _remove_conditions(request)
-        if response.status != NOT_MODIFIED or not sent or conditions != sent["headers"]:
+        mark = _remove_conditions(request)
+        # If other code has changed the conditions, the answer is for the callback.
+        if response.status != NOT_MODIFIED or not mark or conditions != mark["headers"]:
             return response
         key = self._identity.key(request)
-        verdict = await self._lane.call(key, lambda index: _seen_again(index, key, sent["number"]))
-        if verdict is None:  # the entry was removed or changed since, or the index failed
+        verdict = await self._lane.call(key, lambda index: _seen_again(index, key, mark["number"]))
+        if verdict is None:
             self._stats.count("conditional/asked_again")
             meta = request.meta | {CHOICE_META_KEY: False}
             return request.replace(meta=meta, dont_filter=True)
@@ -141,14 +144,14 @@ class ConditionalRequests:
         _remove_conditions(request)
 
     def arrived(self, page: PageState, response: Response) -> None:
-        """Hold the validators of a page until it is finished; a near-duplicate is not stored."""
+        """Hold the validators of a page until it is finished. Near-duplicates have no entry."""
         verdict = page.verdict
-        if self.on and verdict is not None and verdict.kind != "near-duplicate":
+        if self.enabled and verdict is not None and verdict.kind != "near-duplicate":
             self._validators[page] = _validators_in(response)
 
     def finished(self, page: PageState, confirmed: bool) -> None:
-        """Store the validators of a page that was handled without an error; check its sitemap."""
-        if self.on and page.verdict is not None:
+        """Check the sitemap. If `confirmed`, store the page's validators, or delete old ones."""
+        if self.enabled and page.verdict is not None:
             unchanged = page.verdict.kind == "unchanged" if confirmed else None
             self.lastmod.arrived(page.key, unchanged=unchanged)
         validators = self._validators.pop(page, None)
@@ -158,9 +161,7 @@ class ConditionalRequests:
 
         def store(index: Any) -> None:
             entry = index.entry(key) if any(validators) else None
-            row = (
-                None if entry is None else encode_validators(Validators(entry.number, *validators))
-            )
+            row = entry and encode_validators(Validators(entry.number, *validators))
             index.change_side_row("validators", key, lambda _: row)
 
         self._lane.tell(key, store)
@@ -180,31 +181,31 @@ class ConditionalRequests:
 
 
 def _conditions_of(request: Request) -> dict[str, str]:
-    """Return the headers that make a request conditional."""
-    values = {name: request.headers.get(name) for name in _CONDITIONS}
+    """Return the headers of a request that `_CONDITION_HEADERS` lists."""
+    values = {name: request.headers.get(name) for name in _CONDITION_HEADERS}
     return {name: value.decode("latin-1") for name, value in values.items() if value is not None}
 
 
 def _remove_conditions(request: Request) -> dict[str, Any] | None:
-    """Remove the mark, and the conditions that it holds. Return the mark; None if there was none.
+    """Remove the mark of a request and the conditions in the mark. Return the mark, or None.
 
-    A retried or redirected request is a copy that has the mark and conditions of the first.
+    A retried or redirected request is a copy, with the mark and conditions of the first request.
     """
-    sent: dict[str, Any] | None = request.meta.pop(SENT_META_KEY, None)
-    for name, value in (sent or {}).get("headers", {}).items():
+    mark: dict[str, Any] | None = request.meta.pop(SENT_META_KEY, None)
+    for name, value in (mark or {}).get("headers", {}).items():
         if request.headers.get(name) == value.encode("latin-1"):
             del request.headers[name]
-    return sent
+    return mark
 
 
 def _validators_in(response: Response) -> tuple[str, str]:
-    """Return the ETag and Last-Modified of a response; empty if missing or unusable."""
+    """Return (ETag, Last-Modified) of a response; an empty string if missing or unusable."""
     etag, modified, date = (
         (response.headers.get(name) or b"").decode("latin-1").strip()
         for name in ("ETag", "Last-Modified", "Date")
     )
     try:
-        # A page may change again in the second of Date, and keep that Last-Modified.
+        # Usable only if earlier than Date, because a page may change twice in one second.
         if len(modified) > _MAX_DATE_CHARACTERS or parsedate_to_datetime(
             modified
         ) >= parsedate_to_datetime(date):
@@ -215,13 +216,13 @@ def _validators_in(response: Response) -> tuple[str, str]:
 
 
 def _validators_of(index: Any, key: str) -> Validators | None:
-    """Return the validators of the content that the index has under a key; None without any."""
+    """Return the validators that are stored for a page; None if missing, damaged or outdated."""
     row = index.side_row("validators", key)
     if row is None:
         return None
     try:
         validators = decode_validators(row)
-    except ValueError:  # the page is downloaded, and the row written again
+    except ValueError:  # the page is downloaded, and its row is written again
         return None
     entry = index.entry(key)
     return validators if entry is not None and entry.number == validators.number else None
@@ -229,7 +230,7 @@ def _validators_of(index: Any, key: str) -> Validators | None:
 
 def _seen_again(index: Any, key: str, number: int) -> Verdict | None:
     """Record that a page is unchanged, and return the verdict. Return None if its entry no longer
-    has that number, or if other content of the page is pending.
+    has that number (`Entry.number`), or if other content of the page is pending.
     """
     entry = index.entry(key)
     if entry is None or entry.number != number:

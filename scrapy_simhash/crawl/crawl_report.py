@@ -60,7 +60,7 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
         logger.log(
             logging.INFO if is_open_here else logging.WARNING,
             "simhash: the report %s was not written, because another %s has the index open. When "
-            "that one has ended, `%s` writes a report without the counts of this crawl",
+            "it has ended, `%s` writes a report without the counts of this crawl",
             path,
             "crawl of this process" if is_open_here else "process",
             command,
@@ -70,7 +70,7 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
         crawler.stats.inc_value("simhash/errors/report")
         # A traceback would only bury the message.
         logger.error(  # noqa: TRY400
-            "simhash: the report %s was not written: %s. When that is corrected, `%s` writes a "
+            "simhash: the report %s was not written: %s. When this is corrected, `%s` writes a "
             "report without the counts of this crawl",
             path,
             error,
@@ -82,9 +82,9 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
 
 
 def _is_open_here(url: str) -> bool:
-    """Return True if another crawl of this process has opened a locked index.
+    """Return True if a locked index can be opened, so another crawl of this process has it open.
 
-    The crawls of a process share its lock: `open_index` fails only if another process has it.
+    The crawls of one process share the lock; for other processes `open_index` raises IndexLocked.
     """
     try:
         open_index(url).close()
@@ -96,12 +96,12 @@ def _is_open_here(url: str) -> bool:
 def crawl_facts(
     stats: Mapping[str, Any], spider_name: str, close_reason: str, prefix: str = "simhash"
 ) -> dict[str, Any]:
-    """Return the facts about a crawl from its stats, for its report.
+    """Return the facts about a crawl for its report, from Scrapy's stats.
 
     Each near-duplicate and each unchanged page is either dropped, followed or tagged. ``kept``
-    counts the tagged ones that passed for a reason (`KeptReason`) against the policy.
+    counts the tagged pages that pass because of an exception to the action (`KeptReason`).
 
-    :param prefix: of the stats of pages (``simhash``) or items (``simhash/item``).
+    :param prefix: prefix of the stats of pages (``simhash``) or items (``simhash/item``).
     """
 
     def number(name: str) -> int:

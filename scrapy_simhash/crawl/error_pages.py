@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 PROBE_META_KEY = "simhash_probe"
 ERROR_FLAG = "error-page"
 MAX_HOSTS = 10_000
-# Of one host. A redirect of a probe counts as another one.
+# Upper limit for each host. A redirect that is followed counts as another probe.
 MAX_PROBES = 2
-_COUNTED_HOSTS = 1_000
+_MAX_COUNTED_HOSTS = 1_000
 _TIMEOUT_S = 30
-# Copied from the page's request: without these, the site may answer in another way.
+# Copied from the page's request, because the site may answer differently without them.
 _COPIED_META = ("proxy", "cookiejar", "download_slot")
 _COPIED_HEADERS = ("Accept", "Accept-Language", "Authorization", "User-Agent")
 
@@ -46,7 +46,7 @@ class _Host:
     """A host, with the answers to its probes.
 
     :param probes_left: number of probes that may still be made.
-    :param waiting: pages that wait for the end of a probe; None if none is under way.
+    :param waiting: pages that wait for the end of a probe; None if no probe is under way.
     """
 
     answers: ErrorAnswers
@@ -77,17 +77,18 @@ class ErrorPages:
         self._probed_urls: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
 
     async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
-        """Compare a page with the answers of its host; return True if it is an error page.
+        """Compare a page with the answers of its host. Return True if the page is an error page;
+        False also if the comparison fails.
 
-        The first page of a host, and a text under many of its paths, cause a probe. Further pages
-        of the host wait for the answer.
+        The first page of a host that is not its home page causes a probe. So does a text that the
+        host returns under five paths. Pages that arrive during a probe wait until it has ended.
         """
         if not self._settings.probe_errors:
             return False
         try:
             probed_url = await self._match(request, response, page)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            self._errors.failed("error_pages", error, response.url)
+            self._errors.count_error("error_pages", error, response.url)
             return False
         if probed_url is not None:
             self._probed_urls[response] = probed_url
@@ -96,7 +97,7 @@ class ErrorPages:
     async def _match(
         self, request: Request, response: Response, page: PageFingerprint
     ) -> str | None:
-        """Return the URL of the probe whose answer a page is like; None if it is no error page."""
+        """Return the URL of the probe whose answer a page is like, or None."""
         url = response.url
         requested = (request.meta.get("redirect_urls") or [url])[0]
         parts = urlsplit(url)
@@ -123,19 +124,19 @@ class ErrorPages:
         return host.answers.match(url, page, requested)
 
     def take(self, response: Response) -> str | None:
-        """Return and forget the probed URL whose answer a page is like; None if there is none."""
+        """Return and forget the URL that `check` found for a page; None for other pages."""
         return self._probed_urls.pop(response, None)
 
     def count(self, url: str, probed_url: str) -> None:
-        """Count an error page by its host, for the first 1,000 hosts, and log the first page."""
+        """Count an error page for its host, up to 1,000 hosts, and log the first error page."""
         host = urlsplit(url).netloc
-        if host in self._counted_hosts or len(self._counted_hosts) < _COUNTED_HOSTS:
+        if host in self._counted_hosts or len(self._counted_hosts) < _MAX_COUNTED_HOSTS:
             self._counted_hosts.add(host)
             self._stats.count(f"error_page/{host}")
         self._errors.warn_once(
             "error page",
-            "simhash: %s is an error page with status 200: it is like the answer to %s, which "
-            "does not exist. Further error pages are counted as simhash/error_page "
+            "simhash: %s is an error page with status 200: it is like the answer to %s, a URL that "
+            "cannot exist. Further error pages are counted as simhash/error_page "
             "(SIMHASH_ERROR_ACTION = %r)",
             printable(url),
             printable(probed_url),
@@ -149,7 +150,8 @@ class ErrorPages:
 
         :param request: for the page.
         :param page: discard an answer that is like this page, because the site may ignore the part
-            of the URL that differs. None for one of many equal pages, which may be error pages.
+            of the URL that differs. None if the page is one of many equal ones, which may be
+            error pages.
         """
         url = impossible_url(page_url, self._random)
         host.waiting = []
@@ -157,13 +159,13 @@ class ErrorPages:
             await self._download(host, request, url)
             if page is not None and host.answers.discard_if_like(page_url, page):
                 self._stats.count("probes/ambiguous")
-        except IgnoreRequest:  # by robots.txt, or another middleware
+        except IgnoreRequest:  # raised for robots.txt, or by another middleware
             self._stats.count("probes/refused")
         except Exception as error:  # noqa: BLE001 - no probe may stop a page
             self._stats.count("probes/failed")
             self._errors.warn_once(
                 "probes/failed",
-                "simhash: no answer to %s (%s), so error pages of this host may not be recognized. "
+                "simhash: probing %s failed (%s): error pages of this host may not be recognized. "
                 "Further failures are counted as simhash/probes/failed.",
                 printable(url),
                 printable(repr(error)),
@@ -174,10 +176,11 @@ class ErrorPages:
                 answered.callback(None)
 
     async def _download(self, host: _Host, request: Request, url: str) -> None:
-        """Send a probe, follow its redirects, and add the answer to those of the host."""
+        """Send a probe. Add its answer to those of the host: a redirect, or an HTML page without an
+        error status. A redirect to the same last path segment is followed.
+        """
         engine = self._crawler.engine
-        given = request.meta
-        meta = {name: given[name] for name in _COPIED_META if name in given}
+        meta = {name: request.meta[name] for name in _COPIED_META if name in request.meta}
         meta |= {
             PROBE_META_KEY: True,
             "dont_retry": True,
@@ -185,7 +188,7 @@ class ErrorPages:
             "download_timeout": _TIMEOUT_S,
         }
         headers = {name: sent for name in _COPIED_HEADERS if (sent := request.headers.get(name))}
-        next_url = url
+        next_url, last_segment = url, urlsplit(url).path.rpartition("/")[2]
         while host.probes_left and engine is not None:
             host.probes_left -= 1
             self._stats.count("probes/sent")
@@ -196,7 +199,7 @@ class ErrorPages:
             target = response.headers.get("Location")
             if 300 <= response.status < 400 and target is not None:  # noqa: PLR2004 - redirects
                 next_url = urljoin(next_url, target.decode("latin-1"))
-                if _last_segment(url) in next_url:  # the same page, such as https for http
+                if last_segment in next_url:  # the same page, such as https for http
                     continue
                 host.answers.add_redirect(url, next_url)
             elif response.status >= 400:  # noqa: PLR2004 - client and server errors
@@ -208,7 +211,3 @@ class ErrorPages:
                 page, _ = await self._fingerprinter.fingerprint(response)
                 host.answers.add(url, page)
             return
-
-
-def _last_segment(url: str) -> str:
-    return urlsplit(url).path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Exceptions for dropped pages and items, derived from those that Scrapy handles."""
+"""Exceptions for dropped pages, spared requests and dropped items, derived from Scrapy's."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _message(verdict: Verdict) -> str:
 
 
 class NearDuplicatePage(IgnoreRequest):
-    """Raised for a page whose callback does not run: a near-duplicate, an unchanged page (also one
-    that the server did not send again: status 304), or an error page.
+    """The exception for a page whose callback does not run: a near-duplicate, an error page, or an
+    unchanged page (also one that the server did not send again: status 304).
 
-    An errback finds it in ``failure.value``, with the `response` and the `verdict`.
+    An errback gets it as ``failure.value``, with the attributes `response` and `verdict`.
     """
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
@@ -37,11 +37,11 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class SparedRequest(IgnoreRequest):
-    """Raised for a request that is not made (SIMHASH_URL_RULES, SIMHASH_CONDITIONAL).
+    """The exception for a request that is not made (SIMHASH_URL_RULES, SIMHASH_CONDITIONAL).
 
-    An errback finds it in ``failure.value``, with the `reason`: ``equal`` if rules make its URL
-    equal to one that was handled, ``trap`` if it leads into endless pages without new content,
-    ``unmodified`` if a trusted sitemap says that the page has not changed.
+    An errback gets it as ``failure.value``, with the attribute `reason`: ``equal`` if rules make
+    the URL equal to a handled one, ``trap`` if the request leads into endless pages without new
+    content, ``unmodified`` if a trusted sitemap says that the page has not changed.
     """
 
     def __init__(self, url: str, reason: Literal["equal", "trap", "unmodified"]) -> None:
@@ -50,7 +50,7 @@ class SparedRequest(IgnoreRequest):
 
 
 class NearDuplicateItem(DropItem):
-    """Raised for an item that is dropped, because its content was seen before."""
+    """The exception for an item that is dropped, because its content was seen before."""
 
     def __init__(self, verdict: Verdict) -> None:
         # Scrapy counts dropped items; a warning for each would bury the log.

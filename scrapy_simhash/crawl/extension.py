@@ -1,4 +1,4 @@
-"""SimhashExtension: connect the parts of one crawl, open its indexes, and close them.
+"""SimhashExtension: connects the parts of one crawl, opens its indexes, and closes them.
 
 If an index cannot be opened, the spider closes, because a crawl without it would drop nothing (but
 see SIMHASH_ON_LOCKED). If an index fails later, the error is counted, and the page passes.
@@ -18,7 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.crawl.advice import (
-    Unmatched,
+    UnmatchedNames,
     warn_of_item_fields,
     warn_of_selectors,
     warn_of_templates,
@@ -60,18 +60,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_REASON = "simhash_index_error"
-# Reasons to close that are temporary; SIMHASH_ON_LOCKED decides whether the spider closes.
-_UNAVAILABLE: dict[type[SimhashError], str] = {
+# For errors that may be temporary: SIMHASH_ON_LOCKED decides whether the spider closes.
+_TEMPORARY_CLOSE_REASONS: dict[type[SimhashError], str] = {
     IndexLocked: "simhash_index_locked",
     IndexUnreachable: "simhash_index_unreachable",
 }
 
 
 class SimhashExtension:
-    """The parts of the plugin for one crawl.
-
-    :raises SettingsError: a setting is invalid; the crawl does not start.
-    """
+    """The parts of the plugin for one crawl. :raises SettingsError: a setting is invalid."""
 
     def __init__(self, crawler: Crawler) -> None:
         stats = crawler.stats
@@ -107,7 +104,7 @@ class SimhashExtension:
             errors=self.errors,
             schedule=self._schedule,
             cluster_limit=settings.cluster_limit,
-            texts=PageTexts(settings.keep_text_bytes, self.stats, self.errors.failed),
+            texts=PageTexts(settings.keep_text_bytes, self.stats, self.errors.count_error),
         )
         self.items = Lane(
             "item",
@@ -124,7 +121,7 @@ class SimhashExtension:
             schedule=self._schedule,
         )
         self.page_passages = PagePassages(
-            settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.failed
+            settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.count_error
         )
         self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors, self._schedule)
         self.conditional = ConditionalRequests(
@@ -140,21 +137,21 @@ class SimhashExtension:
         # copy to other requests. Weak, because a response may never reach a callback.
         self.fingerprints: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
         scheme = settings.scheme
-        self.unmatched_selectors = Unmatched(
+        self.unmatched_selectors = UnmatchedNames(
             (*scheme.select, *scheme.remove), partial(warn_of_selectors, crawler)
         )
-        self.unmatched_fields = Unmatched(
+        self.unmatched_fields = UnmatchedNames(
             settings.item_fields, partial(warn_of_item_fields, crawler)
         )
         self.close_reason: str | None = None
-        """Finish reason of the spider, if an index could not be opened."""
+        """Finish reason of a spider that closes because an index could not be opened; else None."""
         self.has_output_middleware = False
         self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawl. :raises NotConfigured: the plugin is off."""
+        """Return the extension. :raises NotConfigured: the plugin is off, or this is no crawl."""
         if not is_on(crawler):
             raise NotConfigured
         extension = cls(crawler)
@@ -179,7 +176,7 @@ class SimhashExtension:
     def of(cls, crawler: Crawler) -> Self:
         """Return the extension of a crawl, for its middlewares and pipeline.
 
-        :raises NotConfigured: the plugin is off.
+        :raises NotConfigured: the plugin is off, or this is no crawl.
         :raises SettingsError: the extension is missing from EXTENSIONS.
         """
         if not is_on(crawler):
@@ -200,8 +197,8 @@ class SimhashExtension:
         for message in unknown_settings(self.crawler.settings):
             logger.warning("simhash: %s", message, extra=extra)
         settings = self.settings
-        if self.conditional.on and self.crawler.settings.getbool("HTTPCACHE_ENABLED"):
-            self.conditional.on = False
+        if self.conditional.enabled and self.crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            self.conditional.enabled = False
             logger.warning(
                 "simhash: SIMHASH_CONDITIONAL has no effect with HTTPCACHE_ENABLED: the HTTP cache "
                 "decides by itself when to ask a server again (HTTPCACHE_POLICY)",
@@ -243,12 +240,12 @@ class SimhashExtension:
 
     def spider_idle(self) -> None:
         """Settle all pages. :raises DontCloseSpider: dropped copies wait, or are requested."""
-        self.settlement.close()  # nobody reads the rest of their output
-        if any([lane.idle() for lane in (self.pages, self.items)]):  # noqa: C419 - ask both
+        self.settlement.close()  # in an idle crawl, unfinished output is never read
+        if any([lane.idle() for lane in (self.pages, self.items)]):  # noqa: C419 - call both
             raise DontCloseSpider
 
     async def settle_all(self) -> None:
-        """Settle everything. Call this after the last page, while requests can be scheduled."""
+        """Settle all pages and items after the last page, while requests can still be scheduled."""
         self.settlement.close()
         self.url_rules.save()
         self.conditional.lastmod.save()
@@ -290,12 +287,12 @@ class SimhashExtension:
             write_crawl_report(self.crawler, self.settings, reason)
 
     def item_done(self, item: Any, response: Response | None, signal: object) -> None:
-        """Settle an item that the pipelines kept or dropped, or that made one fail."""
+        """Settle an item that the pipelines kept or dropped, or in which a pipeline failed."""
         kept, failed = signal is signals.item_scraped, signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def health(self, stats: Mapping[str, Any]) -> CrawlHealth:
-        """Return what monitors judge, after the crawl: its counts of pages, and Scrapy's stats."""
+        """Return what monitors judge after the crawl: Scrapy's stats, and the counts of pages."""
         history, limits = self.pages.history, self.settings.health_limits
         return CrawlHealth(
             limits,
@@ -328,7 +325,7 @@ class SimhashExtension:
             index: ObservingIndex | RedisIndex = redis.open(lane.what, scheme, **options)
         else:
             url = index_url(directory, settings.index_kind)
-            # A resumed crawl would delete its own pages.
+            # A resumed crawl must not delete the pages that it saw before the pause.
             if settings.reset and not resumed and reset_index(url):
                 logger.warning(
                     "simhash: SIMHASH_RESET deleted the index in %s; it is empty now",
@@ -344,10 +341,10 @@ class SimhashExtension:
         extra = {"spider": self.crawler.spider}
         self._close_indexes()
         self.fingerprinter.close()
-        unavailable = _UNAVAILABLE.get(type(error))
-        if unavailable is not None:
-            self.stats.count(unavailable.removeprefix("simhash_index_"))
-        if unavailable is not None and self.settings.on_locked == "off":
+        temporary_reason = _TEMPORARY_CLOSE_REASONS.get(type(error))
+        if temporary_reason is not None:
+            self.stats.count(temporary_reason.removeprefix("simhash_index_"))
+        if temporary_reason is not None and self.settings.on_locked == "off":
             logger.warning(
                 "simhash: %s. SIMHASH_ON_LOCKED = 'off': this crawl runs without the plugin, and "
                 "near-duplicates pass.",
@@ -356,16 +353,16 @@ class SimhashExtension:
             )
             return
         self.stats.count("errors/index")
-        self.close_reason = unavailable or CLOSE_REASON
+        self.close_reason = temporary_reason or CLOSE_REASON
         remedy = " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead."
         # The message is complete; a traceback would bury it.
         logger.error(
             "simhash: %s. The spider is closed: it sends no request and gives no item.%s",
             error,
-            remedy if unavailable else "",
+            remedy if temporary_reason else "",
             extra=extra,
         )
-        # Not before engine_started: nothing would stop the extensions that it starts.
+        # Later, because extensions that start at engine_started would never be stopped otherwise.
         self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
 
     def _close_spider(self) -> None:

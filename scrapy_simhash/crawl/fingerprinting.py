@@ -1,6 +1,7 @@
 """Fingerprint pages and items off the event loop: in worker processes, or in a thread.
 
-The last fingerprints are cached by a checksum of the page's bytes.
+Fingerprints of pages are cached, so that a page with the same bytes and content type is not
+fingerprinted again. Bodies over 1 MiB are not cached, nor is any page if the detector keeps texts.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.detector import Detector, PageFingerprint
 
-MEMO_PAGES = 10_000
-# Checksums take time in the event loop, and larger pages are rare.
-MEMO_BODY_BYTES = 1 << 20
-# The canonical URL and error of a cached fingerprint: they may be as long as their page.
-MEMO_TEXT_CHARACTERS = 4096
+CACHED_PAGES = 10_000
+# The event loop computes the checksums, and larger pages are rare.
+MAX_CACHED_BODY_BYTES = 1 << 20
+# For canonical URL and error message together: each may be as long as the page.
+MAX_CACHED_TEXT_CHARACTERS = 4096
 # Reasons that depend on the worker, not on the page.
 _NOT_CACHED = ("timeout", "worker_died")
 
@@ -38,25 +39,25 @@ Checksum = tuple[bytes, int, int, int]
 _Result = TypeVar("_Result")
 
 
-class BodyMemo:
-    """A cache of fingerprints by checksum of the body. It evicts the least recently used."""
+class FingerprintCache:
+    """A cache of page fingerprints by checksum, which evicts the least recently used one."""
 
     def __init__(self) -> None:
-        self._pages: LocalCache[Checksum, PageFingerprint] = LocalCache(MEMO_PAGES)
+        self._pages: LocalCache[Checksum, PageFingerprint] = LocalCache(CACHED_PAGES)
         self._seed = secrets.randbits(64)
 
     def checksum(self, response: TextResponse) -> Checksum | None:
-        """Return the checksum of body and content type; None for a body that is too large."""
+        """Return the checksum of body and content type; None if the body is too large to cache."""
         body = response.body
-        if len(body) > MEMO_BODY_BYTES:
+        if len(body) > MAX_CACHED_BODY_BYTES:
             return None
         # Python's hash has a secret key, so nobody can forge a collision. XXH3 has enough bits to
-        # exclude accidental ones. Together they take a quarter of the time of BLAKE2b.
+        # exclude accidental collisions. Both together take a quarter of the time of BLAKE2b.
         content_type = response.headers.get("Content-Type") or b""
         return content_type, len(body), hash(body), xxhash.xxh3_128_intdigest(body, self._seed)
 
     def get(self, checksum: Checksum | None) -> PageFingerprint | None:
-        """Return the fingerprint of a body, with times of 0; None if it is not cached."""
+        """Return a cached fingerprint with times of 0; None if there is none."""
         page = None if checksum is None else self._pages.get(checksum)
         if page is None or checksum is None:
             return None
@@ -64,10 +65,10 @@ class BodyMemo:
         return replace(page, extraction_ms=0.0, tokenization_ms=0.0, fingerprint_ms=0.0)
 
     def put(self, checksum: Checksum | None, page: PageFingerprint) -> None:
-        """Cache a fingerprint."""
+        """Cache a fingerprint, if it depends on the page alone and its texts are not too long."""
         if checksum is None or page.skipped in _NOT_CACHED:
             return
-        if len(page.canonical) + len(page.error or "") > MEMO_TEXT_CHARACTERS:
+        if len(page.canonical) + len(page.error or "") > MAX_CACHED_TEXT_CHARACTERS:
             return
         self._pages[checksum] = page
 
@@ -75,8 +76,10 @@ class BodyMemo:
 class Fingerprinter:
     """A service that fingerprints the pages and items of one crawl.
 
-    :param item_detector: its scheme is that of pages, with field weights.
-    :param workers: number of worker processes; 0 for threads, without a time-out.
+    :param detector: fingerprints pages.
+    :param item_detector: fingerprints items. Its scheme is the same, with any field weights.
+    :param workers: number of worker processes; 0 uses threads instead.
+    :param timeout_ms: limit for a page or item in a worker; threads have no limit.
     """
 
     def __init__(
@@ -86,14 +89,14 @@ class Fingerprinter:
         self._item_detector = item_detector
         self._workers = workers
         self._timeout_ms = timeout_ms
-        self._memo = BodyMemo()
+        self._cache = FingerprintCache()
         self.pool: PageWorkers | None = None
 
     def start(self) -> None:
-        """Start the workers, and do not wait until they are ready."""
+        """Start the workers, if there are any, without waiting until they are ready."""
         if self._workers:
             self.pool = PageWorkers(
-                self._item_detector.scheme,  # for pages, too: they ignore field weights
+                self._item_detector.scheme,  # field weights have no effect on pages
                 min_tokens=self._detector.min_tokens,
                 workers=self._workers,
                 timeout_ms=self._timeout_ms,
@@ -104,32 +107,30 @@ class Fingerprinter:
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
         """Return the fingerprint of a page, and True if it was cached.
 
-        :raises Exception: a worker failed, the body cannot be decoded, or an extractor exits.
+        :raises WorkerError: no worker can be started, a worker failed, or `close` was called.
+        :raises Exception: the body cannot be decoded, or an extractor exits.
         """
         # A fingerprint with the whole text is too large for the cache.
-        checksum = None if self._detector.keep_text else self._memo.checksum(response)
-        cached = self._memo.get(checksum)
+        checksum = None if self._detector.keep_text else self._cache.checksum(response)
+        cached = self._cache.get(checksum)
         if cached is not None:
             return cached, True
         if self.pool is None:
             page = await run_in_thread(self._fingerprint, response)
         else:
-            # Called in a thread: detecting an undeclared encoding would block the event loop.
+            # A thread of the pool runs this: detecting a charset would block the event loop.
             page = await result_of(self.pool.submit(partial(page_for_worker, response)))
-        self._memo.put(checksum, page)
+        self._cache.put(checksum, page)
         return page, False
 
     async def fingerprint_fields(self, fields: dict[str, list[str]]) -> PageFingerprint:
-        """Return the fingerprint of an item, see `Detector.fingerprint_fields`.
-
-        :raises Exception: a worker failed.
-        """
+        """Return the fingerprint of an item. :raises WorkerError: see `fingerprint`."""
         if self.pool is None:
             return await run_in_thread(self._item_detector.fingerprint_fields, fields)
         return await result_of(self.pool.submit(lambda: fields))
 
     def close(self) -> None:
-        """Kill the workers."""
+        """Kill the workers. Jobs that are not done raise WorkerError."""
         if self.pool is not None:
             self.pool.close()
 
@@ -137,20 +138,18 @@ class Fingerprinter:
         try:
             return self._detector.fingerprint_page(response.text)
         except SystemExit as error:
-            # A user's extractor raised it. It would end the thread without a message.
+            # A user's extractor raised it. At the await, `except Exception` would not catch it.
             raise RuntimeError(f"SystemExit({error}) in extraction") from error
 
 
 def page_for_worker(response: TextResponse) -> str | bytes:
-    """Return the body of a page if a worker decodes it as Scrapy does (UTF-8 without a byte order
-    mark); otherwise the text, which must be encoded again.
-    """
-    is_plain = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
-    return response.body if is_plain and response.encoding == "utf-8" else response.text
+    """Return the body of a page that a worker decodes as Scrapy does (UTF-8), else the text."""
+    has_plain_body = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
+    return response.body if has_plain_body and response.encoding == "utf-8" else response.text
 
 
 async def result_of(future: Future[_Result]) -> _Result:
-    """Return the result of a future of another thread, with or without asyncio."""
+    """Wait for a future that another thread completes; return its result or raise its error."""
     if is_asyncio_available():
         return await asyncio.wrap_future(future)
     from twisted.internet import reactor

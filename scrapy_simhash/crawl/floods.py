@@ -8,23 +8,23 @@ from __future__ import annotations
 from scrapy.utils.datatypes import LocalCache
 
 DEFAULT_CLUSTER_LIMIT = 100
-# Beyond these, clusters without new pages are forgotten first, so a growing flood is kept.
+# The cluster whose last near-duplicate is oldest is forgotten first, so a growing flood is kept.
 _WATCHED_CLUSTERS = 10_000
 
 
 class Floods:
     """A flood detector that counts each page of a cluster once.
 
-    :param limit: upper limit for the near-duplicates of one representative; 0 means none.
+    :param limit: upper limit for the near-duplicates of one representative; 0 means no limit.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # Hash of the representative → hashes of its near-duplicates. URLs take more memory.
+        # Hash of the representative → hashes of its near-duplicates. URLs would take more memory.
         self._members: LocalCache[int, tuple[int, ...]] = LocalCache(_WATCHED_CLUSTERS)
 
     def add(self, representative: str, key: str) -> bool:
-        """Add a near-duplicate to its cluster; return True if the cluster exceeds the limit."""
+        """Add a near-duplicate to its cluster. Return True if the cluster now exceeds the limit."""
         if not self.limit:
             return False
         cluster, page = hash(representative), hash(key)

@@ -1,4 +1,4 @@
-"""Judge a crawl by its counts of near-duplicates, floods, extraction, error pages and failures.
+"""Judge a crawl by its near-duplicates, floods, extraction failures, error pages and index errors.
 
 `scrapy_simhash.monitors` shows the findings to Spidermon.
 """
@@ -34,7 +34,7 @@ _FAILED_EXTRACTIONS = ("no_text", "extraction_error", "timeout", "worker_died")
 
 @dataclass(frozen=True, kw_only=True)
 class HealthLimits:
-    """The validated SIMHASH_MONITOR_* settings. Floats are shares of pages, from 0 to 1."""
+    """The validated SIMHASH_MONITOR_* settings. Floats are shares of pages, or their change."""
 
     min_pages: int
     max_near_duplicates: float
@@ -57,17 +57,19 @@ class HealthLimits:
 
 
 class NotJudged(Exception):
-    """Raised with the reason why a crawl cannot be judged, such as too few pages."""
+    """The reason why a crawl cannot be judged, such as too few pages."""
 
 
 @dataclass(frozen=True)
 class CrawlHealth:
-    """The counts of a crawl. Each method returns what is wrong, in words; an empty text if nothing
-    is. It raises `NotJudged` if it lacks the counts for that.
+    """The counts of a crawl, with a method for each check.
+
+    A check returns its findings as text, which is empty if nothing is wrong. It raises `NotJudged`
+    if the counts that it needs are missing, or if there are too few pages for a share.
 
     :param stats: Scrapy's stats; a missing one counts as zero.
-    :param crawl: counts of judged pages; None if no index of pages was open, or its history failed.
-    :param previous: the last crawl before this one that ended by itself; None if there is none.
+    :param crawl: counts of this process; None if no index of pages was open, or its history failed.
+    :param previous: the last earlier crawl that ended by itself, or None.
     :param patterns: URL patterns whose pages may share a template.
     """
 
@@ -78,22 +80,22 @@ class CrawlHealth:
     patterns: Sequence[PatternCount]
 
     def near_duplicates(self) -> str:
-        """Find too many near-duplicates, in all pages or those of a site."""
+        """Find shares of near-duplicates that are too high, among all pages or those of a site."""
         high = [
             f"{_share(now):.0%} of {now.judged:,} pages of {where} are near-duplicates"
-            for where, now, _ in self._judged()
+            for where, now, _ in self._counts()
             if _share(now) > self.limits.max_near_duplicates
         ]
-        return _words(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
+        return _joined(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
 
     def url_patterns(self) -> str:
-        """Find URL patterns with too many pages that are like another page of the pattern."""
+        """Find URL patterns with too high a share of pages that are like another of the pattern."""
         high = [
             f"{alike:,} of {pages:,} pages of {printable(pattern)} are like each other"
             for pattern, pages, alike, *_ in self.patterns
             if alike > self.limits.max_near_duplicates * pages
         ]
-        return _words(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
+        return _joined(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
 
     def change(self) -> str:
         """Find shares of near-duplicates that differ too much from those of the crawl before."""
@@ -102,22 +104,22 @@ class CrawlHealth:
         changed = [
             f"{_share(now):.0%} of the pages of {where} are near-duplicates, and "
             f"{_share(before):.0%} were in the crawl before"
-            for where, now, before in self._judged()
+            for where, now, before in self._counts()
             if before is not None
             and before.judged >= self.limits.min_pages
             and abs(_share(now) - _share(before)) > self.limits.max_change
         ]
-        return _words(changed, "SIMHASH_MONITOR_MAX_CHANGE")
+        return _joined(changed, "SIMHASH_MONITOR_MAX_CHANGE")
 
     def floods(self) -> str:
         """Find pages that were not dropped, because their cluster exceeds SIMHASH_CLUSTER_LIMIT."""
         pages = self._stat("kept/flood")
         finding = f"pages beyond SIMHASH_CLUSTER_LIMIT: {pages:,}"
         findings = [finding] if pages > self.limits.max_flooded else []
-        return _words(findings, "SIMHASH_MONITOR_MAX_FLOODED")
+        return _joined(findings, "SIMHASH_MONITOR_MAX_FLOODED")
 
     def extraction(self) -> str:
-        """Find too many pages from which no text was extracted."""
+        """Find too high a share of pages from which no text was extracted."""
         failed = sum(self._stat(f"skipped/{reason}") for reason in _FAILED_EXTRACTIONS)
         pages = self._stat("checked") + self._stat("skipped/few_tokens") + failed
         return self._too_many(
@@ -125,27 +127,27 @@ class CrawlHealth:
         )
 
     def error_pages(self) -> str:
-        """Find too many error pages with status 200."""
+        """Find too high a share of error pages with status 200."""
         errors, pages = self._stat("error_page"), self._stat("checked")
         return self._too_many(
             errors, pages, "only an error", self.limits.max_error_pages, "ERROR_PAGES"
         )
 
     def index(self) -> str:
-        """Find failures of an index, and an index that could not be opened."""
+        """Find errors of an index, including an index that could not be opened."""
         failures = [
             f"simhash/{name} is {self._stat(name)}"
             for name in ("locked", "unreachable", "errors/index")
             if self._stat(name)
         ]
-        return _words(failures, "look for `simhash:` in the log")
+        return _joined(failures, "look for `simhash:` in the log")
 
     def _stat(self, name: str) -> int:
         return int(self.stats.get(f"simhash/{name}", 0))
 
-    def _judged(self) -> Iterator[tuple[str, PageCounts, PageCounts | None]]:
-        """Yield (where, counts, counts of the crawl before): for all sites, then for each site with
-        enough pages if there are several.
+    def _counts(self) -> Iterator[tuple[str, PageCounts, PageCounts | None]]:
+        """Yield (where, counts, counts of the crawl before or None): for all sites together, then
+        for each site with enough pages, if there are several sites.
         """
         crawl, before = self.crawl, self.previous
         if crawl is None:
@@ -166,14 +168,14 @@ class CrawlHealth:
         self._require(pages)
         finding = f"{failed:,} of {pages:,} pages have {what}"
         findings = [finding] if failed > max_share * pages else []
-        return _words(findings, f"SIMHASH_MONITOR_MAX_{setting}")
+        return _joined(findings, f"SIMHASH_MONITOR_MAX_{setting}")
 
 
 def _share(counts: PageCounts) -> float:
     return counts.near_duplicates / counts.judged if counts.judged else 0.0
 
 
-def _words(findings: Sequence[str], remedy: str) -> str:
+def _joined(findings: Sequence[str], remedy: str) -> str:
     if not findings:
         return ""
     further = len(findings) - _MAX_SHOWN_FINDINGS

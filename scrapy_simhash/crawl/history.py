@@ -44,7 +44,7 @@ class CrawlHistory:
         rows = sorted(index.side_rows("history"))
         self.previous = last_finished(rows, before=index.crawl_start)
         """The last crawl before this one that ended by itself; None if there is none."""
-        for name, _ in rows[: 1 - MAX_CRAWLS]:
+        for name, _ in rows[: 1 - MAX_CRAWLS]:  # leave room for the row of this crawl
             index.change_side_row("history", name, lambda _: None)
         self._change(opened_by(self.process, resumed=resumed))
 
@@ -53,9 +53,9 @@ class CrawlHistory:
         self.process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
 
     def close(self, *, finished: bool) -> None:
-        """Write the end of the crawl.
+        """Write the counts of this process, and the end of the crawl.
 
-        :param finished: it ended by itself, without a limit or a signal.
+        :param finished: the crawl ended by itself, without a limit or a signal.
         :raises StorageError: the index fails.
         """
         process = self.process

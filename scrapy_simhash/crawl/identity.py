@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -22,17 +21,17 @@ Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
 OPT_OUT_META_KEY = "dont_simhash"
-# On a request that a callback repeats: the fingerprint of the content that it refused, or None.
+# On a request that a callback repeats: fingerprint of the refused content; None if not judged.
 REFUSED_META_KEY = "simhash_asked_again"
 # As Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
 MAX_CANONICAL_CHARACTERS = 2083
 
 
 class Identity:
-    """The rules for the keys of pages, and for which keys are compared.
+    """The rules for the keys of pages, and for which pages are compared.
 
     :param request_fingerprint: returns Scrapy's fingerprint of a request.
-    :param scope: compare ``all`` pages, or only those of a registered ``domain`` or ``host``.
+    :param scope: compare ``all`` pages, or only pages of one registered ``domain`` or one ``host``.
     """
 
     def __init__(self, request_fingerprint: Callable[[Request], bytes], scope: Scope) -> None:
@@ -44,10 +43,13 @@ class Identity:
             self._scope = site_of
 
     def key(self, request: Request) -> str:
-        """Return ``simhash_key`` of the meta; else the URL, with fingerprint unless a plain GET."""
+        """Return the key of a request's page: ``simhash_key`` of the meta, or else the URL.
+
+        Method and fingerprint are part of the key, unless the request is a GET without a body.
+        """
         given = request.meta.get(IDENTITY_META_KEY)
         if given:
-            # `scope_filter` finds the host in the key.
+            # `scope_filter` needs a URL in the key.
             parts = urlsplit(request.url)
             scoped = self._scope is not None and "://" not in str(given)
             return f"{given} {parts.scheme}://{parts.netloc}/" if scoped else str(given)
@@ -57,28 +59,27 @@ class Identity:
         return f"{request.method} {urldefrag(request.url).url} {fingerprint.hex()}"
 
     def scope_filter(self, key: str) -> Callable[[str], bool] | None:
-        """Return a function that is True for keys in the scope of a page; None if all are in it."""
-        if self._scope is None:
+        """Return a function that returns True for keys in the scope of a page; None allows all."""
+        scope_of = self._scope
+        if scope_of is None:
             return None
-        return partial(_in_scope, self._scope, self._scope(key))
+        scope = scope_of(key)
+        return lambda other: scope_of(other) == scope
 
     def repeats(self, response: Response, request: Request) -> bool:
-        """Return True if a request of a callback repeats its page, as `get_retry_request` does."""
-        if not request.dont_filter:  # a link of the page to itself, which Scrapy's filter stops
+        """Return True if a callback's request repeats the page, as `get_retry_request` does."""
+        if not request.dont_filter:  # a link to the page itself, which Scrapy's filter drops
             return False
-        first = response.request
-        if first is None:  # pragma: no cover - Scrapy always sets it
+        original = response.request
+        if original is None:  # pragma: no cover - Scrapy always sets it
             return False
+        redirected_urls = original.meta.get("redirect_urls", ())
         url = urldefrag(request.url).url
-        return url in first.meta.get("redirect_urls", ()) or self.key(request) == self.key(first)
-
-
-def _in_scope(scope_of: Callable[[str], str], scope: str, key: str) -> bool:
-    return scope_of(key) == scope
+        return url in redirected_urls or self.key(request) == self.key(original)
 
 
 def canonical_url(response: Response, href: str) -> str | None:
-    """Return a page's canonical URL, absolute and `comparable`; None if it is no valid HTTP URL."""
+    """Return a page's canonical URL, absolute and `comparable`; None if it is unusable."""
     if not 0 < len(href) <= MAX_CANONICAL_CHARACTERS or not isinstance(response, TextResponse):
         return None
     try:
@@ -90,7 +91,7 @@ def canonical_url(response: Response, href: str) -> str | None:
 
 
 def comparable(url: str) -> str:
-    """Return a URL as `canonicalize_url` rewrites it; an invalid one as it is."""
+    """Return a URL as `canonicalize_url` rewrites it; an invalid URL is returned unchanged."""
     try:
         canonical: str = canonicalize_url(url)
     except ValueError:

@@ -29,14 +29,18 @@ logger = logging.getLogger(__name__)
 
 _ASK_THREADS = 16
 _TELL_THREADS = 4
-# Between two attempts to reach an index.
+# Pause before the next attempt to reach an index.
 _PAUSE_S = 5.0
 
 _Result = TypeVar("_Result")
 
 
 class IndexCalls:
-    """Calls to an embedded index, in the event loop. A failed call is counted; it answers None."""
+    """Calls to an embedded index, in the event loop.
+
+    Methods take a key, for messages, and a function that gets the index and returns an answer. The
+    answer is None if the function raises StorageError, which is counted.
+    """
 
     in_threads = False
 
@@ -45,15 +49,15 @@ class IndexCalls:
         self._errors = errors
 
     def now(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
-        """Call the embedded index at once, and return its answer."""
+        """Call the index in the event loop, and return the answer."""
         try:
             return ask(self.index)
         except StorageError as error:
-            self._errors.failed("index", error, key)
+            self._errors.count_error("index", error, key)
             return None
 
     async def soon(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
-        """Call the index, and return its answer. Never blocks the event loop."""
+        """Call the index, and return the answer. An index on the network is called in a thread."""
         return self.now(key, ask)
 
     def tell(
@@ -62,7 +66,7 @@ class IndexCalls:
         ask: Callable[[Any], _Result],
         then: Callable[[_Result | None], None] | None = None,
     ) -> None:
-        """Call the index after all earlier `tell`s with this key; call `then` with its answer."""
+        """Call the index after all earlier `tell`s with this key; call `then` with the answer."""
         answer = self.now(key, ask)
         if then is not None:
             then(answer)
@@ -71,17 +75,17 @@ class IndexCalls:
         """Wait until all calls of `tell` have ended."""
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the index. :raises StorageError: the index fails."""
         self.index.close()
 
 
 class ThreadedCalls(IndexCalls):
     """Calls to an index on the network, in threads, so that the event loop never waits.
 
-    While the index cannot be reached, `soon` fails at once, and tries again every five seconds.
-    `tell` is retried, because it settles pages that are in progress.
+    After a call of `soon` could not reach the index, `soon` answers None at once for five seconds.
+    Calls of `tell` are retried, because they settle pages that are in progress.
 
-    :param patience_s: how long a call of `tell` is retried.
+    :param patience_s: how long a call of `tell` is retried while the index cannot be reached.
     """
 
     in_threads = True
@@ -92,7 +96,7 @@ class ThreadedCalls(IndexCalls):
         super().__init__(index, errors)
         self._patience_s = patience_s
         self._ask_threads = ThreadPoolExecutor(_ASK_THREADS, "simhash-ask")
-        # One thread each: calls with one key use the same thread, and keep their order.
+        # One thread each, because calls with the same key must use one thread to keep their order.
         self._tell_threads = [
             ThreadPoolExecutor(1, f"simhash-tell-{number}") for number in range(_TELL_THREADS)
         ]
@@ -102,17 +106,17 @@ class ThreadedCalls(IndexCalls):
         self._unreachable: IndexUnreachable | None = None  # the last error
         self._next_attempt_s = 0.0
         self.call_in_loop = _loop_caller()
-        """Calls a function in the event loop; may be called in any thread."""
+        """A function that calls another in the event loop. Any thread may use it."""
 
     async def soon(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
         """See `IndexCalls`."""
         if self._unreachable is not None and time.monotonic() < self._next_attempt_s:
-            self._errors.failed("index", self._unreachable, key)
+            self._errors.count_error("index", self._unreachable, key)
             return None
         try:
             answer = await result_of(self._ask_threads.submit(ask, self.index))
         except StorageError as error:
-            self._errors.failed("index", error, key)
+            self._errors.count_error("index", error, key)
             if isinstance(error, IndexUnreachable):
                 self._pause(error)
             return None
@@ -164,7 +168,7 @@ class ThreadedCalls(IndexCalls):
         try:
             answer = future.result()
         except StorageError as error:
-            self._errors.failed("index", error, key)
+            self._errors.count_error("index", error, key)
         finally:
             self._waiting_tells -= 1
             if then is not None:
@@ -174,7 +178,7 @@ class ThreadedCalls(IndexCalls):
                 self._all_told = None
 
     def _pause(self, error: IndexUnreachable) -> None:
-        """Let `soon` fail for a while, and warn if the index was reachable before."""
+        """Let `soon` answer None for a while; warn if the index was reachable before."""
         self._next_attempt_s = time.monotonic() + _PAUSE_S
         if self._unreachable is None:
             logger.warning(
@@ -187,13 +191,13 @@ class ThreadedCalls(IndexCalls):
         self._unreachable = error
 
 
-class Unclaimed:
-    """Verdicts of pages that are on their way to a callback.
+class UnclaimedVerdicts:
+    """Verdicts of pages that may be on their way to a callback.
 
     An index on the network is asked before it is known whether a callback will get the page. If
-    none does, as for inline downloads, the verdict is discarded with the response.
+    none does, as for inline downloads, the verdict is discarded when its response is deleted.
 
-    :param discard: called with a verdict, in any thread, when its response is garbage.
+    :param discard: called in any thread with each verdict that was not taken.
     """
 
     def __init__(self, discard: Callable[[Verdict], None]) -> None:
@@ -202,13 +206,13 @@ class Unclaimed:
         self._finalizers: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
 
     def put(self, response: Response, verdict: Verdict) -> None:
-        """Keep the verdict of a response."""
+        """Keep the verdict on a response."""
         finalizer: Any = finalize(response, self._discard, verdict)
         finalizer.atexit = False
         self._finalizers[response] = finalizer
 
     def take(self, response: Response) -> Verdict | None:
-        """Return and forget the verdict of a response; None if there is none."""
+        """Return and forget the verdict on a response; None if there is none."""
         finalizer = self._finalizers.pop(response, None)
         detached = None if finalizer is None else finalizer.detach()
         if detached is None:
@@ -217,7 +221,7 @@ class Unclaimed:
         return cast("Verdict", verdict)
 
     def close(self) -> None:
-        """Discard all verdicts. Call this when the crawl is idle: no callback will get them."""
+        """Discard all verdicts. Call this when the crawl is idle, so no callback will take them."""
         for finalizer in [*self._finalizers.values()]:
             finalizer()
         self._finalizers.clear()

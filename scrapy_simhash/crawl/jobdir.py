@@ -1,4 +1,4 @@
-"""Store in JOBDIR where a crawl began in its indexes, so that it knows its pages after a pause."""
+"""Store in JOBDIR where a crawl began in its indexes, so that a resumed crawl knows its pages."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class CrawlStarts:
             temporary.replace(self._path)
         except OSError as error:
             logger.warning(
-                "simhash: %s cannot be written (%s): after a pause, copies of pages from before it "
-                "may pass",
+                "simhash: %s cannot be written (%s): after a pause, copies of earlier pages "
+                "of this crawl may pass",
                 self._path,
                 error,
             )
@@ -70,7 +70,7 @@ def _read_starts(path: Path) -> dict[str, int]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         starts = {str(name): int(number) for name, number in content["began"].items()}
-        if min(starts.values(), default=0) < 0:  # pages of earlier crawls would count as seen
+        if min(starts.values(), default=0) < 0:  # pages of all earlier crawls would count as seen
             raise ValueError(f"{starts} has negative numbers")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         logger.warning(

@@ -1,7 +1,8 @@
 """Judge the pages (or the items) of one crawl, decide what to do with them, and settle them.
 
 To *settle* a page is to confirm its observation in the index, or to discard it. If the index fails,
-the error is counted and the page passes: no page is lost, and no crawl stops.
+the error is counted and the page passes: no page is lost, and no crawl stops. All this holds for
+items, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
-from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, Unclaimed
+from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, UnclaimedVerdicts
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY, DroppedCopy, Retries
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import StorageError
@@ -49,9 +50,8 @@ _Answer = TypeVar("_Answer")
 class Lane:
     """The index, policy, stats and retries of one crawl's pages, or of its items.
 
-    :param policy: decides what happens to seen content.
-    :param schedule: schedules a request for a page that was dropped.
-    :param cluster_limit: a page with more near-duplicates is a flood; 0 means no limit.
+    :param schedule: schedules a request that repeats a dropped page.
+    :param cluster_limit: upper limit for the near-duplicates of a page, see `Floods`.
     :param texts: stores the main texts of pages; None for items.
     """
 
@@ -82,7 +82,7 @@ class Lane:
         )
         self._calls: IndexCalls | None = None
         self.history: CrawlHistory | None = None
-        self._unclaimed = Unclaimed(self._discard_unclaimed)
+        self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
         self._prefer_canonical = settings.prefer_canonical
         self._debug = settings.debug
         self._identity = identity
@@ -94,12 +94,12 @@ class Lane:
 
     @property
     def index(self) -> ObservingIndex | RedisIndex | None:
-        """The open index; None before the crawl opens it, and after it is closed."""
+        """The open index; None before `open` and after `close`."""
         return None if self._calls is None else self._calls.index
 
     @property
     def asks_in_threads(self) -> bool:
-        """Return True if the index is on the network, and asked in threads."""
+        """Return True if the index is open, and on the network."""
         return self._calls is not None and self._calls.in_threads
 
     def open(
@@ -109,10 +109,9 @@ class Lane:
         patience_s: float | None = None,
         resumed: bool = False,
     ) -> None:
-        """Use an index, which `close` closes.
+        """Use an open index, which `close` closes, and write the crawl into its history.
 
-        :param patience_s: how long `tell` retries an index on the network; None if the index is
-            embedded.
+        :param patience_s: see `ThreadedCalls`; None if the index is embedded.
         :param resumed: the crawl goes on after a pause.
         """
         if patience_s is None:
@@ -122,15 +121,15 @@ class Lane:
         try:
             self.history = CrawlHistory(index, resumed=resumed)
         except StorageError as error:
-            self._errors.failed("history", error, index.location)
+            self._errors.count_error("history", error, index.location)
 
     def idle(self) -> bool:
-        """Return True if the idle crawl must go on, because dropped copies wait."""
+        """Discard verdicts that no callback took; return True if dropped copies still wait."""
         self._unclaimed.close()
         return self.retries.idle()
 
     async def finish(self) -> None:
-        """Request the copies that are still held, and wait until all calls of `tell` have ended."""
+        """Request the copies that are still held. Wait until all calls of `tell` have ended."""
         self._unclaimed.close()
         if self._calls is not None:
             await self._calls.finish()
@@ -139,16 +138,16 @@ class Lane:
             await self._calls.finish()
 
     def close(self) -> None:
-        """Close the index, if it is open."""
+        """Close the index, if it is open. An error is counted."""
         if self._calls is not None:
             try:
                 self._calls.close()
             except StorageError as error:
-                self._errors.failed("index", error, "the end of the crawl")
+                self._errors.count_error("index", error, "the end of the crawl")
             self._calls = None
 
     def end(self, *, finished: bool) -> None:
-        """Set the size of the index in the stats, and write the crawl into its history.
+        """Set the size of the index in the stats, and write the end of the crawl into its history.
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         """
@@ -157,15 +156,15 @@ class Lane:
         try:
             self.stats.index_size(len(self.index))
         except StorageError as error:
-            self._errors.failed("index", error, "the end of the crawl")
+            self._errors.count_error("index", error, "the end of the crawl")
         if self.history is not None:
             try:
                 self.history.close(finished=finished)
             except StorageError as error:
-                self._errors.failed("history", error, self.index.location)
+                self._errors.count_error("history", error, self.index.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
-        """Return the verdict of the index; None if the index is closed or fails."""
+        """Return the verdict of the index, not counted; None if the index is closed or fails."""
         return await self.call(key, self._question(key, page))
 
     async def call(self, key: str, ask: Callable[[Any], _Answer]) -> _Answer | None:
@@ -173,7 +172,7 @@ class Lane:
         return None if self._calls is None else await self._calls.soon(key, ask)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
-        """Ask an index on the network, and keep the verdict for `judge`."""
+        """Ask an index on the network before a callback is known; keep the verdict for `judge`."""
         verdict = await self.ask(key, page)
         if verdict is not None:
             self._unclaimed.put(response, verdict)
@@ -185,10 +184,11 @@ class Lane:
         canonical: str | None = None,
         response: Response | None = None,
     ) -> Verdict | None:
-        """Return the verdict of an embedded index, or the one that `ask_early` kept, and count it.
+        """Record the verdict of an embedded index, or the one that `ask_early` kept; return it.
 
         :param canonical: the canonical URL that the page names, see `comparable`.
-        :return: None if the index is closed or fails.
+        :param response: the response for which `ask_early` kept a verdict.
+        :return: None if the index is closed or failed.
         """
         if self._calls is None:
             return None
@@ -196,41 +196,41 @@ class Lane:
             verdict = None if response is None else self._unclaimed.take(response)
         else:
             verdict = self._calls.now(key, self._question(key, page))
-        return None if verdict is None else self.judged(verdict, page, canonical)
+        return None if verdict is None else self.record_verdict(verdict, page, canonical)
 
-    def judged(
+    def record_verdict(
         self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
     ) -> Verdict:
-        """Count a verdict, and return it with its `canonical` field."""
+        """Count a verdict, keep the text of the page, and return the verdict with `canonical`."""
         index: Any = self.index
         if self._texts is not None and index is not None:
             self._texts.store_or_hold(index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
         if self.history is not None:
             self.history.judged(verdict)
-        if self.stats.judge(verdict) or self._debug:
+        if self.stats.count_verdict(verdict) or self._debug:
             self._log(verdict)
         return verdict
 
     def leave_open(self, key: str) -> None:
-        """Record that a requested page cannot be judged, so that it does not count as gone."""
+        """Record that an indexed page cannot be judged now, so that it does not count as gone."""
         history = self.history
         if history is None:
             return
 
-        def record(is_in_index: bool | None) -> None:
-            if is_in_index:
+        def record_if_indexed(is_indexed: bool | None) -> None:
+            if is_indexed:
                 history.process.leave_open(key)
 
-        self.tell(key, lambda index: index.entry(key) is not None, record)
+        self.tell(key, lambda index: index.entry(key) is not None, record_if_indexed)
 
-    def count_judged(self, verdict: Verdict, action: Action) -> None:
-        """Count a verdict that is not from `judge`, and its outcome: on an error page, or on a page
-        that was not downloaded, because it has not changed.
+    def count_verdict(self, verdict: Verdict, action: Action) -> None:
+        """Count a verdict that is not from `judge`, and its outcome: on an error page, or on an
+        unchanged page that was not downloaded.
         """
         if self.history is not None:
             self.history.judged(verdict)
-        self.stats.judge(verdict)
+        self.stats.count_verdict(verdict)
         self._count_outcome(verdict, action)
 
     def act_on(
@@ -242,16 +242,19 @@ class Lane:
         requested_again: bool = False,
         excerpt: str = "",
     ) -> Action:
-        """Decide what to do with a page or item, count the outcome, and log it in the index.
+        """Decide what to do with a page, count and log the outcome, and return the action.
 
-        A dropped copy of a pending page is held, to be requested again if that page fails.
+        If the action hides a copy of a pending page, or a part of its output, the copy is held, to
+        be requested again if that page fails. For `method` and `requested_again` see `Context`.
 
         :param request: repeats the page; None for an item of ``start()``.
         :param excerpt: the beginning of the text, for the warning about a flood.
         """
+        observation = verdict.observation
         preferred = verdict.canonical == "page" and self._prefer_canonical
-        if preferred:
-            self._supersede(verdict)
+        if preferred and observation is not None:
+            # If the page is confirmed, it replaces its representative.
+            self.tell(verdict.key, lambda index: index.supersede(observation))
         no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
         context = Context(
             preferred=preferred,
@@ -262,18 +265,17 @@ class Lane:
         )
         action, reason = self.policy.decide(verdict, context)
         if reason is not None:
-            self.stats.kept(verdict, reason)
+            self.stats.count_kept(verdict, reason)
         self._count_outcome(verdict, action)
-        observation = verdict.observation
         if action != PASS and request is not None and observation and observation.provisional:
-            # An unchanged page waits for an earlier response with its key.
+            # The copy waits for its representative, or for an earlier response with the same key.
             awaited = verdict.representative or verdict.key
             self.retries.hold(awaited, DroppedCopy.of(observation, request))
             self._settle_index(observation, False)  # noqa: FBT003 - not confirmed
         return action
 
     def settle(self, observation: Observation, confirmed: bool) -> None:
-        """Confirm or discard an observation; then release its copies, or request them again."""
+        """Confirm or discard an observation; then release its held copies, or request one again."""
         if self._calls is None:
             return
         if not confirmed:
@@ -299,7 +301,7 @@ class Lane:
             try:
                 if confirmed:
                     index.confirm(observation)
-            finally:  # nothing stays pending if the index fails
+            finally:  # if `confirm` failed, the page must not stay pending
                 index.discard(observation)
 
         self.tell(
@@ -309,21 +311,18 @@ class Lane:
         )
 
     def _count_outcome(self, verdict: Verdict, action: Action) -> None:
-        self.stats.acted(verdict, action)
+        self.stats.count_outcome(verdict, action)
         outcome, observation = outcome_of(verdict, action), verdict.observation
         if outcome is not None and verdict.kind != "unchanged" and observation is not None:
             self.tell(verdict.key, lambda index: index.acted(observation, outcome))
 
-    def _supersede(self, verdict: Verdict) -> None:
-        """Let the page replace its representative once it is confirmed."""
-        observation = verdict.observation
-        if observation is not None:
-            self.tell(verdict.key, lambda index: index.supersede(observation))
-
     def _observe_again(
         self, copies: Sequence[DroppedCopy], then: Callable[[Sequence[Observation] | None], None]
     ) -> None:
-        """Observe dropped copies again, leaving none pending; call `then` with the observations."""
+        """Observe dropped copies again, leaving none pending.
+
+        :param then: called with the observations, or with None if the index is closed or fails.
+        """
 
         def observe(index: Any) -> list[Observation]:
             observations = []
@@ -346,26 +345,26 @@ class Lane:
     def tell(
         self, key: str, ask: Callable[[Any], Any], then: Callable[[Any], None] | None = None
     ) -> None:
-        """Call the index if it is open; see `IndexCalls.tell`."""
+        """Call the index if it is open, else do nothing; see `IndexCalls.tell`."""
         if self._calls is not None:
             self._calls.tell(key, ask, then)
 
     def _discard_unclaimed(self, verdict: Verdict) -> None:
-        """Discard the observation of a page that no callback gets. Called in any thread."""
+        """Discard the observation of a page that no callback got. May run in any thread."""
         calls, observation = self._calls, verdict.observation
         if observation is not None and isinstance(calls, ThreadedCalls):
             calls.call_in_loop(self._settle_index, observation, False, self._settle_copies)  # noqa: FBT003
 
     def _is_flood(self, verdict: Verdict, excerpt: str) -> bool:
-        """Add a page to its cluster; return True, and warn once, if the cluster is a flood."""
+        """Add a near-duplicate to its cluster; return True, and warn once, if it is a flood now."""
         representative = verdict.representative
         if representative is None or not self._floods.add(representative, verdict.key):
             return False
         self._errors.warn_once(
             f"flood of {representative}",
             "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
-            "a broken extraction? Its further copies are tagged, not dropped "
-            "(SIMHASH_CLUSTER_LIMIT). The last one, %s, begins: %s",
+            "a broken extraction? Further copies of it are tagged, not dropped "
+            "(SIMHASH_CLUSTER_LIMIT). The last copy, %s, begins: %s",
             self._floods.limit,
             printable(representative),
             printable(verdict.key),
@@ -391,7 +390,7 @@ class Lane:
         )
 
     def _with_canonical(self, verdict: Verdict, canonical: str | None) -> Verdict:
-        """Return a verdict with its `canonical` field; remember the URLs that new pages name."""
+        """Return a verdict with `canonical` set; if the page is no copy, remember `canonical`."""
         representative = verdict.representative
         if representative is None:
             self._canonicals.pop(verdict.key, None)

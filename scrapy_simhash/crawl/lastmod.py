@@ -1,8 +1,8 @@
 """Trust what a site's sitemap says about changes, once verdicts have confirmed it.
 
 A page is *unmodified* if its ``lastmod`` lies before the time at which a crawl last saw it. While a
-site is not trusted, such pages are requested, and their verdicts show whether the sitemap is right.
-If it was right often enough, they are spared, except for a random share (SIMHASH_URL_EXPLORE).
+sitemap is not trusted, unmodified pages are requested, and their verdicts show whether it is right.
+Once it was right often enough, such pages are spared, but for a random share (SIMHASH_URL_EXPLORE).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _REMEMBERED_PAGES = 200_000
 _EXPECTED_PAGES = 10_000
 _MAX_CLOCK_DIFFERENCE = timedelta(hours=1)
-# For a time without a zone. It may be a date, which ends up to 36 hours after its midnight in UTC.
+# For times without a zone. A date is one: it ends up to 36 hours after its midnight in UTC.
 _MAX_ZONE_DIFFERENCE = timedelta(hours=36)
 
 
@@ -41,17 +41,17 @@ class LastmodTrust:
         self._lane = lane
         self._stats = stats
         self._random = random.Random()  # noqa: S311 - a sample
-        # Page → Unix time; it is unmodified if a crawl saw it then or later.
+        # Key → Unix time. The page is unmodified if a crawl saw it at that time or later.
         self._pages: LocalCache[str, int] = LocalCache(_REMEMBERED_PAGES)
-        # Pages that are requested although they should be unmodified.
+        # Keys of unmodified pages that are requested.
         self._expected: LocalCache[str, None] = LocalCache(_EXPECTED_PAGES)
         self._sites: dict[str, Evidence] = {}
-        self._stored: dict[str, Evidence] = {}  # as it was last read or saved
+        self._stored: dict[str, Evidence] = {}  # the evidence that was last read or saved
 
     def remember(self, url: object, lastmod: object) -> None:
         """Remember when a page was last modified. Invalid URLs and times are ignored.
 
-        The latest time counts, so that the sitemap of another site cannot make a page older.
+        The latest time counts, so that the sitemap of another site cannot hide a modification.
         """
         known_from_s = _known_from_s(str(lastmod))
         if known_from_s is None:
@@ -63,11 +63,11 @@ class LastmodTrust:
         self._pages[key] = max(known_from_s, self._pages.get(key) or 0)
 
     def knows(self, key: str) -> bool:
-        """Return True if a sitemap has told when the page was modified."""
+        """Return True if a sitemap gave a valid time for a page."""
         return key in self._pages
 
     def stored_evidence(self, index: Any, key: str) -> bytes | None:
-        """Return the index's row for a page's site; None if it was read before or is missing."""
+        """Return the row with the evidence for a page's site; None if missing or read before."""
         site = site_of(key)
         row: bytes | None = None if site in self._sites else index.side_row("sitemaps", site)
         return row
@@ -90,14 +90,14 @@ class LastmodTrust:
         return False
 
     def spared(self, key: str) -> None:
-        """Count a page that was not requested."""
+        """Count a page that `spares` allowed not to request."""
         self._sites[site_of(key)].spared += 1
         self._stats.count("conditional/spared")
 
     def arrived(self, key: str, *, unchanged: bool | None) -> None:
-        """Count whether a page that should be unmodified was unchanged.
+        """Count for or against a sitemap that called a requested page unmodified.
 
-        :param unchanged: None if the page failed, which tells nothing.
+        :param unchanged: True for the sitemap, False against it, None if the page failed.
         """
         if key not in self._expected:
             return
@@ -118,7 +118,7 @@ class LastmodTrust:
 
 
 def _addition(site: str, mine: Evidence, before: Evidence) -> Any:
-    """Return the call to the index that adds the difference of two evidences to a site's row."""
+    """Return a function that adds the changes from `before` to `mine` to a site's row."""
 
     def change(row: bytes | None) -> bytes:
         return encode_evidence(summed(mine, before, _decoded(row)))
@@ -127,7 +127,7 @@ def _addition(site: str, mine: Evidence, before: Evidence) -> Any:
 
 
 def _decoded(row: bytes | None) -> Evidence:
-    """Return the evidence of a row; empty if the row is damaged or missing."""
+    """Return the evidence in a row; no evidence if the row is damaged or missing."""
     try:
         return Evidence() if row is None else decode_evidence(row)
     except ValueError:
@@ -135,7 +135,7 @@ def _decoded(row: bytes | None) -> Evidence:
 
 
 def _known_from_s(lastmod: str) -> int | None:
-    """Return the Unix time from which every crawl has seen a modification; None if invalid."""
+    """Return the Unix time from which a crawl must have seen a modification; None if invalid."""
     text = lastmod.strip()
     try:
         time = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)

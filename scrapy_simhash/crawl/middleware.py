@@ -1,4 +1,4 @@
-"""Three middlewares: one fingerprints pages, one acts on verdicts, one sees the output of pages.
+"""Three middlewares: one fingerprints pages, one acts on verdicts, one records output of pages.
 
 `SimhashDownloaderMiddleware` never drops a downloaded page, because it cannot know whether a
 callback will get the response: inline downloads and default callbacks look alike there. Only
@@ -55,25 +55,25 @@ class SimhashDownloaderMiddleware:
         return cls(SimhashExtension.of(crawler))
 
     async def process_request(self, request: Request) -> Request | None:
-        """Make the request conditional if possible, or return one that takes its place later.
+        """Make the request conditional if possible, or return a request to make later instead.
 
         :raises SparedRequest: the request is not needed.
         """
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
         postponed = self._extension.url_rules.check(request)
-        if postponed is None and self._extension.conditional.on:
+        if postponed is None and self._extension.conditional.enabled:
             await self._extension.conditional.prepare(request)
         return postponed
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
-        """Fingerprint a page, or count why not. Return the response, or a request that repeats it.
+        """Fingerprint a page, or count why not. Return the response.
 
-        :raises NearDuplicatePage: the server says that the page has not changed.
+        For other results and NearDuplicatePage, see `ConditionalRequests.received`.
         """
         extension = self._extension
         if PROBE_META_KEY in request.meta:
             return response
-        if extension.conditional.on:
+        if extension.conditional.enabled:
             received = await extension.conditional.received(request, response)
             if received is not response:
                 return received
@@ -89,7 +89,7 @@ class SimhashDownloaderMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
-        """Record that a page will not arrive."""
+        """Record that the page of a failed or spared request will not arrive."""
         self._extension.conditional.failed(request)
         self._extension.pages.leave_open(self._extension.identity.key(request))
         _record_arrival(self._extension, request)
@@ -105,10 +105,10 @@ class SimhashDownloaderMiddleware:
         try:
             page, is_cached = await extension.fingerprinter.fingerprint(response)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            extension.errors.failed("fingerprint", error, response.url)
+            extension.errors.count_error("fingerprint", error, response.url)
             return None
         if await extension.error_pages.check(request, response, page):
-            # The index is not asked, and the page does not count as skipped.
+            # Without a fingerprint, the index is not asked. The page does not count as skipped.
             page = replace(page, fingerprint=None, skipped=None)
         if is_cached:
             stats.count("exact_duplicate")
@@ -143,14 +143,14 @@ class SimhashDownloaderMiddleware:
 
 
 class _SpiderMiddleware:
-    """A spider middleware that filters the output of a page, and sees how it ends."""
+    """A spider middleware that filters the output of a page, and records how the output ends."""
 
     def __init__(self, extension: SimhashExtension) -> None:
         self._extension = extension
         self._settlement = extension.settlement
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
-        """Filter the output of a page, and record how it ends."""
+        """Yield the output of a page for which `_passes` is True, and record how it ends."""
         with self._following(response) as page:
             for request_or_item in result:
                 if page is None or self._passes(page, response, request_or_item):
@@ -170,7 +170,7 @@ class _SpiderMiddleware:
         page = self._state_of(response)
         try:
             yield page
-        except BaseException:  # GeneratorExit, too: nobody reads the rest
+        except BaseException:  # GeneratorExit, too: then the rest of the output is not read
             if page is not None:
                 self._output_failed(page)
             raise
@@ -197,8 +197,8 @@ class _SpiderMiddleware:
 
 
 class SimhashOutputMiddleware(_SpiderMiddleware):
-    """The spider middleware next to the engine: sees the items and requests that all others have
-    passed, and the end of a page's output.
+    """The spider middleware next to the engine: records the items and requests that all other
+    middlewares let pass, and the end of a page's output.
     """
 
     @classmethod
@@ -242,15 +242,15 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
 
 
 class SimhashSpiderMiddleware(_SpiderMiddleware):
-    """The spider middleware next to the callback: judges pages, acts on the verdict, and sees how
-    the callback ends.
+    """The spider middleware next to the callback: judges pages, acts on verdicts, and records how
+    callbacks end.
     """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the middleware of a crawl. Called by Scrapy.
 
-        :raises SettingsError: `SimhashOutputMiddleware` is missing.
+        :raises SettingsError: `SimhashOutputMiddleware` is missing, or comes after this one.
         """
         extension = SimhashExtension.of(crawler)
         if not extension.has_output_middleware:
@@ -269,8 +269,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         is_repeated = REFUSED_META_KEY in request.meta
-        # Callbacks may copy the meta to other requests, so they do not see the mark. Retries keep
-        # it: without it, a ban page for which the last retry yields an item would be confirmed.
+        # Callbacks may copy the meta to other requests, so they must not see the mark. Retries keep
+        # the mark, or a ban page would be confirmed if the last retry yields an item.
         repeatable = request.copy() if is_repeated else request
         refused = request.meta.pop(REFUSED_META_KEY, None)
         extension = self._extension
@@ -327,7 +327,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         response.flags.append(ERROR_FLAG)
         extension.error_pages.count(response.url, probed_url)
         action = DROP if settings.error_action == "drop" else PASS
-        extension.pages.count_judged(verdict, action)
+        extension.pages.count_verdict(verdict, action)
         self._settlement.begin(response, key, verdict, PASS, request)  # for a callback or errback
         if action is DROP:
             raise NearDuplicatePage(response, verdict)
@@ -335,7 +335,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     def process_spider_exception(
         self, response: Response, exception: Exception
     ) -> Iterable[Any] | None:
-        """Swallow `NearDuplicatePage`; record others before another middleware handles them."""
+        """Swallow `NearDuplicatePage`; record other errors before a middleware handles them."""
         page = self._settlement.page(response)
         is_dropped = isinstance(exception, NearDuplicatePage)
         if page is not None:
@@ -364,8 +364,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 def _record_arrival(
     extension: SimhashExtension, request: Request, observation: Observation | None = None
 ) -> bool:
-    """Tell the retries that a page arrived. Return True if they had requested it, because its
-    representative, or that of one of its items, failed.
+    """Tell the retries that a page arrived, or will not arrive. Return True if they had requested
+    it, because its representative, or that of one of its items, failed.
 
     :param observation: None if the page was not judged.
     """

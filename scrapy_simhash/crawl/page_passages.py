@@ -1,8 +1,8 @@
 """Check and store the passages of a crawl's pages.
 
-The text of a page is checked when its first item reaches the pipeline; items that have their own
-text (SIMHASH_ITEM_FIELDS) are checked instead. The text is added to the passage index after the
-page was handled without an error. One thread does both. If it fails, the error is counted.
+The text of a page is checked when its first item reaches the pipeline. With SIMHASH_ITEM_FIELDS,
+the text of each item is checked instead. After the page was handled without an error, the text of
+the page or of its items is added to the passage index. One thread does both; errors are counted.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Upper limit for texts in the queue, so that a fast crawl does not fill the memory.
+# With more text in the queue, further texts are not added, or a fast crawl would fill the memory.
 _MAX_WAITING_CHARACTERS = 20_000_000
 _TAGGED_SOURCES = 5
-# Longer texts take seconds and block the queue.
+# Longer texts are skipped, because they take seconds and block the queue.
 _MAX_CHARACTERS = 500_000
 
 
@@ -39,8 +39,9 @@ _MAX_CHARACTERS = 500_000
 class _Texts:
     """The texts of a page in progress.
 
+    :param page: main text of the page; empty if unknown.
     :param items: position of an item → its text.
-    :param reports: position of an item → the report on its text; -1 for the text of the page.
+    :param reports: position of an item, or -1 for the page → the report on the text.
     """
 
     page: str = ""
@@ -52,22 +53,24 @@ class PagePassages:
     """The passage index of one crawl, with the texts of pages that are in progress.
 
     :param settings: None disables all methods.
-    :param failed: called with each error: (step, error, key of the page).
+    :param on_error: called with each error: (step, error, key of the page).
     """
 
     def __init__(
         self,
         settings: PassageSettings | None,
         stats: CrawlStats,
-        failed: Callable[[str, BaseException, str], None],
+        on_error: Callable[[str, BaseException, str], None],
     ) -> None:
         self._settings = settings
         self._stats = stats
-        self._failed = failed
+        self._on_error = on_error
         self.index: PassageIndex | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._pages: WeakKeyDictionary[PageState, _Texts] = WeakKeyDictionary()
-        self._waiting_characters = 0
+        # Each is written by one thread alone. The difference is waiting in the queue.
+        self._queued_characters = 0
+        self._processed_characters = 0
 
     @property
     def enabled(self) -> bool:
@@ -94,7 +97,7 @@ class PagePassages:
             self._pages[page] = _Texts(text)
 
     async def tags(self, page: PageState, ordinal: int, text: str | None) -> dict[str, Any]:
-        """Return the fields to write into an item; none if its text cannot be checked.
+        """Return item field → value; an empty dict if the text of the item cannot be checked.
 
         :param ordinal: position of the item among the items of its page.
         :param text: text of the item; None to use the text of its page.
@@ -122,7 +125,7 @@ class PagePassages:
             report = await result_of(texts.reports[ordinal])
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             if is_first:
-                self._failed("passages", error, page.key)
+                self._on_error("passages", error, page.key)
             return {}
         if is_first:
             self._stats.count("checked")
@@ -140,9 +143,9 @@ class PagePassages:
         return {item_field: values[field] for field, item_field in settings.tags.items()}
 
     def finished(self, page: PageState, confirmed: bool) -> None:
-        """Add the joined texts of a page's items, or else its own text, to the index.
+        """Add the joined texts of a page's items, or else the page's main text, to the index.
 
-        :param confirmed: the page was handled without an error. If not, its text is discarded.
+        :param confirmed: the page was handled without an error. If not, the texts are discarded.
         """
         texts = self._pages.pop(page, _Texts())
         text = "\n\n".join(text for _, text in sorted(texts.items.items())) or texts.page
@@ -151,10 +154,10 @@ class PagePassages:
             return
         if not text.strip() or len(text) > _MAX_CHARACTERS:
             return
-        if self._waiting_characters > _MAX_WAITING_CHARACTERS:
+        if self._queued_characters - self._processed_characters > _MAX_WAITING_CHARACTERS:
             self._stats.skip("too_many_waiting")
             return
-        self._waiting_characters += len(text)
+        self._queued_characters += len(text)
         thread.submit(self._add, index, page.key, text)
 
     def close(self) -> None:
@@ -172,13 +175,13 @@ class PagePassages:
                 self._stats.index_size(index.documents)
                 index.close()
             except StorageError as error:
-                self._failed("passages", error, "the end of the crawl")
+                self._on_error("passages", error, "the end of the crawl")
         self.index = self._thread = None
 
     def _add(self, index: PassageIndex, name: str, text: str) -> None:
         try:
             index.add(name, text)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            self._failed("passages", error, name)
+            self._on_error("passages", error, name)
         finally:
-            self._waiting_characters -= len(text)
+            self._processed_characters += len(text)

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class PageTexts:
-    """A store for main texts of pages. Near-duplicates are never confirmed, so their texts are
+    """A store for main texts of pages. Near-duplicates are rarely confirmed, so their texts are
     stored at once; other texts are stored when their pages are confirmed.
 
     :param max_bytes: upper limit for all compressed texts of the index; 0 stores none.
-    :param failed: called with each error: (step, error, key of the page).
+    :param on_error: called with each error: (step, error, key of the page).
     """
 
     def __init__(
-        self, max_bytes: int, stats: CrawlStats, failed: Callable[[str, BaseException, str], None]
+        self, max_bytes: int, stats: CrawlStats, on_error: Callable[[str, BaseException, str], None]
     ) -> None:
         self._max_bytes = max_bytes
         self._stats = stats
-        self._failed = failed
-        # Sequence number of an observation → text of its page, which is in progress.
+        self._on_error = on_error
+        # Sequence number of an observation → text of its page, which is not settled yet.
         self._held: dict[int, KeptText] = {}
 
     def store_or_hold(self, index: ObservingIndex, verdict: Verdict, page: PageFingerprint) -> None:
-        """Store the text of a judged page, or hold it until the page is confirmed."""
+        """Store the text of a near-duplicate; hold other texts until their pages are settled."""
         if not self._max_bytes or verdict.observation is None:
             return
         text = KeptText(page.title, page.text)
@@ -44,7 +44,7 @@ class PageTexts:
             self._held[verdict.observation.sequence] = text
 
     def release(self, index: ObservingIndex, observation: Observation, *, confirmed: bool) -> None:
-        """Store the held text if the page was confirmed, otherwise discard it."""
+        """Store the held text of a page, if there is one; discard it if the page failed."""
         text = self._held.pop(observation.sequence, None)
         if text is not None and confirmed:
             self._store(index, observation.key, text)
@@ -56,4 +56,4 @@ class PageTexts:
             if not texts.keep(key, text):
                 self._stats.count("texts_not_kept")
         except SimhashError as error:
-            self._failed("texts", error, key)
+            self._on_error("texts", error, key)

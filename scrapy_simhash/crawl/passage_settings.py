@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.passages.cutting import Cutting
     from scrapy_simhash.passages.matching import CheckOptions
 
-TAGGED_FIELDS = ("known_share", "sources")
+TAGGED_FIELDS = ("known_share", "sources")  # by default
 REPORT_FIELDS = (*TAGGED_FIELDS, "similar_share", "common_share")
 PASSAGE_SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
@@ -37,8 +37,8 @@ class PassageSettings:
     """The validated SIMHASH_PASSAGES* settings.
 
     :param directory: directory of the passage index.
-    :param cutting: None accepts that of an existing index; a new one then cuts into sentences.
-    :param keep_text: None accepts that of an existing index; a new one then stores texts.
+    :param cutting: None keeps that of an existing index; a new index then cuts into sentences.
+    :param keep_text: None keeps the choice of an existing index; a new index then stores texts.
     :param tags: field of a `PassageReport` → item field.
     """
 

@@ -33,11 +33,11 @@ class SimhashPipeline:
         self._extension = extension
         self._lane = extension.items
         self._settings = extension.settings
-        # Item fields that a class need not declare: with the default tags, those of later releases.
+        # Item classes need not declare these fields, unless SIMHASH_ITEM_TAGS is set.
         tags = self._settings.item_tags
         has_default_tags = tags == SETTINGS["SIMHASH_ITEM_TAGS"]
         self._optional_fields = {tags[field] for field in TAGGED_WHERE_KNOWN if has_default_tags}
-        # For keys of items from start(), which have no page. No other item has the same key.
+        # For the keys of items from start(), which have no page. These keys are unique.
         self._crawl_id = uuid4().hex
         self._numbers_without_page = itertools.count()
 
@@ -47,11 +47,11 @@ class SimhashPipeline:
         return cls(SimhashExtension.of(crawler))
 
     async def close_spider(self) -> None:
-        """Settle all pages: their items are done, and the scheduler is still open."""
+        """Settle all pages, now that all items are done and the scheduler is still open."""
         await self._extension.settle_all()
 
     async def process_item(self, item: Any) -> Any:
-        """Judge an item, tag it, and return it. :raises NearDuplicateItem: it is dropped."""
+        """Judge and tag an item, and return it. :raises NearDuplicateItem: it is dropped."""
         extension = self._extension
         origin = extension.settlement.take_origin(item)
         verdict = None if origin is None else origin.page.verdict
@@ -77,7 +77,7 @@ class SimhashPipeline:
             fields = {name: _texts_in(adapter.get(name)) for name in self._settings.item_fields}
             fingerprint = await extension.fingerprinter.fingerprint_fields(fields)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
-            extension.errors.failed("item", error, repr(type(item)))
+            extension.errors.count_error("item", error, repr(type(item)))
             return PageFingerprint()
         self._lane.stats.fingerprinted(fingerprint)
         # After a failure, `unmatched` is empty, although no field was read.
@@ -88,14 +88,14 @@ class SimhashPipeline:
     async def _judge(
         self, item: Any, origin: Origin | None, fingerprint: PageFingerprint
     ) -> Verdict | None:
-        """Return the verdict on an item, if any. :raises NearDuplicateItem: the item is dropped."""
+        """Return the verdict on an item; None if it has no fingerprint, or the index fails."""
         if fingerprint.fingerprint is None:
             return None
         verdict = await self._lane.ask(self._item_key(origin, fingerprint), fingerprint)
         if verdict is None or verdict.observation is None:
             return None
         observation = verdict.observation
-        verdict = self._lane.judged(verdict, fingerprint)
+        verdict = self._lane.record_verdict(verdict, fingerprint)
         page = None if origin is None else origin.page
         action = self._lane.act_on(verdict, None if page is None else page.request)
         if not action.items:
@@ -104,7 +104,7 @@ class SimhashPipeline:
         return verdict
 
     def _item_key(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:
-        """Return the key of an item: its page, its place there, and its content.
+        """Return the key of an item: key of the page, position on the page, and content.
 
         The content is part of the key, because a new item at the top of a list moves all others.
         """
@@ -114,7 +114,7 @@ class SimhashPipeline:
         return f"{origin.page.key} item {origin.ordinal} {content}"
 
     def _tags(self, verdict: Verdict) -> dict[str, Any]:
-        """Return item field → value."""
+        """Return item field → value, for the tags of a verdict."""
         fields = verdict.to_dict()
         return {
             item_field: fields[field]
@@ -125,7 +125,7 @@ class SimhashPipeline:
     def _tag(
         self, item: Any, values: Mapping[str, Any], setting: str, optional: Collection[str] = ()
     ) -> None:
-        """Write values into fields of an item: all, or none with a warning if it cannot take them.
+        """Write values into fields of an item. If a field cannot take its value, warn once.
 
         :param setting: name of the setting that lists the fields.
         :param optional: fields that are omitted if the item class does not declare them.
@@ -142,12 +142,12 @@ class SimhashPipeline:
             for field, value in values.items():
                 adapter[field] = value
         except (KeyError, AttributeError, TypeError, ValueError) as error:
-            # A field is not declared or refuses the value, the item is frozen, or it is no item.
+            # A field is undeclared or refuses the value, the item is frozen, or it is no item.
             self._extension.stats.count("skipped/item_field_not_declared")
             self._extension.errors.warn_once(
                 f"item_field_not_declared {setting}",
-                "simhash: items of class %s do not accept all of the fields %s (%s), and are not "
-                "tagged: declare the fields, name others in %s, or set it to {}",
+                "simhash: items of class %s do not accept all of the fields %s (%s), and lack "
+                "tags: declare the fields, name other fields in %s, or set it to {}",
                 type(item).__qualname__,
                 ", ".join(field for field in values if field not in optional),
                 error,
@@ -156,7 +156,7 @@ class SimhashPipeline:
 
 
 def _is_tagged(verdict: Verdict, policy: Policy) -> bool:
-    """Return True if items are tagged with a verdict. In drop mode, originals need no tags."""
+    """Return True if items are tagged with a verdict: in drop mode, not those of new content."""
     return (
         policy.action == "tag"
         or policy.seen(verdict)
@@ -166,7 +166,7 @@ def _is_tagged(verdict: Verdict, policy: Policy) -> bool:
 
 
 def _texts_in(value: Any) -> list[str]:
-    """Return the texts in the value of an item field, which may be nested lists."""
+    """Return the texts in the value of an item field, which may contain nested lists."""
     if value is None:
         return []
     if isinstance(value, (list, tuple)):

@@ -30,7 +30,7 @@ REDIS_SETTINGS: Mapping[str, Any] = MappingProxyType(
 )
 # Keys of REDIS_PARAMS that are for scrapy-redis, or that `RedisSettings` decides.
 _NOT_FOR_CLIENTS = ("redis_cls", "url", "decode_responses", "encoding")
-# An idle crawl sends the signal spider_idle once in this time.
+# An idle crawl sends the signal spider_idle once in so many seconds.
 _IDLE_INTERVAL_S = 5
 
 
@@ -38,9 +38,9 @@ _IDLE_INTERVAL_S = 5
 class RedisSettings:
     """The validated SIMHASH_REDIS* settings.
 
-    :param name: name of the index of pages.
+    :param name: name of the index of pages; see `address` for that of items.
     :param crawl: name that the processes of one crawl share; None for a crawl of one process.
-    :param parameters: further parameters of redis-py's client.
+    :param parameters: further parameters of redis-py's client, from REDIS_PARAMS.
     """
 
     url: str = field(repr=False)
@@ -103,7 +103,7 @@ class RedisSettings:
 
     @property
     def max_waits(self) -> int:
-        """How often an idle crawl waits for other crawls: until leases of dead ones have ended."""
+        """How often an idle crawl waits for other crawls: longer than the lease of a dead one."""
         return max(MAX_WAITS, 3 * self.lease_s // _IDLE_INTERVAL_S)
 
     def address(self, what: str) -> RedisAddress:
@@ -126,7 +126,7 @@ class RedisSettings:
 
 
 def _url(settings: BaseSettings) -> str | None:
-    """Return the URL of scrapy-redis's REDIS_HOST, REDIS_PORT and REDIS_DB; None without a host."""
+    """Return the URL from scrapy-redis's REDIS_HOST, REDIS_PORT and REDIS_DB; None without host."""
     host = settings.get("REDIS_HOST")
     if not host:
         return None

@@ -2,8 +2,8 @@
 
 A near-duplicate may be dropped while its representative is still in its callback or in the
 pipelines (*pending*). If the representative fails, its copies are requested again, one after the
-other, until one is confirmed. If the first one now has other content, for example because all were
-ban pages, the others are requested at once.
+other, until one is confirmed. If a requested copy now has other content, for example because all
+copies were ban pages, the other copies are requested at once.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
-# How often an idle crawl waits for another one that shares its index, five seconds each time.
+# How often an idle crawl waits for other crawls that share its index, five seconds each time.
 MAX_WAITS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class DroppedCopy:
-    """A page (or item) that was dropped as the near-duplicate of a pending one.
+    """A page (or item) that was dropped as a copy of a pending one.
 
-    :param evidence: evidence of its text.
     :param request: repeats the page, or the page of the item.
     """
 
@@ -47,19 +46,19 @@ class DroppedCopy:
 
     @classmethod
     def of(cls, observation: Observation, request: Request) -> Self:
-        """Return the copy that was observed."""
+        """Return the copy that an observation describes."""
         return cls(observation.key, observation.fingerprint, observation.evidence, request)
 
 
 class Retries:
     """Dropped copies, held until their representatives are confirmed or discarded.
 
-    :param observe: observes copies again, and calls a function with the observations; with None if
-        the index fails.
+    :param observe: observes copies again, and calls a function with the observations, or with None
+        if the index fails.
     :param schedule: schedules a request.
     :param rules: conditions for a page to be a copy.
-    :param meta_key: marks the requests that were scheduled here.
-    :param max_held: upper limit for copies that are held or were requested.
+    :param meta_key: marks the requests that this object schedules.
+    :param max_held: upper limit for copies that are held or requested; see `full`.
     :param max_waits: how often an idle crawl waits for other crawls that share its index.
     """
 
@@ -82,7 +81,7 @@ class Retries:
         self._count = 0  # copies that are not released
         # Key of a pending page → copies of it.
         self._held: dict[str, list[DroppedCopy]] = {}
-        # Token → a copy that was requested, and the copies that wait for its outcome.
+        # Token in the request → (copy that was requested, copies that wait for its outcome).
         self._requested: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
         self._waits = 0
         self._unanswered = 0
@@ -102,7 +101,7 @@ class Retries:
         """Release the copies of a confirmed page.
 
         :param page: the confirmed content. Copies of other content that is pending under the same
-            key stay held. None releases all.
+            key stay held. None releases all copies.
         """
         held = self._held.pop(key, [])
         others = [copy for copy in held if page is not None and not self._rules.is_copy(copy, page)]
@@ -111,11 +110,11 @@ class Retries:
             self._held[key] = others
 
     def discarded(self, key: str) -> None:
-        """Request a copy of a page that failed, if the index has no other page for it."""
+        """Request one copy of a page that failed, unless the index has another page like it."""
         self._look_again(self._held.pop(key, ()))
 
     def requested_by_callback(self, key: str) -> None:
-        """Release the copies with this key, because a callback requests that page again."""
+        """Release the held copies with this key, because a callback requests the page again."""
         for awaited, copies in [*self._held.items()]:
             others = [copy for copy in copies if copy.key != key]
             self._count -= len(copies) - len(others)
@@ -125,7 +124,7 @@ class Retries:
                 del self._held[awaited]
 
     def arrived(self, request: Request, page: Text | None) -> bool:
-        """Record that a page arrived. Return True if it was requested here, also before a pause.
+        """Record that a page arrived, or will not. Return True for a retry, also before a pause.
 
         :param page: what was observed; None if the page was not judged.
         """
@@ -141,8 +140,8 @@ class Retries:
     def idle(self) -> bool:
         """Request copies that still wait; return True if the idle crawl must go on.
 
-        Requested pages that have not arrived will not come any more, and pages that are still
-        pending belong to another crawl that shares the index.
+        In an idle crawl, requested pages that have not arrived will not arrive, and pages that are
+        still pending belong to another crawl that shares the index.
         """
         self._waits = self._waits + 1 if self._held and not self._requested else 0
         if self._waits <= self._max_waits:
@@ -168,7 +167,7 @@ class Retries:
         self._requested.clear()
 
     def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
-        """Request copies whose text the index lacks, hold those that wait, and release the rest."""
+        """Request copies that the index lacks, hold copies of pending pages, release the others."""
         if not copies:
             return
         self._unanswered += 1
@@ -192,7 +191,7 @@ class Retries:
             if observation is None or observation.kind in ("new", "changed"):
                 missing.append(copy)
             elif observation.provisional:
-                if self._closing:  # pending in another crawl, for which this one cannot wait
+                if self._closing:  # this crawl cannot wait for the other one
                     missing.append(copy)
                 else:
                     awaited = observation.representative or observation.key

@@ -100,19 +100,19 @@ class SimhashSettings:
     """The validated settings. Most fields are named as their settings without ``SIMHASH_``.
 
     :param pages: judge pages, not items alone.
-    :param cluster_limit: upper limit for the dropped pages of a cluster; 0 for none.
+    :param cluster_limit: upper limit for the dropped pages of a cluster; 0 means no limit.
     :param scheme: the preset's scheme, with the extractor and selectors of this crawl.
     :param confirmation: conditions for a page within k bits to be a copy.
     :param directory: directory of the index of pages.
     :param item_directory: directory of the index of items.
-    :param index_kind: kind of database; None for that of the directory, or the installed one.
-    :param plan: tables of a new index; None to choose them.
+    :param index_kind: kind of database; None uses that of an existing index, or the default.
+    :param plan: tables of a new index; None chooses them by `expected_pages`.
     :param item_tags: verdict field → item field.
     :param item_scheme: the scheme of pages, with the weights of the item fields.
     :param keep_text_bytes: upper limit for stored main texts, compressed; 0 stores none.
     :param url_rules: None if SIMHASH_URL_RULES is off.
     :param probe_errors: ask sites for URLs that cannot exist, to recognize error pages.
-    :param report: file to write when the spider closes.
+    :param report: file to write when the spider closes, or None.
     :param redis: None if SIMHASH_INDEX is not "redis".
     :param passages: None if SIMHASH_PASSAGES is off.
     """
@@ -156,17 +156,17 @@ class SimhashSettings:
 
     @property
     def max_waits(self) -> int:
-        """How often an idle crawl waits for others that share its index."""
+        """How often an idle crawl waits for other crawls that share its index."""
         return MAX_WAITS if self.redis is None else self.redis.max_waits
 
     def index_location(self, what: Literal["page", "item"]) -> Location:
-        """Return the place of the index of pages or of items."""
+        """Return the directory or the Redis address of the index of pages or of items."""
         directory = self.directory if what == "page" else self.item_directory
         return directory if self.redis is None else self.redis.address(what)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> SimhashSettings:
-        """Return the settings. :raises SettingsError: one is invalid."""
+        """Return the settings; make any index directory. :raises SettingsError: one is invalid."""
         read = SettingsReader(settings, SETTINGS)
         policy = read_policy(read)
         item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=policy.action)
@@ -185,7 +185,7 @@ class SimhashSettings:
                 raise SettingsError(
                     "SIMHASH_PRESET",
                     preset_name,
-                    "has no tables, and crawls need some: choose another preset, or set "
+                    "has no tables, and crawls need tables: choose another preset, or set "
                     f"SIMHASH_TABLES ({error})",
                 ) from error
             raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
@@ -272,7 +272,7 @@ def read_policy(read: SettingsReader) -> Policy:
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:
     """Return the conditions for a page within k bits to be a copy.
 
-    :param preset: those of the preset, for settings that are not set.
+    :param preset: conditions of the preset, for settings that are not set.
     :raises SettingsError: a setting is invalid.
     """
     return Confirmation(
@@ -282,7 +282,7 @@ def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmatio
 
 
 def unknown_settings(settings: BaseSettings) -> list[str]:
-    """Return a message for each setting that begins with SIMHASH_ and has no effect."""
+    """Return a message for each unknown or removed setting with the prefix SIMHASH_, by name."""
     unknown = (str(name) for name in settings if name not in SETTINGS)
     return [_about_unknown(name) for name in sorted(unknown) if name.startswith(_PREFIX)]
 
@@ -291,16 +291,17 @@ def _about_unknown(name: str) -> str:
     if name in _REMOVED:
         return _REMOVED[name]
     # Compared without the prefix, which makes any two names similar.
-    known = [setting.removeprefix(_PREFIX) for setting in SETTINGS]
-    near = get_close_matches(name.removeprefix(_PREFIX), known, n=1)
-    return f"there is no setting {name}" + (f": did you mean {_PREFIX}{near[0]}?" if near else "")
+    settings = [setting.removeprefix(_PREFIX) for setting in SETTINGS]
+    similar = get_close_matches(name.removeprefix(_PREFIX), settings, n=1)
+    hint = f": did you mean {_PREFIX}{similar[0]}?" if similar else ""
+    return f"there is no setting {name}{hint}"
 
 
 def is_on(crawler: Crawler) -> bool:
-    """Return True if the plugin is enabled, and this is a crawl.
+    """Return True if the plugin is enabled, and the crawler runs a crawl of its spider.
 
-    `scrapy shell` makes a crawler that never crawls; `fetch`, `parse` and `check` give the spider
-    another `start`. Their pages must not reach the index of the spider's crawls.
+    The crawler of `scrapy shell` never crawls; `fetch`, `parse` and `check` replace the spider's
+    `start`. Pages of these commands must not reach the index of the spider's crawls.
 
     :raises SettingsError: SIMHASH_ENABLED is not a boolean.
     """

@@ -41,7 +41,7 @@ PRESET_FORMS = (
 class SettingsReader:
     """A reader of settings. Its methods raise `SettingsError` for an invalid value.
 
-    :param defaults: default values by name; None stands for the argument `unset` of a method.
+    :param defaults: default values by name. If one is None, a method uses its argument `unset`.
     """
 
     def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
@@ -55,11 +55,11 @@ class SettingsReader:
         return unset
 
     def is_set(self, name: str) -> bool:
-        """Return True if the setting, or its default, has a value."""
+        """Return True if the setting, or its default, is not None."""
         return self._value(name) is not None
 
     def is_off(self, name: str) -> bool:
-        """Return True if a setting is None or False, also as a command line writes it."""
+        """Return True if a setting is None, False, or text for False from a command line."""
         return self._value(name) in (None, False, 0, "", "0", "False", "false")
 
     def boolean(self, name: str, *, unset: bool = False) -> bool:
@@ -96,7 +96,7 @@ class SettingsReader:
         try:
             if not isinstance(value, bool) and 0 <= float(value) <= 1:
                 return float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         raise SettingsError(name, value, "must be a number from 0 to 1")
 
@@ -113,7 +113,7 @@ class SettingsReader:
         return tuple(values)
 
     def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
-        """Return (field, weight) of a dict; () if the setting is no dict."""
+        """Return the (field, weight) pairs of a dict or JSON object; () for other values."""
         value = self._value(name)
         try:
             if isinstance(value, str) and value.startswith("{"):
@@ -129,7 +129,7 @@ class SettingsReader:
             ) from error
 
     def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
-        """Return a dict from some of the fields to item fields."""
+        """Return a dict whose keys are some of `fields`, and whose values are item fields."""
         value = self._value(name)
         try:
             tags = dict(self._settings.getdict(name, self._defaults[name]))
@@ -147,7 +147,7 @@ class SettingsReader:
         return MappingProxyType(tags)
 
     def index_kind(self) -> str | None:
-        """Return the kind of database in SIMHASH_INDEX; None for "redis", or if it is not set."""
+        """Return the kind of database in SIMHASH_INDEX; None if that is "redis" or not set."""
         name = "SIMHASH_INDEX"
         if self._value(name) in (None, "redis"):
             return None
@@ -159,7 +159,7 @@ class SettingsReader:
         return kind
 
     def plan(self, bits: int) -> TablePlan | None:
-        """Return SIMHASH_TABLES (blocks, optionally chosen and inner blocks); None if not set."""
+        """Return the plan with the numbers in SIMHASH_TABLES; None if not set. See `TablePlan`."""
         name = "SIMHASH_TABLES"
         value = self._value(name)
         if value is None:
@@ -180,7 +180,7 @@ class SettingsReader:
             ) from error
 
     def preset(self, name: str) -> tuple[str, Preset]:
-        """Return (name for messages, preset)."""
+        """Return (name of the preset for messages, preset)."""
         value = self._value(name)
         try:
             return choose_preset(value)
@@ -218,21 +218,21 @@ class SettingsReader:
         return changed
 
     def path(self, name: str) -> Path:
-        """Return a path; a relative one is in Scrapy's data directory."""
+        """Return an absolute path. A relative path is in Scrapy's data directory."""
         value = self._value(name)
         if not _may_be_path(value):
             raise SettingsError(name, value, "must be a path")
         try:
             path = Path(data_path(value))
         except NotConfigured:
-            # Under Scrapyd, no scrapy.cfg tells where the project is.
+            # Under Scrapyd, there is no scrapy.cfg to find the project.
             path = Path(".scrapy", value)
         return path.absolute()
 
     def file(self, name: str, spider_name: str) -> Path | None:
-        """Return the path of a file in an existing directory; None if it is not set.
+        """Return the absolute path of a file in an existing directory; None if it is not set.
 
-        ``%(name)s`` stands for the name of the spider, ``%(time)s`` for the time in UTC.
+        ``%(name)s`` is replaced by the name of the spider, ``%(time)s`` by the time in UTC.
         """
         value = self._value(name)
         if value is None:
@@ -255,11 +255,11 @@ class SettingsReader:
     def directories(self, spider_name: str, *, pages: bool, make: bool) -> tuple[Path, Path]:
         """Return the index directories of pages and of items.
 
-        ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
-        ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
+        They are ``spiders/<name>`` and ``spider-items/<name>`` in SIMHASH_DIR, or ``shared`` and
+        ``shared-items`` with SIMHASH_SHARED.
 
         :param pages: the crawl judges pages, not items alone.
-        :param make: create the directory of pages, or else of items, and try to write to it.
+        :param make: create the directory of pages, or of items alone, and try to write to it.
         """
         value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
@@ -289,6 +289,6 @@ def _may_be_path(value: object) -> bool:
 
 
 def _file_name(spider_name: str) -> str:
-    """Return a spider's name as one path component. No two names have the same one."""
+    """Return a path component for a spider's name. Different names have different components."""
     quoted = quote(spider_name, safe=" ")
     return "%2E" + quoted[1:] if quoted.startswith(".") else quoted

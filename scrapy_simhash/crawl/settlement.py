@@ -1,9 +1,9 @@
 """Decide when a page is done: its output has ended, and all of its items are through the pipelines.
 
-Until then its observation is pending in the index. It is confirmed if the callback ended by itself
-and nothing failed. Otherwise it is discarded, so that its copies can pass. If a callback repeats
-its request, the content is *refused*, such as a ban page. Later pages like it are also discarded,
-unless their callbacks return something.
+Until then the observation of the page is pending in the index. It is confirmed if the callback
+ended by itself and nothing failed. Otherwise it is discarded, so that copies of the page can pass.
+If a callback repeats its request, it has *refused* the content, such as a ban page. Later pages
+within k bits of refused content are discarded, too, unless their callbacks return something.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ class PageState:
 
     :param key: the page's key in the index.
     :param verdict: None for a page that was not judged.
+    :param action: decides which output of the callback passes.
     :param request: repeats the page.
-    :param outputs: number of requests and items of the callback.
+    :param outputs: number of requests and items that the callback returned.
     :param handled: the output of the callback (or errback) ended by itself.
     :param items: number of items that went to the pipelines, also those that middlewares added.
     :param unsettled: number of items that are still in the pipelines.
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
-    :param refused: a callback has refused content like this.
+    :param refused: a callback has refused content within k bits.
     :param handed_over: ids of the items that have not reached `SimhashPipeline`.
     :param item_observations: id of an item → its pending observation.
     :param replaced_observations: observations of items whose id now belongs to another item.
@@ -65,7 +66,7 @@ class PageState:
 
 @dataclass(frozen=True)
 class Origin:
-    """The page of an item, and the item's place among the items of the page, from 0."""
+    """The page of an item, and the position of the item among the items of the page, from 0."""
 
     page: PageState
     ordinal: int
@@ -74,8 +75,8 @@ class Origin:
 class Settlement:
     """The pages in progress, from their verdicts until they are confirmed or discarded.
 
-    :param settle_page: called with (observation, confirmed) when a judged page is done.
-    :param settle_item: the same for items that have verdicts of their own.
+    :param settle_page: called with (observation, confirmed) when an observed page is done.
+    :param settle_item: called with (observation, confirmed) when a judged item is done.
     :param on_finished: called with (page, confirmed) when any page is done.
     :param max_distance: k.
     """
@@ -95,7 +96,7 @@ class Settlement:
         self._refused: deque[int] = deque(maxlen=_REMEMBERED_REFUSED)
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
-        # By id: items may be of a class that has no hash or no weak references.
+        # By id of the item: its class may have no hash or no weak references.
         self._origins: dict[int, tuple[Any, Origin]] = {}
         self._without_page: dict[int, tuple[Any, Observation]] = {}
 
@@ -119,8 +120,8 @@ class Settlement:
     def recognize_refused(self, page: PageState, before: int | None) -> None:
         """Compare a page with refused content.
 
-        :param before: fingerprint of the content that this page's callback refused. If the page
-            still has it, the page fails, whatever its callback returns.
+        :param before: fingerprint of the content that this page's callback refused, or None. If the
+            page still has that content, the page fails, whatever its callback returns.
         """
         if page.verdict is None or page.verdict.fingerprint is None:
             return
@@ -140,7 +141,7 @@ class Settlement:
         page.unsettled += 1
 
     def take_origin(self, item: Any) -> Origin | None:
-        """Return and forget where an item came from; None for an object that was not yielded."""
+        """Return and forget the origin of an item; None for an object that no callback yielded."""
         yielded, origin = self._origins.get(id(item), (None, None))
         if origin is None or yielded is not item:
             return None
@@ -157,7 +158,7 @@ class Settlement:
             self._without_page[id(item)] = (item, observation)
             return
         previous = page.item_observations.get(id(item))
-        if previous is not None:  # that item is gone, and this one has its id
+        if previous is not None:  # of an item that was deleted; the new item has its id
             page.replaced_observations.append(previous)
         page.item_observations[id(item)] = observation
 
@@ -192,7 +193,7 @@ class Settlement:
         self._close_if_done(page)
 
     def close(self) -> None:
-        """End all open pages: confirm those that were handled without an error."""
+        """Finish all open pages and items: confirm those that were handled without an error."""
         for page in list(self._open):
             self._finish(page)
         for _, observation in self._without_page.values():
@@ -208,7 +209,7 @@ class Settlement:
         for item_id in page.handed_over:
             self._origins.pop(item_id, None)
         page.handed_over.clear()
-        # A later pipeline has replaced the remaining items by other objects.
+        # No signal names these items, because a later pipeline replaced them by other objects.
         for observation in [*page.replaced_observations, *page.item_observations.values()]:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)

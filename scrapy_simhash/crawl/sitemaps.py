@@ -1,4 +1,4 @@
-"""Tell the plugin when pages were modified: a function for `SitemapSpider.sitemap_filter`."""
+"""Read modification times from sitemaps: a function for `SitemapSpider.sitemap_filter`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def remember_lastmod(spider: Spider, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a sitemap; with SIMHASH_CONDITIONAL, remember their ``lastmod``."""
+    """Yield the entries of a sitemap. With SIMHASH_CONDITIONAL, remember each ``lastmod``."""
     extension = spider.crawler.get_extension(SimhashExtension)
     for entry in entries:
-        if extension is not None and extension.conditional.on and "lastmod" in entry:
+        if extension is not None and extension.conditional.enabled and "lastmod" in entry:
             extension.conditional.lastmod.remember(entry.get("loc"), entry["lastmod"])
         yield entry

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LARGEST_CLUSTERS = 5
-# At twice as many clusters, only the largest ones are kept.
-_COUNTED_CLUSTERS = 10_000
+_SHOWN_CLUSTERS = 5
+# When twice as many clusters are counted, only so many of the largest are kept.
+_KEPT_CLUSTERS = 10_000
 _OUTCOMES: Mapping[Outcome, str] = {
     "dropped": "dropped",
     "followed": "followed",
@@ -37,7 +37,7 @@ _OUTCOMES: Mapping[Outcome, str] = {
 class CrawlStats:
     """Counters for the verdicts, outcomes, skips and times of one crawl.
 
-    :param prefix: ``simhash`` for pages, ``simhash/item`` for items, ``simhash/passages``.
+    :param prefix: ``simhash`` (for pages), ``simhash/item`` or ``simhash/passages``.
     """
 
     def __init__(self, collector: StatsCollector, prefix: str) -> None:
@@ -55,19 +55,19 @@ class CrawlStats:
         self._collector.inc_value(f"{self._prefix}/{name}", by)
 
     def skip(self, reason: str) -> None:
-        """Count a page or item that gets no verdict, by reason."""
+        """Count a page, item or text that gets no result, and the reason."""
         self._skipped += 1
         self.count(f"skipped/{reason}")
 
     def fingerprinted(self, page: PageFingerprint) -> None:
-        """Add the time of each step for a page or item, and count it if it is skipped."""
+        """Add the times of fingerprinting a page or item, and count a skipped one by its reason."""
         self._add_ms("extraction", page.extraction_ms)
         self._add_ms("tokenization", page.tokenization_ms)
         self._add_ms("fingerprint", page.fingerprint_ms)
         if page.skipped is not None:
             self.skip(page.skipped)
 
-    def judge(self, verdict: Verdict) -> bool:
+    def count_verdict(self, verdict: Verdict) -> bool:
         """Count a verdict. Return True if it is the first near-duplicate of the crawl."""
         self._verdicts[verdict.kind] += 1
         self._add_ms("index", verdict.index_ms)
@@ -78,32 +78,32 @@ class CrawlStats:
         if verdict.kind != "near-duplicate" or verdict.representative is None:
             return False
         self._clusters[verdict.representative] += 1
-        if len(self._clusters) > 2 * _COUNTED_CLUSTERS:
-            self._clusters = Counter(dict(self._clusters.most_common(_COUNTED_CLUSTERS)))
+        if len(self._clusters) > 2 * _KEPT_CLUSTERS:
+            self._clusters = Counter(dict(self._clusters.most_common(_KEPT_CLUSTERS)))
         self.count(f"distance/{verdict.distance}")
         return self._verdicts["near-duplicate"] == 1
 
-    def acted(self, verdict: Verdict, action: Action) -> None:
-        """Count the outcome of a judged page."""
+    def count_outcome(self, verdict: Verdict, action: Action) -> None:
+        """Count the outcome of a judged page or item, and count the URL pattern of its key."""
         outcome = outcome_of(verdict, action)
         nearest = verdict.representative or verdict.similar_to
         self._patterns.add(verdict.key, nearest, dropped=outcome == "dropped")
         if outcome is None:
             return
         self._outcomes[outcome] += 1
-        if outcome == "passed":  # `judge` counts it as similar
+        if outcome == "passed":  # `count_verdict` counts it as similar
             return
         if outcome == "dropped":
             self.count("dropped")
         self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
 
-    def kept(self, verdict: Verdict, reason: str) -> None:
-        """Count a page that passes against the policy, and the reason (`KeptReason`)."""
+    def count_kept(self, verdict: Verdict, reason: str) -> None:
+        """Count a page that passes although its content was seen, and the reason (`KeptReason`)."""
         self.count(f"kept/{reason}")
         self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
     def index_size(self, entries: int) -> None:
-        """Set the number of entries in the index."""
+        """Set the stat of the number of entries in the index."""
         self._collector.set_value(f"{self._prefix}/index/size", entries)
 
     @property
@@ -118,12 +118,12 @@ class CrawlStats:
         return self._patterns.templates(min_pages, min_share)
 
     def summary(self, what: str) -> str:
-        """Return lines with the counts of verdicts and outcomes, and the largest clusters."""
+        """Return lines of text: counts of verdicts and outcomes, and the largest clusters."""
         judged = sum(self._verdicts.values())
         near = self._verdicts["near-duplicate"]
         share = f" ({near / judged:.1%})" if judged else ""
         outcomes = ", ".join(
-            f"{self._outcomes[outcome]} {words}" for outcome, words in _OUTCOMES.items()
+            f"{self._outcomes[outcome]} {label}" for outcome, label in _OUTCOMES.items()
         )
         lines = [
             (
@@ -134,9 +134,9 @@ class CrawlStats:
         ]
         if self._verdicts["error-page"]:
             lines[0] += f"; {self._verdicts['error-page']} error pages"
-        largest = self._clusters.most_common(_LARGEST_CLUSTERS)
+        largest = self._clusters.most_common(_SHOWN_CLUSTERS)
         if largest:
-            lines.append(f"largest clusters (near-duplicates of the {what} named):")
+            lines.append(f"largest clusters (number of near-duplicates of these {what}):")
             lines += [f"{count:8d}  {printable(key)}" for key, count in largest]
         return "\n".join(lines)
 
@@ -150,7 +150,7 @@ class CrawlStats:
 
 
 class ErrorLog:
-    """A log that counts the errors of a crawl, and shows the first of each step."""
+    """A counter of the errors of a crawl. It logs only the first error of each step."""
 
     def __init__(self, crawler: Crawler, stats: CrawlStats) -> None:
         self._crawler = crawler
@@ -159,15 +159,15 @@ class ErrorLog:
 
     @property
     def spider(self) -> Spider | None:
-        """The spider, for records of the log."""
+        """Return the spider, for the argument ``extra`` of log calls."""
         return self._crawler.spider
 
-    def failed(self, step: str, error: BaseException, about: str) -> None:
-        """Count an error of a step, and log the first with what it is about, such as a key."""
+    def count_error(self, step: str, error: BaseException, about: str) -> None:
+        """Count an error of a step. Log the first one, with its subject `about`, such as a key."""
         self._stats.count(f"errors/{step}")
         self.warn_once(
             f"errors/{step}",
-            "simhash: %s failed for %s: %s. The page passes; further failures are counted "
+            "simhash: %s failed for %s: %s. The crawl goes on; further failures are counted "
             "as simhash/errors/%s.",
             step,
             printable(about),
@@ -176,7 +176,7 @@ class ErrorLog:
         )
 
     def warn_once(self, topic: str, message: str, *arguments: object) -> None:
-        """Log a warning the first time that a topic comes up."""
+        """Log a warning, unless an earlier one had the same topic."""
         if topic not in self._warned:
             self._warned.add(topic)
             logger.warning(message, *arguments, extra={"spider": self.spider})

@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.passages.index import PassageIndex
 
-
 _INTERVAL_S = 0.5
 
 
 class Syncer:
-    """A thread that syncs indexes twice a second, while a crawl uses them."""
+    """A thread that syncs the indexes of a crawl twice a second."""
 
     def __init__(self) -> None:
         self._indexes: Sequence[ObservingIndex | PassageIndex] = ()
@@ -28,7 +27,7 @@ class Syncer:
         self._thread = threading.Thread(target=self._run, name="simhash sync", daemon=True)
 
     def start(self, *indexes: ObservingIndex | PassageIndex | None) -> None:
-        """Start the thread for these indexes; None is ignored."""
+        """Start the thread for the indexes that are not None. Call this once."""
         self._indexes = [index for index in indexes if index is not None]
         self._thread.start()
 
@@ -41,6 +40,6 @@ class Syncer:
     def _run(self) -> None:
         while not self._ended.wait(_INTERVAL_S):
             for index in self._indexes:
-                # The next write syncs, too, and reports the error.
+                # If the error persists, the next write reports it.
                 with suppress(StorageError):
                     index.sync()

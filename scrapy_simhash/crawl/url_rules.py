@@ -1,4 +1,4 @@
-"""Spare requests by learned rules of URLs, and requests into traps (`scrapy_simhash.url_rules`)."""
+"""Spare requests for equal URLs and into traps. `scrapy_simhash.url_rules` defines the terms."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.url_rules.rows import Rules
 
-# Only scheduled requests may be spared: an inline download waits for its page.
+# Marks scheduled requests. Only these may be spared: an inline download waits for its page.
 SCHEDULED_META_KEY = "simhash_scheduled"
-CHAIN_META_KEY = "simhash_chain"
+CHAIN_META_KEY = "simhash_chain"  # length of the chain of barren pages that led to a request
 POSTPONED_META_KEY = "simhash_postponed"
-# For a request that `check` gets, but does not postpone again.
-_CHECKED_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
+# Meta of a request that `check` checks again, but does not postpone again.
+_CHECK_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
 _COMPARISONS_BETWEEN_SAVES = 200
 _REMEMBERED_SUCCESSORS = 10_000
 _WAITING_COPIES = 1_000
 _KEPT_SPARED = 1_000
-# More than a crawl has requests under way, but few: failed ones are forgotten only by this limit.
-_UNDER_WAY = 100
+# More than the concurrent requests of a crawl, but few: only newer requests push out failed ones.
+_MAX_UNDER_WAY = 100
 
 
 class RequestRules:
-    """The rules of URLs and traps of one crawl. Without SIMHASH_URL_RULES, methods do nothing."""
+    """The URL rules and traps of one crawl. Without SIMHASH_URL_RULES, methods have no effect."""
 
     def __init__(
         self,
@@ -60,35 +60,34 @@ class RequestRules:
         self._rules: UrlRules | None = None
         self._stored: dict[str, bytes] = {}
         self._saving: set[str] = set()
-        # Key of a page that is not done yet → URLs of its copies.
+        # Key of a page that is not done yet → URLs of its copies that are done.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
-        # URLs of recent requests as rules rewrite them, and the values that requests test.
-        self._under_way: LocalCache[Hashable, None] = LocalCache(_UNDER_WAY)
-        # (the equal URL, or None for a trap; the spared request)
+        # Of recent requests: forms of their URLs, and the parameter values that they test.
+        self._under_way: LocalCache[Hashable, None] = LocalCache(_MAX_UNDER_WAY)
+        # (equal URL, or None for a trap; spared request)
         self._spared: deque[tuple[Equal | None, Request]] = deque(maxlen=_KEPT_SPARED)
         self._traps = Traps()
         # URLs of requests that were spared because of a trap.
         self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_SUCCESSORS)
-        # Request → length of the chain of barren pages that led to it.
         self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-        # Key of a page that took the place of its representative → key of the first representative.
+        # Key of a page that replaced its representative → key of the first representative.
         self._contents: LocalCache[str, str] = LocalCache(_REMEMBERED_SUCCESSORS)
 
     def open(self) -> None:
-        """Start with the stored rules. :raises StorageError: they cannot be read."""
+        """Start with the stored rules. :raises StorageError: the index on the network fails."""
         if self._mode is not None and self._lane.index is not None:
-            if self._lane.asks_in_threads:  # to read each site later would block the event loop
+            if self._lane.asks_in_threads:  # reading each site later would block the event loop
                 self._stored = dict(self._lane.index.side_rows("url-rules"))
             self._rules = UrlRules(self._load, explore=self._explore)
 
     def scheduled(self, request: Request) -> None:
-        """Mark a request that goes through the scheduler."""
+        """Mark a request that goes through the scheduler and its duplicate filter."""
         if self._rules is not None and not request.dont_filter:
             request.meta[SCHEDULED_META_KEY] = True
 
     def check(self, request: Request) -> Request | None:
-        """Return a request that takes the place of this one later; None if it is made now.
+        """Return a request to make later instead; None if this request is made now.
 
         :raises SparedRequest: rules make its URL equal to a handled one, or it leads into a trap.
         """
@@ -107,33 +106,33 @@ class RequestRules:
                 self._trapped[request.url] = None
                 self._spare(request, None)
             elif self._mode == "apply" and self._is_under_way(request.url) and not postponed:
-                return self._postponed(request, chain)
+                return self._postpone(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
             if not equal.explore and self._are_tested_now(equal) and not postponed:
-                return self._postponed(request, chain)
+                return self._postpone(request, chain)
             self._stats.count("url_rules/explored")
         else:
             self._rules.spared(equal)
             self._spare(request, equal)
         return None
 
-    def _postponed(self, request: Request, chain: int) -> Request:
-        """Return a copy of a request with a lower priority, which is checked again."""
+    def _postpone(self, request: Request, chain: int) -> Request:
+        """Return a copy of a request that is checked again later, because of a lower priority."""
         self._stats.count("url_rules/postponed")
-        copy = _checked_again(request)
+        copy = _copy_to_check(request)
         copy.meta[CHAIN_META_KEY] = chain
         copy.priority -= 1
         return copy
 
     def _are_tested_now(self, equal: Equal) -> bool:
-        """Return True if other requests test all new values of a URL; else this one will."""
+        """Return True if other requests test all untested values of a URL. Note the values."""
         are_under_way = all(value in self._under_way for value in equal.untested)
         for value in equal.untested:
             self._under_way[value] = None
         return are_under_way
 
     def _is_under_way(self, url: str) -> bool:
-        """Return True if rules make a URL equal to that of a recent request; else note the URL."""
+        """Return True if rules make a URL equal to that of a recent request. Note its form."""
         form = None if self._rules is None else self._rules.rewritten(url)
         if form is None or form in self._under_way:
             return form is not None
@@ -141,23 +140,23 @@ class RequestRules:
         return False
 
     def found(self, page: PageState, request: Request) -> None:
-        """Mark a request that was found on a page: with its chain, or to leave a trap."""
-        request.meta.pop(CHAIN_META_KEY, None)  # of another request, whose meta the spider copied
+        """Mark a request that was found on a page: with its chain, or to be checked again."""
+        request.meta.pop(CHAIN_META_KEY, None)  # copied from another request by the spider
         if self._rules is not None and page.verdict is not None and _is_plain(page.request):
             chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
             if chain:
                 request.meta[CHAIN_META_KEY] = chain
             elif request.url in self._trapped and not request.dont_filter:
-                # Scrapy's duplicate filter has seen it.
+                # The duplicate filter has seen its URL, and would drop it.
                 del self._trapped[request.url]
-                request.meta.update(_CHECKED_AGAIN)
+                request.meta.update(_CHECK_AGAIN)
                 request.dont_filter = True
 
     def _spare(self, request: Request, equal: Equal | None) -> None:
         """Count a request that is not needed.
 
         :param equal: the equal URL; None if the request leads into a trap.
-        :raises SparedRequest: unless rules are only learned.
+        :raises SparedRequest: always, unless rules are only learned.
         """
         if equal is None:
             self._stats.count("url_rules/trapped")
@@ -169,7 +168,7 @@ class RequestRules:
         raise SparedRequest(request.url, "trap" if equal is None else "equal")
 
     def finished(self, page: PageState, confirmed: bool) -> None:
-        """Learn from a page that is done. `confirmed`: it was handled without an error."""
+        """Learn from a page that is done, if it is `confirmed` (handled without an error)."""
         verdict, request = page.verdict, page.request
         if self._rules is None or verdict is None or not confirmed or not _is_plain(request):
             return
@@ -180,10 +179,10 @@ class RequestRules:
         original = verdict.representative
         awaited = original or verdict.key
         if verdict.observation is None and awaited not in self._done:
-            # A copy of a page that may still fail: learn when that page is done.
+            # A copy of a page that is not done, and may fail: learn when that page is done.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
-        content = self._content(awaited)
+        content = self._contents.get(awaited) or awaited  # key of the first page with it
         if verdict.canonical == "page":
             self._contents[verdict.key] = content
         self._done[verdict.key] = None
@@ -203,7 +202,7 @@ class RequestRules:
             self._save(site)
 
     def _request_after_all(self, rules: UrlRules) -> None:
-        """Make the requests that rules which no longer hold, or an ended trap, have spared."""
+        """Schedule spared requests whose rules no longer apply, or whose trap has ended."""
         spared = [*self._spared]
         self._spared.clear()
         for equal, request in spared:
@@ -212,7 +211,7 @@ class RequestRules:
             elif equal is not None or request.url in self._trapped:  # else it was requested since
                 self._trapped.pop(request.url, None)
                 self._stats.count("url_rules/requested_after_all")
-                self._schedule(_checked_again(request))
+                self._schedule(_copy_to_check(request))
 
     def save(self) -> None:
         """Store the rules of all sites that have changed."""
@@ -222,7 +221,7 @@ class RequestRules:
                     self._save(name)
 
     def close(self) -> None:
-        """Store what changed since `save`, if the index is embedded, and count the rules."""
+        """Count the rules. If the index is embedded, store what has changed since `save`."""
         if self._rules is None or self._lane.index is None:
             return
         if not self._lane.asks_in_threads:
@@ -231,10 +230,6 @@ class RequestRules:
         self._stats.count("url_rules/rules", sum(record.total.holds for record in records))
         self._rules = None
 
-    def _content(self, key: str) -> str:
-        """Return the key of the first page with the content of a representative."""
-        return self._contents.get(key) or key
-
     def _load(self, site: str) -> Rules:
         index: Any = self._lane.index
         try:
@@ -242,11 +237,11 @@ class RequestRules:
                 return decode_rules(self._stored.get(site))
             return decode_rules(index.side_row("url-rules", site))
         except (ValueError, StorageError) as error:
-            self._errors.failed("url_rules", error, site)
+            self._errors.count_error("url_rules", error, site)
             return {}
 
     def _save(self, name: str) -> None:
-        """Store the rules of a site, combined with those that other crawls have stored."""
+        """Store the rules of a site, combined with rules that other crawls have stored."""
         if self._rules is None or name in self._saving:
             return
         site = self._rules.site(name)
@@ -260,7 +255,7 @@ class RequestRules:
                 nonlocal stored
                 try:
                     theirs = decode_rules(row)
-                except ValueError:  # damaged; counted when it was loaded
+                except ValueError:  # damaged; the error was counted when the row was loaded
                     theirs = before
                 stored = combined(now, before, theirs)
                 encoded = encode_rules(stored)
@@ -279,9 +274,9 @@ class RequestRules:
         self._lane.tell(name, save, saved)
 
 
-def _checked_again(request: Request) -> Request:
-    """Return a copy of a request that Scrapy's duplicate filter lets pass, and `check` checks."""
-    return request.replace(dont_filter=True, meta=request.meta | _CHECKED_AGAIN)
+def _copy_to_check(request: Request) -> Request:
+    """Return a copy of a request for `check`, which Scrapy's duplicate filter lets pass."""
+    return request.replace(dont_filter=True, meta=request.meta | _CHECK_AGAIN)
 
 
 def _is_plain(request: Request) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.crawl.advice import Unmatched, index_option
+from scrapy_simhash.crawl.advice import UnmatchedNames, index_option
 from scrapy_simhash.index.redis import RedisAddress
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
@@ -18,7 +18,7 @@ def told():
 
 
 def watch(told, *names, early=3):
-    return Unmatched(names, lambda left, seen: told.append((list(left), seen)), early=early)
+    return UnmatchedNames(names, lambda left, seen: told.append((list(left), seen)), early=early)
 
 
 def test_what_matched_nothing_is_said_early_and_at_the_end(told):

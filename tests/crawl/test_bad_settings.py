@@ -56,7 +56,7 @@ BAD = {
     "SIMHASH_ITEM_FIELDS": ([[""], [1], 7, {"a": -1}, {"a": "b"}, {"": 1}, '{"a"'], "field"),
     "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
     "SIMHASH_URL_RULES": (["yes", True, 1, ["learn"]], "'learn', 'apply'"),
-    "SIMHASH_URL_EXPLORE": ([1.5, -0.1, "5%", True], "0 to 1"),
+    "SIMHASH_URL_EXPLORE": ([1.5, -0.1, "5%", True, 10**400], "0 to 1"),
     "SIMHASH_PROBE_ERRORS": (["twice"], "True"),
     "SIMHASH_ERROR_ACTION": (["delete", 0], "'drop', 'tag'"),
     "SIMHASH_MONITOR_MIN_PAGES": ([0, "many", 1.5, True], "1"),

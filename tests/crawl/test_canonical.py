@@ -274,7 +274,7 @@ class Judged:
 
     spider = None
 
-    def failed(self, step, error, key):
+    def count_error(self, step, error, key):
         self.failures.append((str(error), key))
 
     def warn_once(self, *_):

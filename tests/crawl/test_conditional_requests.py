@@ -38,7 +38,7 @@ class Crawl:
         lane = SimpleNamespace(
             call=call,
             tell=lambda _, ask: ask(self.index),
-            count_judged=lambda *_: self.counts.update(["dropped"]),
+            count_verdict=lambda *_: self.counts.update(["dropped"]),
         )
         self.requests = ConditionalRequests(
             SimpleNamespace(conditional=True, policy=Policy(incremental=True), url_explore=0),

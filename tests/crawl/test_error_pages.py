@@ -122,7 +122,7 @@ class TestThorough:
         }
         [result] = run(tmp_path, Crawl(requests=requests(site), settings=settings))
         assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
-        assert result.lines("WARNING", "no answer to", "probes/failed")
+        assert result.lines("WARNING", "probing", "probes/failed")
 
     @pytest.mark.parametrize("target", ["/", "/sorry.html"])
     def test_a_redirect_for_all_missing_pages(self, site, tmp_path, target):

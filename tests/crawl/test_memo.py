@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from scrapy.http import HtmlResponse
 
-from scrapy_simhash.crawl.fingerprinting import MEMO_BODY_BYTES, MEMO_TEXT_CHARACTERS, BodyMemo
+from scrapy_simhash.crawl.fingerprinting import (
+    MAX_CACHED_BODY_BYTES,
+    MAX_CACHED_TEXT_CHARACTERS,
+    FingerprintCache,
+)
 from scrapy_simhash.detector import PageFingerprint
 
 PAGE = PageFingerprint(fingerprint=1, tokens=50, extraction_ms=1.5, fingerprint_ms=0.5)
@@ -17,13 +21,13 @@ def response(body=b"<p>a</p>", content_type="text/html", url="http://example.com
 
 
 @pytest.fixture
-def memo():
-    return BodyMemo()
+def cache():
+    return FingerprintCache()
 
 
-def test_the_same_body_is_known_under_any_url_and_took_no_time(memo):
-    memo.put(memo.checksum(response()), PAGE)
-    known = memo.get(memo.checksum(response(url="http://example.org/b")))
+def test_the_same_body_is_known_under_any_url_and_took_no_time(cache):
+    cache.put(cache.checksum(response()), PAGE)
+    known = cache.get(cache.checksum(response(url="http://example.org/b")))
     assert known == PageFingerprint(fingerprint=1, tokens=50)
 
 
@@ -35,21 +39,21 @@ def test_the_same_body_is_known_under_any_url_and_took_no_time(memo):
         response(content_type=None),
     ],
 )
-def test_other_bytes_and_other_charsets_are_other_pages(memo, other):
-    memo.put(memo.checksum(response()), PAGE)
-    assert memo.get(memo.checksum(other)) is None
+def test_other_bytes_and_other_charsets_are_other_pages(cache, other):
+    cache.put(cache.checksum(response()), PAGE)
+    assert cache.get(cache.checksum(other)) is None
 
 
-def test_header_and_body_are_told_apart(memo):
-    checksums = {memo.checksum(response(b"bc", "a")), memo.checksum(response(b"c", "ab"))}
+def test_header_and_body_are_told_apart(cache):
+    checksums = {cache.checksum(response(b"bc", "a")), cache.checksum(response(b"c", "ab"))}
     assert len(checksums) == 2
 
 
-def test_large_bodies_are_not_remembered(memo):
-    assert memo.checksum(response(b"x" * MEMO_BODY_BYTES)) is not None
-    assert memo.checksum(response(b"x" * (MEMO_BODY_BYTES + 1))) is None
-    memo.put(None, PAGE)
-    assert memo.get(None) is None
+def test_large_bodies_are_not_remembered(cache):
+    assert cache.checksum(response(b"x" * MAX_CACHED_BODY_BYTES)) is not None
+    assert cache.checksum(response(b"x" * (MAX_CACHED_BODY_BYTES + 1))) is None
+    cache.put(None, PAGE)
+    assert cache.get(None) is None
 
 
 @pytest.mark.parametrize(
@@ -58,24 +62,26 @@ def test_large_bodies_are_not_remembered(memo):
         (PageFingerprint(skipped="timeout"), False),
         (PageFingerprint(skipped="worker_died"), False),
         (PageFingerprint(skipped="few_tokens"), True),
-        (PageFingerprint(skipped="extraction_error", error="x" * MEMO_TEXT_CHARACTERS), True),
+        (PageFingerprint(skipped="extraction_error", error="x" * MAX_CACHED_TEXT_CHARACTERS), True),
         (
-            PageFingerprint(skipped="extraction_error", error="x" * MEMO_TEXT_CHARACTERS + "x"),
+            PageFingerprint(
+                skipped="extraction_error", error="x" * MAX_CACHED_TEXT_CHARACTERS + "x"
+            ),
             False,
         ),
-        (PageFingerprint(fingerprint=1, canonical="x" * (MEMO_TEXT_CHARACTERS + 1)), False),
+        (PageFingerprint(fingerprint=1, canonical="x" * (MAX_CACHED_TEXT_CHARACTERS + 1)), False),
     ],
 )
-def test_what_says_something_of_the_page_in_few_words_is_remembered(memo, page, remembered):
-    memo.put(memo.checksum(response()), page)
-    assert memo.get(memo.checksum(response())) == (page if remembered else None)
+def test_what_says_something_of_the_page_in_few_words_is_remembered(cache, page, remembered):
+    cache.put(cache.checksum(response()), page)
+    assert cache.get(cache.checksum(response())) == (page if remembered else None)
 
 
-def test_the_one_that_was_not_met_for_the_longest_time_is_forgotten(memo):
-    memo._pages.limit = 3
-    checksums = [memo.checksum(response(b"%d" % number)) for number in range(4)]
+def test_the_one_that_was_not_met_for_the_longest_time_is_forgotten(cache):
+    cache._pages.limit = 3
+    checksums = [cache.checksum(response(b"%d" % number)) for number in range(4)]
     for checksum in checksums[:3]:
-        memo.put(checksum, PAGE)
-    memo.get(checksums[0])
-    memo.put(checksums[3], PAGE)
-    assert [memo.get(checksum) is not None for checksum in checksums] == [True, False, True, True]
+        cache.put(checksum, PAGE)
+    cache.get(checksums[0])
+    cache.put(checksums[3], PAGE)
+    assert [cache.get(checksum) is not None for checksum in checksums] == [True, False, True, True]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_simhash.crawl.advice import Unmatched
+from scrapy_simhash.crawl.advice import UnmatchedNames
 from scrapy_simhash.crawl.pipeline import SimhashPipeline
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.detector import PageFingerprint
@@ -42,7 +42,7 @@ class Extension:
         origin = SimpleNamespace(page=SimpleNamespace(verdict=verdict))
         self.settlement = SimpleNamespace(take_origin=lambda _: origin)
         self.page_passages = SimpleNamespace(enabled=False)
-        self.unmatched_fields = Unmatched(["text"], lambda *what: self.warnings.append(what))
+        self.unmatched_fields = UnmatchedNames(["text"], lambda *what: self.warnings.append(what))
         self.stats = SimpleNamespace(count=lambda _: None)
         self.errors = SimpleNamespace(
             warn_once=lambda _, message, *values: self.warnings.append(message % values)

@@ -32,7 +32,7 @@ class Crawl:
             tell=lambda _key, ask, then: then(ask(self.index)),
         )
         stats = SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by}))
-        errors = SimpleNamespace(failed=lambda *what: self.failures.append(what))
+        errors = SimpleNamespace(count_error=lambda *what: self.failures.append(what))
         settings = SimpleNamespace(url_rules=mode, url_explore=0.0)
         self.scheduled = []
         self.rules = RequestRules(settings, lane, stats, errors, self.scheduled.append)

@@ -128,7 +128,7 @@ def test_pages_that_hang_or_kill_pass_and_the_crawl_goes_on(rough):
 
 
 def test_failures_are_told_in_a_line_each(rough):
-    assert len(rough.lines("WARNING", "SystemExit: now", "The page passes")) == 1
+    assert len(rough.lines("WARNING", "SystemExit: now", "The crawl goes on")) == 1
     assert len(rough.lines("WARNING", "LookupError: here")) == 1
     assert not rough.lines("Traceback")
     assert not rough.lines("ERROR")
