@@ -180,7 +180,8 @@ class ErrorPages:
         error status. A redirect to the same last path segment is followed.
         """
         engine = self._crawler.engine
-        meta = {name: request.meta[name] for name in _COPIED_META if name in request.meta}
+        known = request.meta
+        meta = {name: known[name] for name in _COPIED_META if name in known}
         meta |= {
             PROBE_META_KEY: True,
             "dont_retry": True,

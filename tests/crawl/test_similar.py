@@ -151,7 +151,7 @@ def test_a_part_of_a_site_that_looks_like_a_template_is_a_warning(
     assert (
         f"{len(NAMES) - 1} of {len(NAMES)} pages that match {pattern} are near-duplicates" in line
     )
-    assert f"({dropped} of them were dropped)" in line
+    assert f"({dropped} were dropped)" in line
     directory = module_path / "simhash" / "spiders" / name.replace(" ", "-")
     assert f"`scrapy simhash clusters --index {directory} --host {pattern.split('/')[0]}`" in line
     assert not results["debug"].lines("perhaps they share a template")
