@@ -32,7 +32,7 @@ class PageWorkers(WorkerPool[Content, PageFingerprint]):
 
     :param workers: number of processes, at least 1.
     :param timeout_ms: wall-clock limit for one page or item.
-    :param min_tokens, keep_text, sketches: see `Detector`.
+    For the other parameters see `Detector`.
     """
 
     def __init__(
