@@ -1,6 +1,6 @@
-"""Leave near-duplicates out of files, or tag them. `scrapy_simhash.dedupe.run` is the entry point.
+"""Leave near-duplicates out of files, or tag them, with `scrapy_simhash.dedupe.run.dedupe`.
 
-A record is an item of JSON, a row, an HTML file or a WARC response. All records are judged first,
-and their verdicts are stored beside the output. Then the output is written from the input and the
-verdicts. So a run that was killed goes on where it stopped, with the same output.
+A record is a JSON object, a row of CSV or Parquet, an HTML file or a WARC response. First, a run
+judges all records and stores their verdicts. Then it writes the output from inputs and verdicts. So
+a run that was killed goes on after its last stored verdict, with the same output.
 """

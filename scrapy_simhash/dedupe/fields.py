@@ -1,4 +1,4 @@
-"""Find the fields of records that contain the text, the HTML page and the key."""
+"""Find the fields that contain the text or the HTML page of a record, and its key."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import Fields
 
-# Usual names, in any case, the preferred ones first.
+# Usual names, in upper or lower case, preferred ones first. The name of the key is in lower case.
 TEXT_FIELDS = ("text", "content", "body", "article", "main_text", "full_text")
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 KEY_FIELD = "url"
-_SHOWN_FIELDS = 12
+_SHOWN_FIELDS = 12  # upper limit in messages
 
 
 def find_fields(
     asked: Fields,
     names: Sequence[str] | None,
     records: Sequence[Mapping[str, Any]],
-    where: str,
+    file_name: str,
 ) -> Fields:
     """Return the fields to use: those that `asked` names, else fields with usual names.
 
-    :param names: the names of all fields; None to take them from the records.
-    :param where: name of the file, for messages.
+    :param names: the names of all fields; None to take them from the records. If the records have
+        no fields either, the result is `asked`.
+    :param records: the first records. A usual field is used if one of them has a text in it.
     :raises SimhashError: `asked` names a field that is missing, or no field can be the text.
     """
     if names is None:
@@ -38,28 +39,27 @@ def find_fields(
             return asked
     for name in (*asked.text, asked.html, asked.key):
         if name and name not in names:
-            raise SimhashError(f"{where}: no field {name!r}; there are {_listed(names)}")
+            raise SimhashError(f"{file_name}: no field {name!r}; there are {_listed(names)}")
     if asked.key is None and KEY_FIELD in names:
         asked = replace(asked, key=KEY_FIELD)
     if asked.text or asked.html is not None:
         return asked
     by_lower = {name.lower(): name for name in reversed(names)}
     for usual in (*TEXT_FIELDS, *HTML_FIELDS):
-        name = by_lower.get(usual, "")
-        value = _first_text(name, records)
-        if value is None:
+        name = by_lower.get(usual)
+        if name is None or (text := _first_text(name, records)) is None:
             continue
-        if usual in HTML_FIELDS or begins_as_html(value):
+        if usual in HTML_FIELDS or begins_as_html(text):
             return replace(asked, html=name)
         return replace(asked, text=(name,))
     raise SimhashError(
-        f"{where}: which field is the text? There are {_listed(names)}: name it with --text-field, "
-        "or --html-field if it is a page"
+        f"{file_name}: which field is the text? There are {_listed(names)}: name it with "
+        "--text-field, or --html-field if it is a page"
     )
 
 
 def _first_text(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the first text of a field that is not blank, or None."""
+    """Return the first text in a field that is not blank; None if no record has one."""
     for record in records:
         value = record.get(name)
         if isinstance(value, (list, tuple)):

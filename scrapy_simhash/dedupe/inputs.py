@@ -1,4 +1,4 @@
-"""Read the input files of a run as one sequence of records, whatever their format."""
+"""Read the input files of a run, all of one format, as one sequence of records."""
 
 from __future__ import annotations
 
@@ -50,16 +50,18 @@ _ENDINGS: dict[str, Format] = {
     ".json": "json",
     ".warc": "warc",
 }
-_PROBED_RECORDS = 100
+_PROBED_RECORDS = 100  # the first records, in which the fields are found
 _BUFFER_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input file or folder, with values that change with it.
+    """An input file or folder, and values that differ after a change of its content.
 
     :param name: its name in messages and keys.
-    :param digest: for a folder, hash of the names, sizes and times of its files.
+    :param size: in bytes; of a folder, the sum of its files.
+    :param changed_ns: time of the last modification; of a folder, the latest of its files.
+    :param digest: of a folder, hash of the paths, sizes and times of its files; else empty.
     """
 
     path: Path
@@ -70,9 +72,9 @@ class InputFile:
 
     @classmethod
     def of(cls, path: Path, name: str | None = None) -> InputFile:
-        """Return the file as it is now.
+        """Return the file or folder with its present values.
 
-        :raises OSError: it does not exist.
+        :raises OSError: a file does not exist, or its values cannot be read.
         """
         name, stat = name or path_name(path), path.stat()
         if not path.is_dir():
@@ -86,15 +88,16 @@ class InputFile:
             digest.update(b"%b\0%d %d\n" % (inside, stat.st_size, stat.st_mtime_ns))
         return cls(path, name, size, changed_ns, digest.hexdigest())
 
-    def state(self) -> list[int | str]:
-        """Return the values that change with the file, for JSON."""
+    def version(self) -> list[int | str]:
+        """Return size, time and digest, as values for JSON."""
         return [self.size, self.changed_ns, self.digest]
 
 
 class Inputs:
     """The records of all files.
 
-    :raises SimhashError: the files differ in format or columns, or cannot be read as records.
+    :raises SimhashError: the format or the fields cannot be found, a package is missing, the files
+        differ in format or columns, or a path is of the wrong type.
     :raises OSError: a file cannot be opened.
     """
 
@@ -108,7 +111,7 @@ class Inputs:
         self.damaged: dict[str, str] = {}
         """Name of a file that cannot be read to its end → reason."""
         self._max_bytes = options.max_bytes
-        self._compressed = paths.is_compressed
+        self._is_output_compressed = paths.is_compressed
         self._file: io.BufferedReader | None = None
         self._bytes_before = 0
         self.header: list[str] = []
@@ -117,7 +120,7 @@ class Inputs:
         if self.format == "warc":
             import_extra("warcio")
         for file in self.files:
-            self._check(file)
+            self._check_type(file)
         if self.format == "csv":
             self._read_headers()
         elif self.format == "parquet":
@@ -133,9 +136,9 @@ class Inputs:
         return self.header if self.format == "csv" else None
 
     def parts(self) -> Iterator[tuple[int, Part]]:
-        """Yield (number of the file, part) of all files.
+        """Yield (number of the file from 0, part) of all files.
 
-        Damaged files end early and are noted in `damaged`.
+        A damaged file ends at the damage, and is then added to `damaged`.
         """
         self._bytes_before = 0
         for number, file in enumerate(self.files):
@@ -147,31 +150,31 @@ class Inputs:
             self._bytes_before += file.size
 
     def share_done(self) -> float | None:
-        """Return the share of all bytes that was read; None if it is unknown."""
+        """Return the share of all bytes that was read; None for HTML, Parquet or no open file."""
         total = sum(file.size for file in self.files)
         if self._file is None or self._file.closed or not total:
             return None
         return (self._bytes_before + self._file.tell()) / total
 
     def check_unchanged(self) -> None:
-        """Check that no file has changed since the run began.
+        """Raise SimhashError if a file has changed since these inputs were opened.
 
-        :raises SimhashError: a file has changed.
+        :raises OSError: a file was deleted.
         """
         for file in self.files:
             if InputFile.of(file.path, file.name) != file:
                 raise changed_error(file.name)
 
     def yields_compressed(self, path: Path) -> bool:
-        """Return True if the compressed WARC records of a file are copied to the output as is."""
-        if not self._compressed:
+        """Return True if WARC records, compressed one by one, are copied to compressed output."""
+        if not self._is_output_compressed:
             return False
         with self._open_raw(path) as stream:
             is_gzip = stream.peek(2)[:2] == GZIP_MARK
             return is_gzip and is_compressed_by_record(stream)
 
     def is_array(self) -> bool:
-        """Return True if the first file is a JSON array."""
+        """Return True if JSON is written as an array: the first file does not begin with ``{``."""
         if self.format != "json":
             return False
         with self._opened(self.files[0].path) as stream:
@@ -219,16 +222,17 @@ class Inputs:
             )
         return cast("Format", formats[0])
 
-    def _check(self, file: InputFile) -> None:
+    def _check_type(self, file: InputFile) -> None:
         if file.path.is_dir():
             if self.format != "html":
                 raise SimhashError(f"{file.name} is a folder: only HTML is read from folders")
         elif not file.path.is_file():
-            raise SimhashError(f"{file.name} is not a regular file: it must be read twice")
+            raise SimhashError(f"{file.name} is read twice, so it must be a regular file")
         else:
-            file.path.open("rb").close()  # raises an error if the file cannot be read
+            file.path.open("rb").close()  # raises OSError if the file cannot be read
 
     def _read_headers(self) -> None:
+        first = self.files[0]
         for file in self.files:
             part = next((part for part in self._undamaged_parts(file) if part.data.strip()), None)
             if part is None:
@@ -246,29 +250,25 @@ class Inputs:
                 ) from None
             if not self.header:
                 self.header, self.header_line, self.delimiter = header, line, delimiter
+                first = file  # earlier files are empty
             elif (header, delimiter) != (self.header, self.delimiter):
-                raise self._other_columns(file)
+                raise _other_columns_error(file, first)
 
     def _read_schemas(self) -> None:
-        first = parquet_schema(self.files[0].path)
+        schema = parquet_schema(self.files[0].path)
         for file in self.files[1:]:
-            if not parquet_schema(file.path).equals(first):
-                raise self._other_columns(file)
-        self.header = list(first.names)
-
-    def _other_columns(self, file: InputFile) -> SimhashError:
-        return SimhashError(
-            f"{file.name} has other columns than {self.files[0].name}: de-duplicate each in its "
-            "own run, with the same --index and --incremental"
-        )
+            if not parquet_schema(file.path).equals(schema):
+                raise _other_columns_error(file, self.files[0])
+        self.header = list(schema.names)
 
     def _find_fields(self, asked: Fields) -> Fields:
-        """Return the fields that `asked` names, else usual ones that the first records have."""
+        """Return the fields to use, see `find_fields`; `asked` without fields or records."""
         if self.format in ("html", "warc"):
             return asked
         probed = unreadable = 0
         records = []
-        for part in islice(self._first_records(), _PROBED_RECORDS):
+        parts = (part for file in self.files for part in self._undamaged_parts(file))
+        for part in islice((part for part in parts if part.is_record), _PROBED_RECORDS):
             probed += 1
             if part.reason is None:
                 try:
@@ -278,7 +278,7 @@ class Inputs:
                     )
                 except Unreadable:
                     unreadable += 1
-        if not probed:  # without records, all fields will do
+        if not probed:
             return asked
         if unreadable and not records and (self.format == "json" or not (asked.text or asked.html)):
             advice = (
@@ -287,12 +287,8 @@ class Inputs:
                 else "an item in each line is needed, as Scrapy writes them "
                 "(FEED_EXPORT_INDENT is 0), and the right --encoding"
             )
-            raise SimhashError(f"{self.files[0].name}: no record of it can be read; {advice}")
+            raise SimhashError(f"{self.files[0].name}: no record can be read; {advice}")
         return find_fields(asked, self.header or None, records, self.files[0].name)
-
-    def _first_records(self) -> Iterator[Part]:
-        for file in self.files:
-            yield from (part for part in self._undamaged_parts(file) if part.is_record)
 
     def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
         with suppress(DamagedFile):
@@ -304,8 +300,15 @@ def changed_error(name: str) -> SimhashError:
     return SimhashError(f"{name} has changed since the run began: begin again with --restart")
 
 
+def _other_columns_error(file: InputFile, first: InputFile) -> SimhashError:
+    return SimhashError(
+        f"{file.name} has other columns than {first.name} (names, types, order or delimiter): "
+        "de-duplicate each in its own run, with the same --index and --incremental"
+    )
+
+
 def format_of(path: Path) -> Format | None:
-    """Return the format of a file by its name, or None; ``html`` for a folder."""
+    """Return the format that a file name tells; None if it tells none; ``html`` for a folder."""
     if path.is_dir():
         return "html"
     name = path.name.lower().removesuffix(".gz")

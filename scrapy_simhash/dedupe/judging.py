@@ -1,4 +1,4 @@
-"""Judge fingerprinted records in their order, as a crawl would."""
+"""Judge fingerprinted records in the order of the inputs, as a crawl would."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict
 
 # Upper limit of a batch, whose records are written to the index together. A batch also ends before
-# a repeated key and after changed content, so that verdicts are the same for any limit.
+# a repeated key and after a record that changed, so that verdicts are the same for any limit.
 BATCH_RECORDS = 128
 
 
 class Judge:
-    """A judge of records that writes the verdicts to the state.
+    """A judge of records that writes the verdicts to the state, and new content to the index.
 
     :param checkpoint: the last checkpoint of the run, whose batch is written to the index again.
     :param damaged: name of a file that cannot be read to its end → reason, for checkpoints.
-    :param known: records that count as seen, besides those of the index.
-    :raises SimhashError: the index has entries that the state does not have.
+    :param known: a stored set. Copies of its records are duplicates, too.
+    :raises SimhashError: the index has more entries than the checkpoint accounts for.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Judge:
         self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
         self._policy = Policy(action="drop", incremental=options.incremental)
-        self.records = checkpoint.records_after
+        self.records_judged = checkpoint.records_after
         self._lines: list[bytes] = []
         self._evidence: list[list[Any]] = []
         self._observations: list[Observation] = []
         self._keys: set[str] = set()
         self._prober = Prober(index.plan)
-        # Fingerprints of the pending records, by key.
+        # Fingerprints of pending records, which `commit` stores, by key.
         self._pending: dict[str, int] = {}
         if checkpoint.index_entries is None:
             self.commit()
@@ -75,7 +75,7 @@ class Judge:
         """Judge the next records."""
         at = 0
         while at < len(records):
-            # The index does not change during a batch, so it is asked for all records together.
+            # The index changes only when a batch ends, so it searches for all records together.
             batch = records[at : at + BATCH_RECORDS - len(self._lines)]
             self._index.prefetch(
                 [
@@ -93,30 +93,30 @@ class Judge:
         key = record.key
         if key in self._keys:
             self.commit()
-        known = None if self._known is None else self._known.verdict(key, record.page)
-        verdict = known or self._detector.judge(
+        known_verdict = None if self._known is None else self._known.verdict(key, record.page)
+        verdict = known_verdict or self._detector.judge(
             self._index, key, record.page, in_scope=self._in_scope(key, record.page)
         )
         observation = verdict.observation
-        if known is not None:
-            dropped = self._options.action == "drop"
+        if known_verdict is not None:
+            is_dropped = self._options.action == "drop"
         else:
-            dropped = observation is not None and self._is_dropped(verdict)
-        line = plain_verdict(verdict, dropped=dropped)
+            is_dropped = observation is not None and self._is_dropped(verdict)
+        values = plain_verdict(verdict, dropped=is_dropped)
         if self._known is not None:
-            line["known"] = known is not None
-        self._lines.append(json.dumps(line).encode("ascii") + b"\n")
+            values["known"] = known_verdict is not None
+        self._lines.append(json.dumps(values).encode("ascii") + b"\n")
         if observation is not None:
             self._keys.add(key)
             if verdict.kind == "near-duplicate":
-                self._index.acted(observation, "dropped" if dropped else "tagged")
+                self._index.acted(observation, "dropped" if is_dropped else "tagged")
             else:
                 if verdict.similar_to is not None:
                     self._index.acted(observation, "passed")
                 self._observations.append(observation)
                 self._pending[key] = observation.fingerprint
                 self._evidence.append(plain_evidence(observation.evidence))
-        self.records += 1
+        self.records_judged += 1
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
 
@@ -132,7 +132,7 @@ class Judge:
         self._pending.clear()
 
     def finish(self) -> int:
-        """End the last batch, close the index, and return the number of its entries."""
+        """Commit the last batch, close the index, and return the number of its entries."""
         self.commit()
         entries = len(self._index)
         checkpoint = self._checkpoint()
@@ -142,7 +142,7 @@ class Judge:
 
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(
-            records=self.records - len(self._lines),
+            records=self.records_judged - len(self._lines),
             lines=b"".join(self._lines),
             evidence=self._evidence,
             index_entries=len(self._index),
@@ -153,22 +153,23 @@ class Judge:
     def _is_dropped(self, verdict: Verdict) -> bool:
         if self._options.action != "drop":
             return False
-        if verdict.kind == "unchanged" and self._has_key_of_this_run(verdict.key):
-            # The run has two equal records with one key. A crawl fetches pages again on purpose.
+        if verdict.kind == "unchanged" and self._is_of_this_run(verdict.key):
+            # This run has two records with this key and content. `Policy` would keep both, because
+            # a crawl fetches a page a second time only on purpose.
             return True
         action, _ = self._policy.decide(verdict)
         return not action.items
 
-    def _has_key_of_this_run(self, key: str) -> bool:
-        """Return True if this run has already judged a record with this key."""
+    def _is_of_this_run(self, key: str) -> bool:
+        """Return True if this run has already written the entry of this key."""
         stored = self._index.entry(key)
         return stored is not None and stored.met >= self._index.crawl_start
 
     def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
-        """Return a filter of the keys that a record's representative may have; None for all.
+        """Return a filter of the keys that a record's representative may have; None for all keys.
 
-        The index compares a record with all pending records, those of the batch. The filter leaves
-        out those that its tables would not find, so that verdicts do not depend on batches.
+        The index compares a record with all pending records. The filter leaves out the pending ones
+        that its tables would not find once stored, so that verdicts do not depend on batches.
         """
         scope = None if self._options.scope is None else self._options.scope(key)
         pending = self._pending
@@ -188,7 +189,7 @@ class Judge:
         return in_scope
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
-        """Repeat the last batch's changes of the index, because a kill may have lost them."""
+        """Repeat the changes that the last batch made to the index: a kill may have lost some."""
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)

@@ -1,4 +1,4 @@
-"""Compare records with a stored set that the run does not change: an index, or other files."""
+"""Compare records with a stored set that the run does not change: an index of other records."""
 
 from __future__ import annotations
 
@@ -25,18 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownRecords:
-    """The records of a stored set.
-
-    :param index: index of the records, which is not changed.
-    """
+    """A stored set: records in an index that is only read."""
 
     index: ObservingIndex | RedisIndex
     options: DedupeOptions
 
     def verdict(self, key: str, record: PageFingerprint) -> Verdict | None:
-        """Return the verdict on a record whose content is in the set; None for other records.
+        """Return a verdict if the set has a copy of a record, else None. Skipped records have none.
 
-        :return: its kind is ``near-duplicate`` or ``unchanged``.
+        :return: a verdict of the kind ``near-duplicate``, or ``unchanged`` for a copy with its key.
         :raises StorageError: the index fails.
         """
         if record.fingerprint is None:
@@ -63,16 +60,16 @@ class KnownRecords:
 
 
 def index_among(paths: Sequence[Path]) -> Path | None:
-    """Return the directory of the index that the paths name; None if they name files.
+    """Return the only path if it is the directory of an index; None if no path is.
 
-    :raises SimhashError: an index is named beside other paths.
+    :raises SimhashError: one of several paths is an index.
     """
     for path in paths:
         if (path / MANIFEST).is_file():
             if len(paths) > 1:
                 raise SimhashError(
-                    f"{path} is an index, which must be the only set to compare with: `scrapy "
-                    "simhash merge` makes one index of several"
+                    f"{path} is an index, and must be the only set to compare with: merge indexes "
+                    "with `scrapy simhash merge`, or add files to one with `dedupe --index`"
                 )
             return path
     return None
@@ -80,16 +77,16 @@ def index_among(paths: Sequence[Path]) -> Path | None:
 
 @contextmanager
 def opened_known(directory: Path, options: DedupeOptions) -> Iterator[KnownRecords]:
-    """Open an index to compare with.
+    """Open an index, and yield its records.
 
-    :raises SimhashError: its fingerprints are of another scheme.
+    :raises SimhashError: it has another scheme, or its tables do not fit `max_distance`.
     :raises StorageError: it is missing, in use, or cannot be read.
     """
     scheme_id = manifest_of(directory).scheme.id
     if scheme_id != options.scheme.id:
         raise SimhashError(
             f"{directory} has fingerprints of the scheme {scheme_id}, but this run uses "
-            f"{options.scheme.id}: choose the same with --preset"
+            f"{options.scheme.id}: choose the scheme of the index, for example with --preset"
         )
     with opened_index(
         directory, max_distance=options.max_distance, confirmation=options.confirmation

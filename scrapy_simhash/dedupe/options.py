@@ -31,9 +31,9 @@ STANDARD_OUTPUT = Path("-")
 class Fields:
     """Names of the fields that `dedupe` reads.
 
-    :param text: fields whose texts are joined.
-    :param html: field with an HTML page, instead of `text`.
-    :param key: field with the key; None for ``url`` if it exists; ``""`` for the key FILE#NUMBER.
+    :param text: fields whose texts are joined; ignored if `html` is given.
+    :param html: field with an HTML page.
+    :param key: field with the key; None for ``url``, ``""`` for none. Without one: FILE#NUMBER.
     """
 
     text: tuple[str, ...] = ()
@@ -46,20 +46,21 @@ class DedupeOptions:
     """Options for reading and judging records, and for the treatment of duplicates.
 
     :param confirmation: rules by which a record within `max_distance` bits counts as a copy; None
-        for those of an existing index, else those of the scheme's preset.
+        for the rules of an existing index, else of the scheme's preset.
     :param format: format of all files; None to tell it from their names.
     :param fields: without `text` and `html`, fields with usual names are used.
     :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and adds fields.
     :param tags: for the action ``tag``: field of a verdict → field of a record.
     :param incremental: records that the index held before this run count as seen.
-    :param scope: returns for a key the filter of its representatives' keys, or None for no filter.
+    :param scope: takes a key, returns a filter of the keys of its representative. None: no filter.
     :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
     :param max_bytes: longer records are not judged, but kept.
     :param encoding: encoding of JSON and CSV.
-    :param workers: processes that parse and fingerprint records; 1 to use this process, 0 to
-        choose by the size of the input.
-    :param timeout_ms: wall-clock limit in a worker process. A batch of records that exceeds it is
-        repeated record by record, and a record that exceeds it is skipped.
+    :param expected_records: number of records for which the tables of a new index are chosen.
+    :param workers: processes that parse and fingerprint records; 1 to use this process; 0 for one
+        process per CPU, or for this process if the input is small.
+    :param timeout_ms: wall-clock limit in a worker process for a few records together. If they
+        exceed it, each is tried alone, and is skipped if it exceeds the limit again.
     """
 
     scheme: Scheme
@@ -80,7 +81,7 @@ class DedupeOptions:
     timeout_ms: int = DEFAULT_TIMEOUT_MS
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what must be the same when a run goes on, as values for JSON."""
+        """Return the options that an interrupted run needs unchanged to go on, as JSON values."""
         excluded = {"scope", "workers", "timeout_ms"}
         values = {name: value for name, value in vars(self).items() if name not in excluded}
         return {
@@ -97,15 +98,15 @@ class DedupePaths:
     """The files and folders of a run.
 
     :param inputs: files and folders.
-    :param against: an index, or files and folders, with records that count as seen; only read.
     :param state: folder for the state of the run, by which it can go on; deleted at the end.
     :param output: None to write no output; `STANDARD_OUTPUT` for ``-``.
     :param verdicts: a file for the verdicts, a JSON line for each record.
     :param index: directory of an index to use and to fill; None for a temporary index in `state`.
-    :param keep_index: do not delete the temporary index.
-    :param overwrite: replace an existing output and existing verdicts.
+    :param keep_index: keep the temporary index, and the folder `state` with it.
+    :param overwrite: replace an existing output, existing verdicts and an index that was kept.
     :param restart: discard an interrupted run.
-    :param standard_input: the input that is a copy of standard input.
+    :param standard_input: the path in `inputs` of a copy of standard input; None if there is none.
+    :param against: an index, or files and folders, with records that count as seen; only read.
     """
 
     inputs: Sequence[Path]
@@ -121,10 +122,10 @@ class DedupePaths:
 
     @property
     def output_file(self) -> Path | None:
-        """Return the path of the output; None if nothing or standard output is written."""
+        """Return the path of the output; None for standard output, or without an output."""
         return None if self.output == STANDARD_OUTPUT else self.output
 
     @property
     def is_compressed(self) -> bool:
-        """Return True if the output is compressed by gzip."""
+        """Return True if the output's name ends in ``.gz``: JSON, CSV and WARC are compressed."""
         return self.output is not None and self.output.name.endswith(".gz")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def check_paths(paths: DedupePaths) -> None:
-    """Check that what is written overlaps neither with what is read nor with each other.
+    """Check that no path to write overlaps a path to read or another path to write.
 
-    :raises SimhashError: paths overlap, or one cannot be written.
+    :raises SimhashError: paths overlap, or output or verdicts are a device or have no folder.
     """
     read = (*paths.inputs, *paths.against)
     by_role = {
@@ -26,38 +26,38 @@ def check_paths(paths: DedupePaths) -> None:
         "state of the run": paths.state,
     }
     written = [(role, path) for role, path in by_role.items() if path is not None]
-    for _, out in written:
-        for path in read:
-            if out.exists() and path.exists() and out.samefile(path):
-                raise SimhashError(f"{out} is an input: write to another file")
-            if _lies_in(out, path):
-                raise SimhashError(f"{out} lies in {path}, which is read: write elsewhere")
-            if _lies_in(path, out):
-                raise SimhashError(f"{path}, which is read, lies in {out}: write elsewhere")
-    for (role, out), (other_role, other) in combinations(written, 2):
-        if real_path(out) == real_path(other):
-            raise SimhashError(f"{out} cannot be both the {role} and the {other_role}")
-        for inner, outer in ((out, other), (other, out)):
+    for role, path in written:
+        for source in read:
+            if path.exists() and source.exists() and path.samefile(source):
+                raise SimhashError(f"{path} is read, so it cannot be the {role}: name another")
+            if _lies_in(path, source):
+                raise SimhashError(f"{path} lies in {source}, which is read: write elsewhere")
+            if _lies_in(source, path):
+                raise SimhashError(f"{source}, which is read, lies in {path}: write elsewhere")
+    for (role, path), (other_role, other) in combinations(written, 2):
+        if real_path(path) == real_path(other):
+            raise SimhashError(f"{path} cannot be both the {role} and the {other_role}")
+        for inner, outer in ((path, other), (other, path)):
             if _lies_in(inner, outer):
-                raise SimhashError(f"{inner} lies in {outer}, which is written, too: name another")
-    for file in filter(None, (paths.output_file, paths.verdicts)):
-        _check_writable(file)
+                raise SimhashError(f"{inner} lies in {outer}, which is written, too: move one")
+    if paths.output_file is not None:
+        _check_writable(paths.output_file, " (-o - writes to standard output)")
+    if paths.verdicts is not None:
+        _check_writable(paths.verdicts)
 
 
-def _check_writable(file: Path) -> None:
+def _check_writable(file: Path, advice: str = "") -> None:
     if file.exists() and not (file.is_file() or file.is_dir()):
-        raise SimhashError(
-            f"{file} is a device or a pipe: write to a file, or with -o - to standard output"
-        )
+        raise SimhashError(f"{file} is a device or a pipe: write to a file{advice}")
     for folder in (file.parent, real_path(file).parent):
         if not folder.is_dir():
             raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
 
 
 def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
-    """Check that a path can be written without overwriting anything against the user's will.
+    """Check that nothing exists at a path, or that the run may replace it.
 
-    :param as_folder: the output is a folder, which may replace only an empty folder.
+    :param as_folder: the run writes a folder, which may replace only an empty folder.
     :raises SimhashError: the path exists and may not be replaced.
     """
     if path.is_dir():
@@ -66,14 +66,14 @@ def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
     elif path.exists():
         if as_folder:
             raise SimhashError(
-                f"{path} is a file that exists already, and a folder is written: name another path"
+                f"{path} is a file that exists already, but a folder is to be written: name another"
             )
         if not overwrite:
             raise SimhashError(f"{path} exists already: --overwrite replaces it")
 
 
 def real_path(path: Path) -> Path:
-    """Return the path with symlinks followed, whether it exists or not."""
+    """Return an absolute path with all symlinks followed. The path need not exist."""
     return Path(os.path.realpath(path))
 
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
 
-# Upper limits of a job, the records of one message to a worker. Small jobs spread evenly.
+# A job, the records of one message to a worker, ends when it has so many records or bytes.
 _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 17
-# A job of HTML files has only paths, not sizes. A few long pages stay within the time-out.
+# A job of HTML files has paths, so sizes are unknown. So few long pages stay within the time-out.
 _JOB_HTML_FILES = 8
-# Tables that are not probed read a bucket several times as fast from this buffer as from the disk.
+# Tables that are not probed find records in this memory several times as fast as on the disk.
 _INDEX_BUFFER_BYTES = 256 << 20
 # Smaller inputs take less time than worker processes need to start.
 _MIN_BYTES_FOR_WORKERS = 4_000_000
@@ -50,9 +50,9 @@ def dedupe(
 ) -> DedupeSummary:
     """De-duplicate files, or go on with an interrupted run. Return the counts.
 
-    :param on_progress: called with (records judged, estimate of all records, or None).
+    :param on_progress: called with (records judged, estimated number of all records or None).
     :param note: called with messages to the user.
-    :raises SimhashError: the run is not possible.
+    :raises SimhashError: the run is not possible, a worker cannot start, or the index fails.
     :raises OSError: a file cannot be read or written.
     """
     check_paths(paths)
@@ -83,27 +83,27 @@ class _Run:
     summary: DedupeSummary
 
     def run(self) -> DedupeSummary:
-        """Do what is left of the run, and return its counts."""
+        """Do the phases of the run that are not done yet, and return its counts."""
         state, paths = self.state, self.paths
         spec = self._spec()
         if paths.restart:
             self._restart()
-        before = state.spec()
-        if before is None:
+        interrupted_spec = state.spec()
+        if interrupted_spec is None:
             self._begin(spec)
-        elif before != spec:
-            raise self._other_run_error(before, spec)
+        elif interrupted_spec != spec:
+            raise self._other_run_error(interrupted_spec, spec)
         checkpoint = state.checkpoint()
         self.inputs.damaged.update(checkpoint.damaged)
         done_before = self.summary.went_on_after = checkpoint.records_after
-        if before is not None:
+        if interrupted_spec is not None:
             self._check_outputs(checkpoint)
             self.note(f"going on after {done_before:,} records of an interrupted run")
         if checkpoint.phase == "judging":
             try:
                 self._judge(checkpoint)
             except BaseException:
-                if before is None and not state.checkpoint().records_after:
+                if interrupted_spec is None and not state.checkpoint().records_after:
                     state.remove()  # no record was judged, so there is nothing to go on with
                 raise
             checkpoint = state.checkpoint()
@@ -111,16 +111,16 @@ class _Run:
             self.inputs.check_unchanged()
             self._write()
             checkpoint = replace(checkpoint, phase="written")
-            if paths.output != STANDARD_OUTPUT:  # after a kill, that has to be written again
+            if paths.output != STANDARD_OUTPUT:  # after a kill, all of it is written again
                 state.append(checkpoint)
         self._move_into_place(checkpoint)
         return self.summary
 
     def _spec(self) -> dict[str, Any]:
-        """Return everything that must be the same when the run goes on, as values for JSON."""
+        """Return the values that an interrupted run needs unchanged to go on, for JSON."""
         paths, out = self.paths, self.paths.output_file
         return {
-            "inputs": [[str(f.path.absolute()), *f.state()] for f in self.inputs.files],
+            "inputs": [[str(f.path.absolute()), *f.version()] for f in self.inputs.files],
             "against": self._spec_of_known(),
             "format": self.inputs.format,
             "output": str(paths.output if out is None else real_path(out)),
@@ -133,31 +133,28 @@ class _Run:
         against = self.paths.against
         if (directory := index_among(against)) is not None:
             return [[str(real_path(directory))]]
-        return [[str(path.absolute()), *InputFile.of(path).state()] for path in against]
+        return [[str(path.absolute()), *InputFile.of(path).version()] for path in against]
 
-    def _other_run_error(self, before: dict[str, Any], spec: dict[str, Any]) -> SimhashError:
-        different = [name for name in spec if before.get(name) != spec[name]]
+    def _other_run_error(self, old_spec: dict[str, Any], spec: dict[str, Any]) -> SimhashError:
+        different = [name for name in spec if old_spec.get(name) != spec[name]]
         if different == ["options"]:
-            old, new = before["options"], spec["options"]
+            old, new = old_spec["options"], spec["options"]
             different = [
                 f"{name} ({old.get(name)} before)" for name in new if old.get(name) != new[name]
             ]
         return SimhashError(
             f"{self.state.directory} belongs to an interrupted run that differs in "
-            f"{', '.join(different)}: run its command again to go on, or begin again with --restart"
+            f"{', '.join(different)}: to go on, run the same command on the same files; or begin "
+            "again with --restart"
         )
 
     def _restart(self) -> None:
         state, index = self.state, self.paths.index
-        if (
-            index is not None
-            and index.exists()
-            and self.options.incremental
-            and state.spec() is not None
-        ):
+        counts_as_seen = index is not None and index.exists() and self.options.incremental
+        if counts_as_seen and state.spec() is not None:
             raise SimhashError(
-                f"the index {index} holds the records that the interrupted run judged, and they "
-                "would count as seen: go on without --restart, or restore the index from a backup "
+                f"the index {index} holds records that the interrupted run judged, and they would "
+                "count as seen: go on without --restart, or restore the index from a backup "
                 f"and delete {state.directory}"
             )
         state.clear(keep_index=state.has_kept_index)
@@ -168,7 +165,7 @@ class _Run:
             self._check_outputs(None)
             if state.has_kept_index and not self.paths.overwrite:
                 raise SimhashError(
-                    f"{state.index} was kept by an earlier run: move it away, or add --overwrite"
+                    f"{state.index} was kept by an earlier run: move it, or --overwrite deletes it"
                 )
         except SimhashError:
             state.remove(keep_index=state.has_kept_index)
@@ -176,16 +173,13 @@ class _Run:
         state.begin(spec)
 
     def _check_outputs(self, checkpoint: Checkpoint | None) -> None:
-        """Check that this run overwrites no file without permission, except its own.
-
-        :raises SimhashError: another file exists.
-        """
+        """Raise SimhashError if an output that is not in place yet may not be moved there."""
         paths, state = self.paths, self.state
         is_written = checkpoint is not None and checkpoint.phase == "written"
-        for path, new in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
-            is_in_place = is_written and not new.exists()  # this run has moved it already
+        for path, source in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
+            is_in_place = is_written and not source.exists()  # this run has moved it already
             if path is not None and not is_in_place:
-                as_folder = self.inputs.format == "html" and new == state.output
+                as_folder = self.inputs.format == "html" and source == state.output
                 check_free(path, overwrite=paths.overwrite, as_folder=as_folder)
 
     def _judge(self, checkpoint: Checkpoint) -> None:
@@ -219,7 +213,7 @@ class _Run:
                 header=inputs.csv_header,
                 delimiter=inputs.delimiter,
             )
-            jobs = _jobs(inputs, judge.records)
+            jobs = _jobs(inputs, judge.records_judged)
             if (count := self._worker_count()) > 1:
                 workers = stack.enter_context(closing(Workers(job_spec, count)))
                 jobs_done = stack.enter_context(closing(workers.fingerprints(jobs)))
@@ -228,11 +222,12 @@ class _Run:
             for records in jobs_done:
                 judge.add_all(records)
                 share = inputs.share_done()
-                self.on_progress(judge.records, round(judge.records / share) if share else None)
+                done = judge.records_judged
+                self.on_progress(done, round(done / share) if share else None)
             self.summary.index_entries = judge.finish()
 
     def _known(self, stack: ExitStack) -> KnownRecords | None:
-        """Open the records of `against`, or return None. Files are first read into an index."""
+        """Open and return the set `against`, if any. A run of its own first indexes its files."""
         state, against = self.state, self.paths.against
         if not against:
             return None
@@ -285,15 +280,15 @@ class _Run:
 
     def _move_into_place(self, checkpoint: Checkpoint) -> None:
         paths, state = self.paths, self.state
-        if not self.summary.records:  # the interrupted run wrote the output: count its verdicts
+        if not self.summary.records:  # the interrupted run wrote the output, so count here
             for _ in self._verdicts():
                 pass
         self._check_outputs(checkpoint)
-        for path, new in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
+        for path, source in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
             if path is None:
                 continue
-            if new.exists():
-                move_into_place(new, path)
+            if source.exists():
+                move_into_place(source, path)
             elif not path.exists():
                 raise SimhashError(
                     f"{path} is missing, and {state.directory} no longer holds a copy: begin again "
@@ -302,8 +297,8 @@ class _Run:
         state.remove(keep_index=paths.keep_index)
 
 
-def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
-    """Yield jobs of all records after the first `done` ones."""
+def _jobs(inputs: Inputs, skip: int) -> Iterator[Job]:
+    """Yield jobs of all records except the first `skip` ones."""
     max_records = _JOB_HTML_FILES if inputs.format == "html" else _JOB_RECORDS
     for file_number, parts in groupby(inputs.parts(), key=lambda pair: pair[0]):
         name = "" if inputs.format == "html" else inputs.files[file_number].name
@@ -311,8 +306,8 @@ def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
         size, first = 0, 1
         records = (part for _, part in parts if part.is_record)
         for number, part in enumerate(records, 1):
-            if done:
-                done -= 1
+            if skip:
+                skip -= 1
                 first = number + 1
                 continue
             content = part.data if part.content is None else part.content

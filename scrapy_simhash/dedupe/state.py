@@ -1,11 +1,11 @@
 """Keep the state of a run, so that the run can go on after a kill at any moment.
 
-The state is a folder beside the output with
+The state is a folder with
 
-- ``spec.json``: inputs, paths and options. Only a run with the same ones goes on. This file is
+- ``spec.json``: inputs, paths and options. Only a run with the same values goes on. This file is
   written first and deleted first, so that a half-deleted state never matches a run.
 - ``journal``: the verdicts so far, in batches. A batch is appended before the index is changed. It
-  ends with a line ``#CHECKSUM JSON``, which has the phase of the run, and what is needed to repeat
+  ends with a line ``#CHECKSUM JSON``, which has the phase of the run, and the values that repeat
   the changes of the index. When a run goes on, an incomplete batch at the end is cut off, and the
   changes of the last complete batch are repeated. Repeating them is idempotent.
 - ``index/``, unless the run was given an index.
@@ -13,10 +13,10 @@ The state is a folder beside the output with
   state in ``known.dedupe/`` until the index is complete.
 - ``output``, a file or folder, and ``verdicts.new``: complete in the phase ``written``, and then
   moved into place.
-- ``lock``: locked by the process; deleted last, so that it marks the folder as ours.
+- ``lock``: locked by the process; deleted last, because only a folder with this file is a state.
 
 A process that is killed leaves all that it has written. After a power loss, the journal may lack
-batches that the index has. This is detected.
+batches that the index has. If the index then has too many entries, `Judge` raises an error.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ Phase = Literal["judging", "judged", "written"]
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A batch of verdicts, and the state of the run at its end.
+    """A batch of verdicts, and values that a run needs to go on after it.
 
     :param phase: ``judging`` while records remain, ``judged`` when all have verdicts, ``written``
         when the output is complete and has to be moved into place.
     :param records: number of verdicts before the batch.
     :param lines: verdicts of the batch.
-    :param evidence: evidence of the records that the batch adds to the index, see
-        `plain_evidence`.
-    :param index_entries: entries of the index before the batch; None before the first batch.
-    :param crawl_start: the number by which the index tells this run from earlier ones.
+    :param evidence: evidence, by `plain_evidence`, of the records that the batch adds to the index
+        or finds unchanged there.
+    :param index_entries: number of entries in the index before the batch; None without a batch.
+    :param crawl_start: first sequence number of this run in the index; None without a batch.
     :param damaged: name of a file that cannot be read to its end → reason.
     """
 
@@ -90,12 +90,13 @@ class State:
         self._lock_file = directory / "lock"
         self._appended: BinaryIO | None = None
         directory.mkdir(mode=0o700, exist_ok=True)
-        found = set(directory.iterdir())
-        self.has_kept_index = found == {self.index}
+        existing = set(directory.iterdir())
+        # An earlier run with `keep_index` has left its index alone.
+        self.has_kept_index = existing == {self.index}
         ours = {*self._files(), self.index, self._lock_file}
         if foreign := sorted(
             path.name
-            for path in found - (ours if self._lock_file in found else {self.index})
+            for path in existing - (ours if self._lock_file in existing else {self.index})
             if not path.name.startswith(".simhash-")
         ):
             raise SimhashError(
@@ -110,7 +111,7 @@ class State:
             raise SimhashError(f"{directory} is locked: another process uses it") from error
 
     def spec(self) -> dict[str, Any] | None:
-        """Return the content of ``spec.json``, or None. If it is damaged, raise SimhashError."""
+        """Return ``spec.json``; None if it does not exist. If it is damaged, raise SimhashError."""
         try:
             content: dict[str, Any] = json.loads(self._spec.read_bytes())
         except FileNotFoundError:
@@ -120,13 +121,13 @@ class State:
         return content
 
     def begin(self, spec: dict[str, Any]) -> None:
-        """Begin a run, and delete what an earlier run left."""
+        """Delete the files of an earlier run, and write ``spec.json``."""
         self.clear()
         with replaced(self._spec) as temporary:
             temporary.write_text(json.dumps(spec, indent=2), encoding="ascii")
 
     def checkpoint(self) -> Checkpoint:
-        """Return the last complete batch, or an empty one, and cut off what follows it."""
+        """Return the last complete batch, or an empty one. Cut off the bytes that follow it."""
         checkpoint = Checkpoint()
         end = 0
         if self._journal.exists():
@@ -146,14 +147,14 @@ class State:
         self._appended.flush()
 
     def verdict_lines(self) -> Iterator[bytes]:
-        """Yield the verdicts of all records, as JSON lines."""
+        """Yield the verdicts in the journal, as JSON lines in the order of the records."""
         with self._journal.open("rb") as journal:
             for line in journal:
                 if not line.startswith(b"#"):
                     yield line
 
     def _batches(self) -> Iterator[tuple[Checkpoint, int]]:
-        """Yield (batch, position of its end) of all complete batches."""
+        """Yield (batch, position of its end) of all batches before the first damaged one."""
         end = 0
         lines: list[bytes] = []
         with self._journal.open("rb") as journal:
@@ -175,13 +176,12 @@ class State:
                 lines.clear()
 
     def _files(self) -> tuple[Path, ...]:
-        return (
-            *(self._spec, self._journal, self.output, self.verdicts),
-            *(self.known_state, self.known),
-        )
+        """Return all paths but the index and the lock, in the order in which they are deleted."""
+        files = (self._spec, self._journal, self.output, self.verdicts)
+        return (*files, self.known_state, self.known)
 
     def clear(self, *, keep_index: bool = False) -> None:
-        """Delete everything but the lock, and the index if it is kept."""
+        """Delete all files except the lock and, with `keep_index`, except the index."""
         self.close_journal()
         for path in (*self._files(), *self.directory.glob(".simhash-*")):
             discard(path)
@@ -189,14 +189,14 @@ class State:
             discard(self.index)
 
     def remove(self, *, keep_index: bool = False) -> None:
-        """Delete everything, but the index if it is kept."""
+        """Delete the folder; with `keep_index`, all of it except the index."""
         self.clear(keep_index=keep_index)
         discard(self._lock_file)
         with suppress(OSError):  # the folder holds the index
             self.directory.rmdir()
 
     def close_journal(self) -> None:
-        """Close the journal, if it is open."""
+        """Close the journal, if `append` has opened it."""
         if self._appended is not None:
             self._appended.close()
             self._appended = None
@@ -209,10 +209,10 @@ class State:
         self._lock.close()
 
     def damaged_error(self) -> SimhashError:
-        """Return the error to raise if the state is damaged, or the index does not match it."""
+        """Return the error to raise if the state is damaged, or does not match the index."""
         return SimhashError(
             f"{self.directory}: the state of the interrupted run is damaged, as after a power "
-            "loss, or another run used its index: begin again with --restart"
+            "loss, or another run has used the index: begin again with --restart"
         )
 
 

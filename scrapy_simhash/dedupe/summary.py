@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
-    """Return the values of the JSON line that ``--verdicts`` writes for a record."""
+    """Return the values of a record's line in ``--verdicts``, except ``known``."""
     values = verdict.to_dict()
-    del values["canonical"]  # rel=canonical does not count for records
+    del values["canonical"]  # `dedupe` does not read rel=canonical
     return {"key": verdict.key, **values, "dropped": dropped}
 
 
@@ -26,12 +26,12 @@ class DedupeSummary:
     :param dropped: duplicates that are left out.
     :param tagged: near-duplicates that are kept, because the action is ``tag``.
     :param similar: kept records within k bits of another, but not confirmed as copies of it.
-    :param known: records whose content is in `DedupePaths.against`.
-    :param kinds: records by kind of verdict.
-    :param skipped: records with the verdict ``skipped``, by reason.
-    :param went_on_after: records that an interrupted run had judged before this one went on.
+    :param known: records with a copy in `DedupePaths.against`.
+    :param kinds: kind of verdict → number of records.
+    :param skipped: reason → number of records with the verdict ``skipped``.
+    :param went_on_after: number of records that an interrupted run had judged before; 0 without.
+    :param index_entries: number of entries at the end; None for Spark, or if all had been judged.
     :param damaged: name of a file that cannot be read to its end → reason.
-    :param index_entries: entries of the index at the end; None if this run did not open an index.
     """
 
     records: int = 0
@@ -64,5 +64,5 @@ class DedupeSummary:
             self.known += times
 
     def to_dict(self) -> dict[str, Any]:
-        """Return values for JSON."""
+        """Return all counts as values for JSON."""
         return dict(vars(self))

@@ -1,4 +1,4 @@
-"""Write the output from the input and the verdicts. Except in Parquet, kept bytes are copied."""
+"""Write the output from inputs and verdicts. Except for Parquet, bytes of records are copied."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -32,33 +33,33 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
     from scrapy_simhash.documents.lines import Part
 
-    Verdict: TypeAlias = Mapping[str, Any]
-    Kept: TypeAlias = Iterable[tuple[int, Part, Verdict | None]]
-    Tag: TypeAlias = Callable[[bytes, Verdict], bytes]
+    PlainVerdict: TypeAlias = Mapping[str, Any]
+    KeptParts: TypeAlias = Iterable[tuple[int, Part, PlainVerdict | None]]
+    Tagger: TypeAlias = Callable[[bytes, PlainVerdict], bytes]
     Sink: TypeAlias = "BinaryIO | _Gzip"
 
 _BLOCK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
 _GZIP_WINDOW = 31
 _PARQUET_ROWS = 4096
-# CSV records that were skipped for these reasons get no tag columns, because parsing may fail.
+# CSV records that were skipped for these reasons get no tag columns: parsing may fail, or hang.
 _NOT_PARSED = ("not_csv", "not_its_encoding", "too_large", "error", "timeout", "worker_died")
 
 
 def write_output(
     inputs: Inputs,
-    verdicts: Iterator[Verdict],
+    verdicts: Iterator[PlainVerdict],
     paths: DedupePaths,
     options: DedupeOptions,
     output: Path,
     *,
     threads: int,
 ) -> None:
-    """Write what is kept to `output`, or to standard output if that is the output of `paths`.
+    """Write the kept records to `output`, or to standard output if `paths` names that.
 
-    :param verdicts: the verdicts of all records, in the order of the records.
+    :param verdicts: of all records, in the same order. All are consumed, even without an output.
     :param threads: number of threads that compress.
-    :raises SimhashError: the input has more records than verdicts, or other files.
+    :raises SimhashError: an input has changed, or two HTML files would get the same path.
     """
     is_standard_output = paths.output == STANDARD_OUTPUT
     if paths.output is None or (is_standard_output and sys.stdout is None):
@@ -82,8 +83,8 @@ def write_output(
         sync_file(output)
 
 
-def _kept(inputs: Inputs, verdicts: Iterator[Verdict]) -> Kept:
-    """Yield (number of the file, part, its verdict or None) of all parts that are kept."""
+def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
+    """Yield (file number, part, verdict), but no dropped records. Other parts have no verdict."""
     for number, part in inputs.parts():
         verdict = None
         if part.is_record:
@@ -99,7 +100,7 @@ def _kept(inputs: Inputs, verdicts: Iterator[Verdict]) -> Kept:
 
 def _write_kept(
     inputs: Inputs,
-    verdicts: Iterator[Verdict],
+    verdicts: Iterator[PlainVerdict],
     options: DedupeOptions,
     sink: Sink,
     *,
@@ -119,7 +120,7 @@ def _write_kept(
 
 
 def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
-    """Write a record from its pieces, and return the last piece."""
+    """Write a record in pieces: `data`, then `rest`. Return the last piece."""
     sink.write(data)
     for piece in rest:
         sink.write(piece)
@@ -127,8 +128,8 @@ def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
     return data
 
 
-def _write_lines(kept: Kept, sink: Sink, tag: Tag, head: bytes = b"") -> None:
-    """Write JSON lines or CSV. Each record ends with a line break. Blank lines are left out."""
+def _write_lines(kept: KeptParts, sink: Sink, tag: Tagger, head: bytes = b"") -> None:
+    """Write `head` and the records of JSON lines or CSV. Each record ends with a line break."""
     sink.write(head)
     for _, part, verdict in kept:
         if verdict is None:
@@ -137,7 +138,7 @@ def _write_lines(kept: Kept, sink: Sink, tag: Tag, head: bytes = b"") -> None:
             sink.write(b"\n")
 
 
-def _write_array(kept: Kept, sink: Sink, tag: Tag) -> None:
+def _write_array(kept: KeptParts, sink: Sink, tag: Tagger) -> None:
     """Write a JSON array with a record in each line."""
     separator = b"[\n"
     for _, part, verdict in kept:
@@ -145,13 +146,13 @@ def _write_array(kept: Kept, sink: Sink, tag: Tag) -> None:
             continue
         sink.write(separator)
         separator = b",\n"
-        # `data` is only the beginning of a record that is too large, and may end within a string.
+        # If a record is too large, `data` is only its beginning, and may end within a string.
         data = part.data.strip() if part.reason is None else part.data
         _copy(sink, tag(data, verdict), part.rest)
     sink.write(b"[\n]\n" if separator == b"[\n" else b"\n]\n")
 
 
-def _write_warc(inputs: Inputs, kept: Kept, sink: Sink, *, compressed: bool) -> None:
+def _write_warc(inputs: Inputs, kept: KeptParts, sink: Sink, *, compressed: bool) -> None:
     """Write WARC records, compressed record by record if the output is compressed."""
     is_copied = [not compressed or inputs.yields_compressed(file.path) for file in inputs.files]
     for number, part, _ in kept:
@@ -163,8 +164,8 @@ def _write_warc(inputs: Inputs, kept: Kept, sink: Sink, *, compressed: bool) -> 
         sink.write(compressor.flush())
 
 
-def _write_folder(inputs: Inputs, kept: Kept, folder: Path) -> None:
-    """Copy the files that are kept to a new folder."""
+def _write_folder(inputs: Inputs, kept: KeptParts, folder: Path) -> None:
+    """Copy kept files to a new folder. If there are several inputs, each folder is a subfolder."""
     folder.mkdir()
     for number, part, _ in kept:
         source, top = _path_of(part), inputs.files[number].path
@@ -176,7 +177,7 @@ def _write_folder(inputs: Inputs, kept: Kept, folder: Path) -> None:
                 inside = Path(top.resolve().name, inside)
         target = folder / inside
         if target.exists():
-            raise SimhashError(f"{target} would be written twice: two inputs have the same name")
+            raise SimhashError(f"{target} would be written twice: rename one of its two inputs")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
 
@@ -186,7 +187,7 @@ def _path_of(part: Part) -> Path:
 
 
 def _write_parquet(
-    paths: Collection[Path], verdicts: Iterator[Verdict], output: Path, tags: Mapping[str, str]
+    paths: Collection[Path], verdicts: Iterator[PlainVerdict], output: Path, tags: Mapping[str, str]
 ) -> None:
     """Write the rows that are kept, with a column for each tag."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
@@ -197,15 +198,17 @@ def _write_parquet(
     with parquet.ParquetWriter(output, schema) as writer:
         for path in paths:
             for batch in row_batches(path, _PARQUET_ROWS):
-                of_rows = [next(verdicts) for _ in range(batch.num_rows)]
+                row_verdicts = list(islice(verdicts, batch.num_rows))
+                if len(row_verdicts) < batch.num_rows:
+                    raise changed_error("an input")
                 table = arrow.Table.from_batches([batch])
                 for name, column in tags.items():
-                    values = [None if v["reason"] else v.get(name) for v in of_rows]
+                    values = [None if v["reason"] else v.get(name) for v in row_verdicts]
                     column_field = schema.field(column)
                     table = table.append_column(
                         column_field, arrow.array(values, column_field.type)
                     )
-                is_kept = arrow.array([not v["dropped"] for v in of_rows])
+                is_kept = arrow.array([not v["dropped"] for v in row_verdicts])
                 writer.write_table(table.filter(is_kept))
 
 
@@ -242,9 +245,9 @@ class _Gzip:
 
 
 def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> None:
-    """Check that the format can be written to standard output and tagged, if that is asked for.
+    """Check that the format can be written to the output, and tagged if the action is ``tag``.
 
-    :raises SimhashError: it cannot, or a column with the name of a tag exists already.
+    :raises SimhashError: it cannot, or a column has the name of a tag.
     """
     if paths.output == STANDARD_OUTPUT and inputs.format in ("html", "parquet"):
         raise SimhashError(f"{inputs.format} cannot go to standard output: name another output")
@@ -252,7 +255,7 @@ def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> 
         return
     if inputs.format in ("html", "warc"):
         raise SimhashError(
-            f"{inputs.format} has no fields for tags: --action drop, or --verdicts FILE"
+            f"{inputs.format} has no fields for tags: use --action drop and --verdicts FILE"
         )
     for name in options.tags.values():
         if name in inputs.header:
@@ -261,11 +264,11 @@ def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> 
             )
 
 
-def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tag:
-    """Return a function that sets fields at the end of a JSON object, and changes nothing else."""
+def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tagger:
+    """Return a function that adds tags at the end of a JSON object, and removes earlier tags."""
     names = [json.dumps(name).encode("ascii") for name in tags.values()]
 
-    def tag(data: bytes, verdict: Verdict) -> bytes:
+    def tag(data: bytes, verdict: PlainVerdict) -> bytes:
         if not tags or verdict["reason"]:
             return data
         record = data.rstrip()
@@ -281,7 +284,7 @@ def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tag:
 
 
 def _without(record: str, names: Collection[str]) -> str:
-    """Return the text of a JSON object without the named fields, and without its last brace."""
+    """Return the text of a JSON object without the named fields and the closing brace."""
     decoder = json.JSONDecoder()
     at = _after_space(record, record.index("{") + 1)
     kept = [record[:at]]
@@ -310,14 +313,14 @@ class _CsvTags:
         self._tags = tags
 
     def head(self) -> bytes:
-        """Return the header with the names of the tags, ending with a line break."""
+        """Return the header with the names of the tags and a line break; empty if there is none."""
         line = self._inputs.header_line
         if line and not line.endswith(b"\n"):
             line += b"\n"
         return self._with_columns(line, list(self._tags.values()), self._columns)
 
-    def record(self, data: bytes, verdict: Verdict) -> bytes:
-        """Return a record with its tags, or unchanged if it has more columns than the header."""
+    def record(self, data: bytes, verdict: PlainVerdict) -> bytes:
+        """Return a record with its tags; unchanged if it was not parsed or has surplus columns."""
         if not self._tags or verdict["reason"] in _NOT_PARSED:
             return data
         count = len(parse_csv(data, self._inputs.encoding, self._inputs.delimiter))

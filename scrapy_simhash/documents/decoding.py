@@ -1,7 +1,7 @@
-"""Decode pages and files by the rules of Scrapy's `TextResponse.text`.
+"""Decode pages and files by the rules of Scrapy's `TextResponse.text`, or as the user says.
 
-The encoding comes from the first of these that exists: a byte order mark, the HTTP header, a
-declaration in the page, or a guess.
+By these rules, the encoding comes from the first of these that exists: a byte order mark, the HTTP
+header, a declaration in the page, or a guess.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ import re
 
 from scrapy_simhash.errors import SimhashError
 
-# A file is binary if its first block has a zero byte, or its beginning too many control characters.
+# A file without a byte order mark is binary if its first block has a zero byte. Any file is if its
+# first characters have too many control characters.
 _FIRST_BLOCK_BYTES = 8192
 _MAX_CONTROL_SHARE = 0.02
 _CHECKED_CHARACTERS = 64_000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
-# `_encoding_and_text` returns this encoding only if none was declared and none could be guessed: a
+# `_encoding_and_text` returns this encoding only if none was declared and none could be guessed. A
 # page in ASCII has the encoding Windows-1252, as in browsers.
 _UNKNOWN = "ascii"
 
 
 class NotReadable(SimhashError):
-    """Raised for a document that cannot be read. Errors of one kind have the same `reason`."""
+    """Raised for a document that cannot be read. Errors are counted by `reason`, not `detail`."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason, detail)
@@ -56,7 +57,7 @@ def decoded_file(content: bytes) -> str:
 
 
 def decoded_as(content: bytes, encoding: str) -> str:
-    """Return the text in the encoding that the user named.
+    """Return the text in the encoding that the user named, without a byte order mark.
 
     :raises NotReadable: the content is not in that encoding.
     """
@@ -69,7 +70,7 @@ def decoded_as(content: bytes, encoding: str) -> str:
 
 
 def byte_order_encoding(content: bytes) -> str | None:
-    """Return the encoding that a byte order mark names, or None. Decoding removes the mark."""
+    """Return the encoding of a byte order mark, or None. Decoding with it removes the mark."""
     from w3lib.encoding import read_bom
 
     encoding, _ = read_bom(content)
@@ -79,7 +80,7 @@ def byte_order_encoding(content: bytes) -> str | None:
 
 
 def without_surrogates(text: str) -> str:
-    """Return a text with lone surrogates replaced, so that UTF-8 can encode it."""
+    """Return a text with lone surrogates replaced, so that UTF-8 can encode the text."""
     return text if text.isascii() else _SURROGATES.sub(_REPLACEMENT, text)
 
 

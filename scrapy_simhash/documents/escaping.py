@@ -15,13 +15,13 @@ def escaped(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text for one log line: cut to 200 characters, then escaped."""
+    """Return a text for one log line: cut to 200 characters, then escaped. So it may be longer."""
     cut = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
     return escaped(cut)
 
 
 def csv_cell(text: str) -> str:
-    """Return the text of a CSV cell that UTF-8 can encode and no spreadsheet evaluates."""
+    """Return a text as a CSV cell that UTF-8 can encode and that no spreadsheet evaluates."""
     text = text.encode("utf-8", "backslashreplace").decode()
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 

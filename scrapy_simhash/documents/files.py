@@ -30,8 +30,8 @@ class DamagedFile(SimhashError):
 def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[Path]:
     """Yield each path that is not a folder, and the files in each folder and its subfolders.
 
-    In a folder, files come before subfolders, both sorted by name. Hidden files and folders,
-    special files, symlinks to folders and the folder `exclude` are left out.
+    In a folder, files come before subfolders, both sorted by name. In folders, hidden files and
+    subfolders, special files, symlinks to folders and the folder `exclude` are left out.
     """
     for path in paths:
         if not path.is_dir():
@@ -63,9 +63,9 @@ def path_name(path: Path) -> str:
 
 @contextmanager
 def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
-    """Yield a stream, decompressed if it is gzip. It need not be seekable.
+    """Yield a stream, decompressed if its content is gzip. `stream` need not be seekable.
 
-    :raises DamagedFile: at exit, if the compressed data was damaged. The stream ends at the damage.
+    :raises DamagedFile: at exit, if the caller has read up to damaged data, where the stream ends.
     """
     buffered = cast(
         "io.BufferedReader",
@@ -105,11 +105,11 @@ class _Gunzip(io.RawIOBase):
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Yield a temporary path. On success, the file or folder there replaces `path` atomically.
+    """Yield a temporary path. Without an error, its file or folder replaces `path` atomically.
 
     Symlinks are followed. A pipe or a device cannot be replaced, so its own path is yielded.
 
-    :raises OSError: `path` cannot be replaced.
+    :raises OSError: `path` cannot be replaced, for example a folder that is not empty.
     """
     path = path.resolve()
     if path.exists() and not (path.is_file() or path.is_dir()):
@@ -126,16 +126,14 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def move_into_place(source: Path, path: Path) -> None:
-    """Move a complete file or folder to `path` atomically, also across file systems.
+    """Move a complete file or folder to `path` atomically. Symlinks are followed.
 
-    Symlinks are followed.
-
-    :raises OSError: `path` cannot be replaced.
+    :raises OSError: `path` cannot be replaced, for example a folder that is not empty.
     """
     try:
         _rename(source, path.resolve())
     except OSError as error:
-        if error.errno != errno.EXDEV:
+        if error.errno != errno.EXDEV:  # another file system
             raise
         copy = shutil.copytree if source.is_dir() else shutil.copy2
         with replaced(path) as temporary:
@@ -150,7 +148,7 @@ def _rename(source: Path, path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Sync a file, or the entries of a folder, to the disk, to survive a power loss."""
+    """Sync a file, or the list of files in a folder, to the disk, to survive a power loss."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -167,7 +165,7 @@ def discard(path: Path) -> None:
 
 
 def import_extra(module: str) -> Any:
-    """Import a module that the extra ``files`` installs.
+    """Import and return a module that the extra ``files`` installs.
 
     :raises SimhashError: it cannot be imported.
     """
@@ -175,6 +173,6 @@ def import_extra(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise SimhashError(
-            f"{module.partition('.')[0]} is needed to read these files, but cannot be imported "
+            f"{module.partition('.')[0]} is needed for these files, but cannot be imported "
             f'({error}): pip install "scrapy-simhash[files]"'
         ) from error

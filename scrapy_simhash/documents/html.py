@@ -12,24 +12,24 @@ _START = re.compile(
     r"\ufeff?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_HTML_TYPES = ("text/html", "application/xhtml+xml")
-# Scrapy makes other responses of these types. For unknown types, it looks at name and content.
+_HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+# For these types and ``text/…``, Scrapy makes no `HtmlResponse`. Other types do not decide.
 _OTHER_TYPES = (
     *("application/atom+xml", "application/rdf+xml", "application/rss+xml", "application/xml"),
     *("application/json", "application/x-json", "application/json-amazonui-streaming"),
-    *("application/javascript",),
+    *("application/javascript", "application/x-javascript"),
 )
 _SNIFFED_BYTES = 5000
 _BINARY = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1b")
 
 
 def begins_as_html(text: str) -> bool:
-    """Return True if a text begins as an HTML page does."""
+    """Return True if the first tag of a text is a doctype of HTML, or html, head or body."""
     return _START.match(text[:_START_CHARACTERS]) is not None
 
 
 def begins_as_html_bytes(content: bytes) -> bool:
-    """Return True if bytes begin as an HTML page does, in an encoding that is based on ASCII."""
+    """Return True if bytes in UTF-16 or an encoding based on ASCII begin as an HTML page does."""
     start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")  # zeros of UTF-16
     return begins_as_html(start.removeprefix("ï»¿"))
 
@@ -37,7 +37,7 @@ def begins_as_html_bytes(content: bytes) -> bool:
 def is_html_response(
     body: bytes, url: str, content_type: str | None = None, disposition: str | None = None
 ) -> bool:
-    """Return True if Scrapy would make an `HtmlResponse` from a response.
+    """Return True if Scrapy would make an `HtmlResponse`: by the first known type, else the body.
 
     :param disposition: the header Content-Disposition, which may name a file.
     """

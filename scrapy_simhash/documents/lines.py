@@ -1,4 +1,4 @@
-"""Split files of JSON lines, JSON arrays and CSV into records, as bytes.
+"""Split files of JSON lines, JSON arrays and CSV into records, as bytes, and parse these.
 
 A record that is too large is read in pieces, so that memory is bounded.
 """
@@ -27,12 +27,11 @@ _HELD_BYTES = 1 << 12
 class Part(NamedTuple):
     """A part of a file: a record, or bytes between records.
 
-    :param data: the bytes to copy; only the first ones of a part that is too large. A path for a
-        file in a folder, empty for a row of Parquet.
+    :param data: the bytes to copy before `rest`. For HTML, the path of a file; for Parquet, empty.
     :param is_record: False for a part that is not judged, such as a blank line or a header.
-    :param reason: why a record cannot be judged, such as ``too_large``.
+    :param reason: why a record cannot be judged, such as ``too_large``; None if it can.
     :param content: the bytes to judge; None if they are `data`.
-    :param rest: the bytes after `data`, to be read before the next part.
+    :param rest: the bytes after `data` of a part that is too large; read them before the next part.
     """
 
     data: bytes
@@ -45,6 +44,7 @@ class Part(NamedTuple):
 class Unreadable(Exception):
     """Raised for a record that cannot be read.
 
+    :param reason: the reason in verdicts, such as ``not_json``.
     :param key: key of the record; None if unknown.
     """
 
@@ -55,26 +55,26 @@ class Unreadable(Exception):
 
 
 def line_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
-    """Yield each line as a record. A blank line is a part that is no record."""
+    """Yield each line as a part. Blank lines have `is_record` unset."""
     return _parts(stream, max_bytes, lambda piece: piece.endswith(b"\n"), space=None)
 
 
 def csv_parts(stream: io.BufferedReader, max_bytes: int) -> Iterator[Part]:
-    """Yield the records of a CSV file. The first one, the header, is no record."""
-    ends = _CsvEnds(csv_delimiter(stream.peek(PIECE_BYTES).partition(b"\n")[0]))
+    """Yield the rows of a CSV file. The header and blank lines have `is_record` unset."""
+    scanner = _CsvScanner(csv_delimiter(stream.peek(PIECE_BYTES).partition(b"\n")[0]))
     is_header = True
-    # A line of tabs is a record of empty fields. A last record that ends within quotes is torn.
-    for part in _parts(stream, max_bytes, ends.ends_record, space=b"\r\n"):
-        reason = "not_csv" if part.reason is None and ends.is_quoted else part.reason
+    # A line of tabs is a record of empty fields. Only the last record may end within quotes: torn.
+    for part in _parts(stream, max_bytes, scanner.ends_record, space=b"\r\n"):
+        reason = "not_csv" if part.reason is None and scanner.is_in_quotes else part.reason
         yield part._replace(is_record=part.is_record and not is_header, reason=reason)
         is_header = is_header and not part.is_record
 
 
 def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
-    """Yield the objects of a JSON array that has one in each line, as Scrapy writes it.
+    """Yield the items of a JSON array that has an item in each line, as Scrapy writes it.
 
-    Brackets, commas and white space around an object are left out, whether they share its line or
-    not. Brackets may also stand in the middle: Scrapy appends to a feed by adding another array.
+    Brackets, commas and white space around an object are left out, also if they have lines of their
+    own. The file may contain several arrays: Scrapy appends to a feed by adding another array.
     """
     for part in line_parts(stream, max_bytes):
         line = part.data.removeprefix(_BOM)
@@ -84,7 +84,7 @@ def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
 
 
 def _item_pieces(line: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a line in pieces, without what surrounds its object. Another value keeps brackets."""
+    """Yield a line in pieces, without brackets around its object, and commas around any value."""
     held = first = b""
     for piece in line:
         held += piece
@@ -106,10 +106,10 @@ def _parts(
     *,
     space: bytes | None,
 ) -> Iterator[Part]:
-    """Yield records of one line or several.
+    """Yield records of one line or several, and blank lines with `is_record` unset.
 
     :param ends_record: called with each piece of a line; returns True if a record ends with it.
-    :param space: bytes of blank lines, which are no records; None for ASCII white space.
+    :param space: the bytes that a blank line may have; None for ASCII white space.
     """
     while piece := stream.readline(max_bytes + 1):
         pieces = [piece]
@@ -138,14 +138,14 @@ def _rest(stream: BinaryIO, ends_record: Callable[[bytes], bool]) -> Iterator[by
 
 
 def csv_delimiter(header: bytes) -> str:
-    """Return a comma, or a tab or semicolon if the header has no comma but one of these."""
+    """Return the first of comma, tab and semicolon that the header contains; else a comma."""
     if b"," in header:
         return ","
     return next((other for other in "\t;" if other.encode() in header), ",")
 
 
-class _CsvEnds:
-    """The state of a CSV reader at the end of a piece of a line.
+class _CsvScanner:
+    """A scanner of pieces of lines that finds the ends of CSV records.
 
     As in `csv.reader`, only a quote at the start of a field opens quoted text, in which line breaks
     end no record. All encodings that are based on ASCII have the same bytes for these characters.
@@ -157,7 +157,7 @@ class _CsvEnds:
         self._state: Literal["start", "plain", "quoted", "closing"] = "start"
 
     @property
-    def is_quoted(self) -> bool:
+    def is_in_quotes(self) -> bool:
         return self._state == "quoted"
 
     def ends_record(self, piece: bytes) -> bool:
@@ -179,7 +179,7 @@ class _CsvEnds:
 def parse_record(
     content: bytes, encoding: str, header: Sequence[str] | None, delimiter: str
 ) -> dict[str, Any]:
-    """Return the fields of a record.
+    """Return the fields of a record. Fields of CSV that have no column are left out.
 
     :param header: the columns of CSV; None for JSON.
     :raises Unreadable: see `parse_json` and `parse_csv`.

@@ -20,14 +20,14 @@ def parquet_schema(path: Path) -> Any:
     """Return the schema of a Parquet file.
 
     :raises FileNotFoundError: there is no such file.
-    :raises SimhashError: the file is no Parquet file, or pyarrow cannot be imported.
+    :raises SimhashError: the file cannot be read as Parquet, or pyarrow cannot be imported.
     """
     with _opened(path) as file:
         return file.schema_arrow
 
 
 def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Part]:
-    """Yield rows as records. The `content` is a JSON object of the columns, `data` is empty."""
+    """Yield rows as records whose `content` is a JSON object. For the errors see `row_batches`."""
     for batch in row_batches(path, _ROWS, list(columns)):
         for row in batch.to_pylist():
             text = json.dumps(row, ensure_ascii=False, default=_as_text)
@@ -39,12 +39,12 @@ def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Pa
 def row_batches(path: Path, rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Yield batches of at most `rows` rows.
 
-    :raises SimhashError: the file is damaged.
+    :raises SimhashError, FileNotFoundError: see `parquet_schema`.
     """
     with _opened(path) as file:
         try:
             yield from file.iter_batches(rows, columns=columns)
-        except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+        except (OSError, ValueError) as error:  # the errors of pyarrow
             raise _damaged(path, error) from error
 
 

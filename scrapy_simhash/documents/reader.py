@@ -1,7 +1,7 @@
 """Read files and folders as documents, each with a name and a text.
 
 A text file or an HTML page is one document. A JSON file has a document in each line, or in each
-item of a list. What cannot be read is yielded as `Skipped`, with the reason, and reading goes on.
+item of a list. A file or document that cannot be read is yielded as `Skipped`, with the reason.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class HtmlDocument(Document):
 
 
 class Skipped(NamedTuple):
-    """A document that could not be read. Those of one kind have the same `reason`."""
+    """A file or document that could not be read; for `reason` and `detail` see `NotReadable`."""
 
     place: str
     reason: str
@@ -59,11 +59,11 @@ class Skipped(NamedTuple):
 class DocumentReader:
     """A reader of documents.
 
-    :param text_field: field of a JSON object that contains its text.
-    :param name_field: field that contains its name; None for ``url``, else ``id``. Without a name,
-        the name is FILE:NUMBER, with the number of the line or item.
+    :param text_field: field of a JSON object that contains the text of the document.
+    :param name_field: field with its name; None for ``url`` or, if that is missing, ``id``. The
+        default name is FILE:NUMBER, with the number of the line or item.
     :param encoding: encoding of all files; None to detect it.
-    :param max_bytes: upper limit of a document or a JSON list; 0 for no limit.
+    :param max_bytes: upper limit of a document, a JSON list or a UTF-16 file; 0 for no limit.
     :param keep_html: return HTML pages as they are instead of their main text.
     """
 
@@ -76,10 +76,7 @@ class DocumentReader:
     def documents(
         self, paths: Iterable[Path], *, exclude: Path | None = None
     ) -> Iterator[Document | Skipped]:
-        """Yield the documents of files, and of all files in folders.
-
-        :param exclude: a folder to leave out, such as the index itself.
-        """
+        """Yield the documents of files, and of the files in folders that `files_in` yields."""
         for path in files_in(paths, exclude=exclude):
             yield from self.file(path)
 
@@ -93,7 +90,7 @@ class DocumentReader:
             yield Skipped(name, "cannot be opened", error.strerror or str(error))
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        """Yield the documents of an open file. Its name or its content tells the format."""
+        """Yield the documents of an open file: JSON by its name, HTML by its name or beginning."""
         lower = name.lower().removesuffix(".gz")
         is_json = lower.endswith(_JSON_ENDINGS)
         try:
@@ -102,7 +99,7 @@ class DocumentReader:
                     yield from self._json(name, content, may_be_list=lower.endswith(".json"))
                 else:
                     whole = self._read_all(content)
-            if not is_json:  # here, the file is known to be undamaged
+            if not is_json:  # at the exit above, a damaged file has raised an error
                 yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))
@@ -117,6 +114,7 @@ class DocumentReader:
         """Return the document of a page that was downloaded.
 
         :param text: the decoded page; if `encoding` is set, `content` is decoded instead.
+        :param html: True for HTML; False to detect HTML by the beginning.
         """
         try:
             if self.max_bytes and len(content) > self.max_bytes:
@@ -149,7 +147,7 @@ class DocumentReader:
     ) -> Iterator[Document | Skipped]:
         """Yield the document of each line, or of each item of a list.
 
-        :param may_be_list: a first line that is a list or no valid JSON begins a single JSON value.
+        :param may_be_list: if the first line is a list or no JSON, the file is a single JSON value.
         """
         encoding = self.encoding or byte_order_encoding(stream.peek(4)[:4]) or "utf-8"
         lines: BinaryIO = stream
@@ -188,7 +186,7 @@ class DocumentReader:
         size = self.max_bytes - len(first_line) + 1 if self.max_bytes else -1
         content = first_line + lines.read(size)
         if self.max_bytes and len(content) > self.max_bytes:
-            raise self._too_long("the limit is for the whole list; JSON lines are read one by one")
+            raise self._too_long("--max-bytes limits a whole list; JSON lines are read one by one")
         try:
             value = json.loads(content.decode(encoding).removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:

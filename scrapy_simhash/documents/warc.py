@@ -1,4 +1,4 @@
-"""Split WARC files into records. `warcio` finds their boundaries; their bytes are not changed."""
+"""Split WARC files into records. `warcio` finds the boundaries; the bytes are not changed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+# Headers of an HTTP response, which `max_bytes` does not limit, may have so many bytes.
 _HEADER_BYTES = 1 << 16
 _END = b"\r\n\r\n"
-_TORN = "a record of it is incomplete"
+_TORN = "a record is incomplete"
 
 
 def warc_parts(
@@ -26,7 +27,7 @@ def warc_parts(
 ) -> Iterator[Part]:
     """Yield each WARC record of a file as a part. Only responses have `is_record` set.
 
-    :param open_stream: opens the file, decompressed unless `by_record` is set.
+    :param open_stream: opens the file, decompressed unless `by_record` is set. Called twice.
     :param by_record: yield the compressed bytes of a file whose records are compressed one by one.
     :raises DamagedFile: the bytes after the last yielded part are no record, or are incomplete.
     """
@@ -51,7 +52,7 @@ def warc_parts(
 
 
 def is_compressed_by_record(stream: BinaryIO) -> bool:
-    """Return True if the first two records of a gzip file are compressed one by one."""
+    """Return True unless the first two records of a gzip file share a gzip member."""
     records = _iterator(stream)
     try:
         next(records, None)
@@ -62,7 +63,7 @@ def is_compressed_by_record(stream: BinaryIO) -> bool:
 
 
 def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
-    """Yield (offset, length, record) of complete records."""
+    """Yield (offset, length, record) of complete records; raise DamagedFile at any other."""
     records = _iterator(stream)
     while True:
         try:
@@ -73,7 +74,7 @@ def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
         except OSError:
             raise
         except Exception:  # noqa: BLE001 - warcio raises many kinds
-            raise DamagedFile("a part of it is no WARC record") from None
+            raise DamagedFile("a part is no WARC record") from None
         decompressor = records.reader.decompressor
         if (
             # The limit is 0 after the whole record was read, and absent if its length is invalid.

@@ -23,7 +23,7 @@ class Channel:
         self._received = bytearray()
 
     def send(self, *parts: bytes) -> None:
-        """Send a message in parts, which are joined only if one system call does not send them all.
+        """Send a message. Its parts are joined only if one system call does not send them all.
 
         :raises OSError: the other end is closed, or did not read within the socket's SO_SNDTIMEO.
         """

@@ -1,7 +1,7 @@
 """Receive messages in a worker process, and answer them one at a time.
 
-A worker is a fresh interpreter, not a fork, and does not import the main module of its parent. It
-receives over a socket its specification as JSON, then messages, and answers in JSON. Nothing is
+A worker is a fresh interpreter, not a fork, and does not import the main module of its parent. Over
+a socket, it receives its specification as JSON and then messages, and answers in JSON. Nothing is
 unpickled, so page content cannot run code.
 """
 
@@ -21,13 +21,13 @@ from scrapy_simhash.workers.channel import Channel
 if TYPE_CHECKING:
     import socket
 
-# The alarm kills a worker at this multiple of the time-out, in case its parent did not.
+# The alarm kills a worker at this multiple of the time-out, if its parent has not done so.
 ALARM_FACTOR = 2
 IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(connected: socket.socket) -> NoReturn:
-    """Answer messages until the parent closes the socket or dies."""
+    """Answer messages until the parent closes the socket or dies, or an error occurs. Then exit."""
     # A terminal or a service manager signals all processes, but only the parent decides when to
     # stop. The parent blocked these signals before it started the worker.
     for number in IGNORED_SIGNALS:
@@ -37,7 +37,7 @@ def serve(connected: socket.socket) -> NoReturn:
     sys.stdout = sys.stderr
     with suppress(OSError):  # standard error may be closed
         os.dup2(2, 1)
-    # A process that an extractor starts would keep the socket open and hide the worker's death.
+    # A process that an extractor starts would inherit the socket and hide the worker's death.
     os.set_inheritable(connected.fileno(), False)  # noqa: FBT003 - it takes no name
     try:
         _serve(Channel(connected))
@@ -69,7 +69,7 @@ def _serve(channel: Channel) -> None:
         except BaseException as error:  # noqa: BLE001 - an extractor may even exit
             answer = {"error": f"{type(error).__name__}: {error}"}
         if os.getpid() != process:
-            return  # this is a fork that the extractor made; its exit was caught above
+            return  # the extractor forked, and this is the fork: its SystemExit was caught above
         _answer(channel, answer)
         _set_alarm(0)
 
@@ -82,6 +82,6 @@ def _set_alarm(seconds: float) -> None:
     """Let the kernel kill this process after `seconds`; 0 cancels the alarm.
 
     The parent kills a worker that hangs, but may be dead itself. A regular expression that hangs
-    blocks all Python code of the worker, so only a signal without a Python handler ends it.
+    blocks all Python code of the worker, so only a signal without a Python handler ends the worker.
     """
     signal.setitimer(signal.ITIMER_REAL, seconds)

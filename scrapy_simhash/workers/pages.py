@@ -28,11 +28,11 @@ _WARM_UP = (
 class PageWorkers(WorkerPool[Content, PageFingerprint]):
     """A pool of workers that fingerprint pages and items.
 
-    A page whose worker does not answer is skipped with the reason ``timeout`` or ``worker_died``.
+    If its worker does not answer, a page or item is skipped: ``timeout`` or ``worker_died``.
 
-    :param timeout_ms: wall-clock limit for one page.
-    :param keep_text: see `Detector`.
-    :param sketches: see `Detector`.
+    :param workers: number of processes, at least 1.
+    :param timeout_ms: wall-clock limit for one page or item.
+    For the other parameters see `Detector`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFi
 
 
 def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
-    """Return a function that answers a message with a fingerprint. Runs in a worker."""
+    """Return a function from a message to a fingerprint, as values for JSON. Runs in a worker."""
     detector = Detector(**job_spec | {"scheme": Scheme.from_dict(job_spec["scheme"])})
     # Load what the first page needs before its time-out runs, such as the dictionary of jieba.
     Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
@@ -91,7 +91,7 @@ def encoded(page: Content) -> tuple[bytes, bytes]:
 
 
 def decoded(message: bytes) -> str:
-    """Return the text of a page from its message. Invalid UTF-8 is replaced, as in Scrapy."""
+    """Return the text of a page from its message. Invalid UTF-8 in bytes is replaced."""
     return message[1:].decode("utf-8", "surrogatepass" if message[:1] == _TEXT else "replace")
 
 

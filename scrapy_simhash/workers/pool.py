@@ -32,7 +32,7 @@ _LONGEST_PAUSE_S = 60.0
 # A job whose worker dies is retried once, because the job may not be the cause.
 _ATTEMPTS = 2
 # Answers are delivered in batches, because waking an event loop for each page costs up to 50 % more
-# CPU time. Batches are small and delays short: the loop can do nothing else while it handles one.
+# CPU time. Batches are small, because the loop can do nothing else while it handles a batch.
 _BATCH_ANSWERS = 8
 _MAX_DELAY_S = 0.05
 
@@ -46,7 +46,7 @@ class _Job(Generic[Content, Result]):
     _content: Content | None = None
 
     def content(self) -> Content:
-        """Return the content, and make it on the first call. Raises what `make_content` raises."""
+        """Return the content, and make it on the first call; raise the error of `make_content`."""
         if self._content is None:
             self._content = self.make_content()
         return self._content
@@ -96,10 +96,10 @@ class WorkerPool(Generic[Content, Result]):
         """Queue a job, and return a future of its result.
 
         The future raises WorkerError if the pool is closed, no worker can be started, or the job
-        failed in the worker. It also raises what `make_content` raises.
+        failed in the worker. It also raises errors of `make_content` and of `Work`'s functions.
 
-        :param make_content: returns the content of the job. A thread of the pool calls it when a
-            worker is free, so that queued pages are not held in memory twice.
+        :param make_content: returns the content of the job. A thread of the pool calls it when it
+            takes the job, so that queued pages are not held in memory twice.
         """
         future: Future[Result] = Future()
         with self._changed:
@@ -118,7 +118,7 @@ class WorkerPool(Generic[Content, Result]):
         atexit.unregister(self._at_exit)
 
     def _at_exit(self) -> None:
-        if os.getpid() == self._owner:  # a fork of this process has none of the threads
+        if os.getpid() == self._owner:  # a fork must not kill the workers of its parent
             self._stop()
 
     def _stop(self) -> None:
@@ -134,7 +134,7 @@ class WorkerPool(Generic[Content, Result]):
                 job.future.set_exception(_closed_error())
 
     def _run(self) -> None:
-        """Run jobs in a thread that has one worker, until the pool is closed."""
+        """Run jobs with one worker, in a thread of its own, until the pool is closed."""
         slot: _Slot[Content, Result] = _Slot(self._start, self._end)
         answers = _Answers()
         try:
@@ -157,7 +157,7 @@ class WorkerPool(Generic[Content, Result]):
         return self._take_job(wait=True)
 
     def _take_job(self, *, wait: bool) -> _Job[Content, Result] | None:
-        """Return the first job; None if the pool is closed or, without `wait`, none is queued."""
+        """Return the first job; None if the pool is closed or, without `wait`, no job is queued."""
         with self._changed:
             while True:
                 while wait and not self._jobs and not self._closed:
@@ -169,11 +169,11 @@ class WorkerPool(Generic[Content, Result]):
                     return job
 
     def _ask_ahead(self, slot: _Slot[Content, Result]) -> _Job[Content, Result] | None:
-        """Take a queued job, send it to the worker in advance, and return it. Or return None."""
+        """Take a job, send it to the worker in advance, and return it; None without a job."""
         process = slot.process
         if process is None or (job := self._take_job(wait=False)) is None:
             return None
-        with suppress(BaseException):  # `_result` repeats what failed, and raises its error
+        with suppress(BaseException):  # `_result` tries again, and raises the error
             content = job.content()
             try:
                 process.ask(content)
@@ -215,13 +215,13 @@ class WorkerPool(Generic[Content, Result]):
                 self._discard_worker(slot)
             except WorkerError:
                 raise  # the worker can take the next job
-            except BaseException:  # a late answer would be taken for that of the next job
+            except BaseException:  # a late answer would be taken for the next job's answer
                 self._discard_worker(slot)
                 raise
         return self._work.lost_result("worker_died")
 
     def _discard_worker(self, slot: _Slot[Content, Result]) -> None:
-        """Kill the worker and count it. If the pool was closed, raise WorkerError instead."""
+        """Kill the worker and count it as replaced; raise WorkerError if the pool is closed."""
         slot.end_worker()
         with self._changed:
             if self._closed:
@@ -261,7 +261,7 @@ class _Answers:
         return len(self._pending)
 
     def add(self, set_result: Callable[[], None]) -> None:
-        """Add an answer; deliver the batch if it is overdue."""
+        """Add an answer, and deliver the batch if its first answer has waited too long."""
         if not self._pending:
             self._since_s = time.monotonic()
         self._pending.append(set_result)
@@ -280,7 +280,7 @@ class _Answers:
 
 
 class _Slot(Generic[Content, Result]):
-    """A place for one worker. After each failed start in a row, it waits longer for the next."""
+    """A place for one worker. The pause after a failed start doubles with each failure in a row."""
 
     def __init__(
         self,
@@ -298,8 +298,8 @@ class _Slot(Generic[Content, Result]):
         self._not_before_s = 0.0
 
     def prepare(self) -> None:
-        """Start the worker before it is needed, if it can be started."""
-        with suppress(Exception):  # the first job that needs the worker raises the error
+        """Start the worker before a job needs it. Ignore errors."""
+        with suppress(Exception):  # the job raises the error
             self.worker()
 
     def worker(self) -> WorkerProcess[Content, Result]:

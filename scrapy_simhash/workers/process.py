@@ -27,9 +27,9 @@ Content = TypeVar("Content")
 Result = TypeVar("Result")
 
 START_TIMEOUT_S = 60.0
-# More threads of numpy in a worker would compete with the other workers.
+# More threads of numpy would compete with the other workers. The environment may set more.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_WAIT_S = 0.05
+_WAIT_S = 0.05  # upper limit of one wait for an answer
 # Runs before this package can be imported. It first removes its own "" from `sys.path`, so that no
 # file in the working directory replaces json, signal or socket. Then it takes over the parent's
 # `sys.path`. The alarm ends a start that hangs, in case the parent is dead.
@@ -53,7 +53,7 @@ _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 
 
 class WorkerTimeout(Exception):
-    """Raised if a worker does not answer in time."""
+    """Raised if a worker does not answer within the time-out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +66,9 @@ class Work(Generic[Content, Result]):
         twice this time, in case the parent is dead.
     :param encode: returns the message for the content of a job, in parts.
     :param decode: returns the result from the answer.
-    :param lost_result: returns the result of a job whose worker did not answer, from the reason:
-        ``timeout`` or ``worker_died``.
-    :param without_workers: instruction for error messages, such as "use --workers 1".
+    :param lost_result: returns the result of a job without an answer, from the reason: ``timeout``
+        or ``worker_died``.
+    :param without_workers: advice for error messages, such as "use --workers 1".
     """
 
     server: str
@@ -168,7 +168,7 @@ class WorkerProcess(Generic[Content, Result]):
     def ask(self, content: Content) -> None:
         """Send a job. Call `answer` before the next `ask`.
 
-        :raises OSError: the worker died or has stopped reading; call `end` then.
+        :raises OSError: the worker died, or did not read in time; call `end` then.
         """
         self._channel.send(*self._work.encode(content))
 
@@ -186,7 +186,7 @@ class WorkerProcess(Generic[Content, Result]):
         return self._work.decode(answer["answer"])
 
     def kill(self) -> None:
-        """Send SIGKILL. A pending call of another thread raises one of its errors."""
+        """Send SIGKILL. A call that waits in another thread then raises an error."""
         self._process.kill()
 
     def end(self) -> None:
@@ -211,9 +211,9 @@ class WorkerProcess(Generic[Content, Result]):
 
 
 def _import_path() -> list[str]:
-    """Return `sys.path` with the working directory for ``""``. Python ignores all but strings."""
-    path = [entry for entry in sys.path if isinstance(entry, str)]
+    """Return `sys.path` with the working directory for ``""``, or without it if it was deleted."""
+    path = [entry for entry in sys.path if isinstance(entry, str)]  # Python ignores others, too
     try:
         return [entry or os.getcwd() for entry in path]  # noqa: PTH109
-    except FileNotFoundError:  # the working directory was deleted
+    except FileNotFoundError:
         return [entry for entry in path if entry]

@@ -42,7 +42,10 @@ def left(folder):
     [
         (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
         (["", "-o", "o"], "a file name is empty"),
-        (["in.jsonl", "-o", "in.jsonl", "--overwrite"], "in.jsonl is an input"),
+        (
+            ["in.jsonl", "-o", "in.jsonl", "--overwrite"],
+            "in.jsonl is read, so it cannot be the output",
+        ),
         (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
         (["in.jsonl", "-o", "o", "--verdicts", "o"], "both the output and the verdicts"),
         (["in.jsonl", "-o", "there.jsonl"], "exists already: --overwrite"),
@@ -61,10 +64,7 @@ def left(folder):
         (["latin.csv", "-o", "o"], "can be read; is it in utf-8? --encoding names another"),
         (["in.jsonl", "-o", "i", "--index", "i"], "i cannot be both the output and the index"),
         (["full", "-o", "o", "--index", "full/i"], "full/i lies in full, which is read"),
-        (
-            ["/dev/null", "-o", "o", "--format", "csv"],
-            "is not a regular file: it must be read twice",
-        ),
+        (["/dev/null", "-o", "o", "--format", "csv"], "so it must be a regular file"),
         (["in.jsonl", "-o", "o", "--index", "full"], "full"),
         (["in.jsonl", "-o", "o", "--index", "classic"], "it was made with the scheme"),
         (["in.jsonl", "-o", "o", "--preset", "lyq"], "15"),

@@ -22,6 +22,7 @@ PAGE = "<!DOCTYPE html><html><p>x</p></html>"
         ({"content": ["a", "b"]}, Fields(text=("content",))),
         ({"text": "", "article": "t"}, Fields(text=("article",))),
         ({"text": None, "content": " ", "raw_html": "h"}, Fields(html="raw_html")),
+        ({"": "0", "content": "t"}, Fields(text=("content",))),
     ],
 )
 def test_usual_names(record, found):

@@ -134,6 +134,14 @@ def test_a_folder_in_which_files_come_and_go(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
+def test_fewer_verdicts_than_rows(tmp_path):
+    parquet.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "in.parquet")
+    paths = [tmp_path / "in.parquet"]
+    verdicts = iter([{"dropped": False, "reason": None}])
+    with pytest.raises(SimhashError, match="an input has changed since"):
+        writing._write_parquet(paths, verdicts, tmp_path / "out.parquet", {})
+
+
 def test_two_inputs_of_one_name(tmp_path):
     for folder in ("x", "y"):
         (tmp_path / folder / "site").mkdir(parents=True)

@@ -12,6 +12,13 @@ from scrapy_simhash.errors import SimhashError
 from .samples import run
 
 
+def test_columns_differ_from_those_of_the_first_file_with_a_header(tmp_path):
+    for name, header in (("a", ""), ("b", "url,text\n"), ("c", "text,url\n")):
+        (tmp_path / f"{name}.csv").write_text(header)
+    with pytest.raises(SimhashError, match=r"c\.csv has other columns than .*b\.csv"):
+        run(tmp_path, "a.csv", "b.csv", "c.csv")
+
+
 @pytest.mark.parametrize("fields", [Fields(), Fields(text=("story",)), Fields(html="page")])
 @pytest.mark.parametrize("action", ["drop", "tag"])
 def test_files_without_a_record(tmp_path, action, fields):

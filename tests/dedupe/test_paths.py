@@ -161,10 +161,10 @@ def test_places_on_another_file_system(tmp_path, feed, site, monkeypatch):
         ("in.jsonl index state/out", "state/out lies in .*state, which is written, too"),
         ("in.jsonl index index/out", "index/out lies in .*index, which is written, too"),
         ("site site/sub/index out", "sub/index lies in .*site, which is read"),
-        ("site site out", "site is an input: write to another file"),
+        ("site site out", "site is read, so it cannot be the index: name another"),
         ("site/sub site out", "site/sub, which is read, lies in .*site: write elsewhere"),
-        ("state index out", "state is an input: write to another file"),
-        ("link/in.jsonl link/in.jsonl out", "in.jsonl is an input: write to another file"),
+        ("state index out", "state is read, so it cannot be the state of the run"),
+        ("link/in.jsonl link/in.jsonl out", "in.jsonl is read, so it cannot be the index"),
         ("link index out", "out lies in .*link, which is read"),
     ],
 )

@@ -19,6 +19,7 @@ HTML = b"<!DOCTYPE html><html><p>x</p>"
         *(None, "text/html", "Text/HTML ; charset=x", "application/xhtml+xml", "text/plain"),
         *("application/json", "image/png", "application/octet-stream", "", "text/xml", "nonsense"),
         *("application/xml", "application/pdf", "text/x-unknown"),
+        *("application/vnd.wap.xhtml+xml", "application/x-javascript"),
     ],
 )
 def test_the_same_responses_are_html(content_type):
