@@ -1,22 +1,22 @@
-# What a developer does, as commands; each does its own set-up in .venv.
+# The commands of a developer. Each command does its own set-up, most of them in .venv.
 
 PYTHON ?= python3
-# Whole files run in parallel, because the tests of a file share what they crawl.
+# Test files run in parallel. The tests of one file run in one process, because they share crawls.
 PARALLEL := --numprocesses auto --dist loadfile
-# Temporary files in memory, where it has 2 GB of room: fewer seconds, and no worn disks.
+# If /dev/shm has 2 GB of room, temporary files are in memory: this is faster, and spares disks.
 IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null \
 	&& echo TMPDIR=/dev/shm)
-# The thorough ring. Crawls have worker processes, as by default, and hypothesis tries more examples;
-# in the quick ring crawls start no workers, to save time.
+# For the thorough ring: crawls start worker processes, as by default, and hypothesis tries more
+# examples. In the quick ring, crawls start no workers, to save time.
 THOROUGHLY := CRAWL_WITH_WORKERS=1 HYPOTHESIS_PROFILE=ci
 
 .PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem test-spark lint lint-workflows docs dist format clean
 
-# The version is in __init__.py, and a test compares it with that of the installed package.
+# The installed package must have the version in __init__.py: a test compares the two.
 .venv/ready: pyproject.toml scrapy_simhash/__init__.py
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --editable ".[test]"
-	# Apart: pip 23.2 stops where one resolution holds trafilatura and readability-lxml.
+	# A separate command: pip 23.2 cannot resolve trafilatura and readability-lxml together.
 	.venv/bin/pip install --quiet trafilatura resiliparse
 	touch $@
 
@@ -31,13 +31,13 @@ THOROUGHLY := CRAWL_WITH_WORKERS=1 HYPOTHESIS_PROFILE=ci
 .venv-oldest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install --quiet uv
-	# Of all dependencies the lowest versions that pyproject.toml allows; jieba has no wheels.
+	# The lowest versions of all dependencies that pyproject.toml allows. jieba has no wheels.
 	.venv-oldest/bin/uv pip install --quiet --system-certs --python .venv-oldest --resolution lowest-direct \
 		--only-binary :all: --no-binary jieba --requirement pyproject.toml --extra test "httpx>=0.27"
 	.venv-oldest/bin/uv pip install --quiet --system-certs --python .venv-oldest --no-deps --editable .
 	touch $@
 
-# A crawl of the example project's own site, near-duplicates and all.
+# Crawl the demo site of the example project, which has planted near-duplicates.
 demo: .venv/ready
 	cd example_project && ../.venv/bin/python -m example.demo
 
@@ -45,38 +45,38 @@ demo: .venv/ready
 	.venv/bin/pip install --quiet scrapy-redis
 	touch $@
 
-# The same site, crawled by two processes that share a queue and an index in Redis.
+# Crawl the same site with two processes that share a queue and an index in Redis.
 demo-shared: .venv/ready-shared
 	cd example_project && ../.venv/bin/python -m example.demo_shared
 
-# The quick ring of tests. CONTRIBUTING.md describes the rings.
+# Run the quick ring of tests. CONTRIBUTING.md describes the rings.
 test: .venv/ready
 	$(IN_MEMORY) .venv/bin/python -m pytest $(PARALLEL)
 
-# All tests, on the disk, as before a release.
+# Run both rings, with temporary files on the disk, as before a release.
 test-thorough: .venv/ready .venv-oldest/ready
 	$(THOROUGHLY) .venv/bin/python -m pytest $(PARALLEL) -m ""
 	$(THOROUGHLY) .venv-oldest/bin/python -m pytest $(PARALLEL) -m "" tests/crawl
 
-# Of the thorough ring, what fits this commit and can be begun in so many seconds.
+# Run the tests of the thorough ring that this commit needs most and that begin within SECONDS.
 SECONDS := 600
 test-changed: .venv/ready
 	$(THOROUGHLY) .venv/bin/python -m pytest $(PARALLEL) --no-loadscope-reorder -m thorough \
 		--begin-within $(SECONDS) $$(.venv/bin/python -m tests.rings)
 
-# The quick ring of the crawls, with the oldest Scrapy and dependencies that are supported.
+# Run the quick ring of the crawls with the oldest supported Scrapy and dependencies.
 CRAWLS := tests/crawl
 test-oldest: .venv-oldest/ready
 	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) $(CRAWLS)
 
 .venv-ecosystem/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-ecosystem
-	# Scrapyd and scrapy-redis need the pkg_resources of older setuptools.
+	# Scrapyd and scrapy-redis need pkg_resources, which newer setuptools do not have.
 	.venv-ecosystem/bin/pip install --quiet --editable ".[test,spidermon]" "setuptools<81" scrapy-playwright \
 		scrapy-poet scrapy-redis scrapy-zyte-api scrapyd zyte-common-items
 	touch $@
 
-# Crawls with other people's packages: 100 MB of them, in an environment of their own.
+# Run crawls with other packages, in a separate environment of 100 MB.
 test-ecosystem: .venv-ecosystem/ready
 	$(THOROUGHLY) .venv-ecosystem/bin/python -m pytest -m "" tests/ecosystem \
 		tests/test_documentation.py -k "ecosystem or monitors"
@@ -86,7 +86,7 @@ test-ecosystem: .venv-ecosystem/ready
 	.venv-spark/bin/pip install --quiet --editable ".[test,spark]"
 	touch $@
 
-# All tests with Spark: 600 MB of packages, in an environment of their own. Needs Java.
+# Run all tests with Spark, in a separate environment of 600 MB. Needs Java.
 test-spark: .venv-spark/ready
 	.venv-spark/bin/python -m pytest -m "" tests/spark tests/test_documentation.py -k "spark"
 
@@ -95,7 +95,7 @@ lint: .venv/ready-lint
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-# What others run for us: workflows, bots, pre-commit. Nothing is asked of the network.
+# Check the files that GitHub, Dependabot and Read the Docs read, without the network.
 lint-workflows: .venv/ready-lint
 	.venv/bin/pip install --quiet "check-jsonschema>=0.30" "zizmor>=1.5"
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
@@ -108,10 +108,10 @@ lint-workflows: .venv/ready-lint
 	.venv/bin/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	.venv/bin/zizmor --quiet --offline .github
 
-# The documentation site, in site/; a warning is an error. Open site/index.html.
+# Build the documentation in site/; a warning is an error. Open site/index.html.
 docs: .venv/ready-docs
-	# Not --quiet, which would not count warnings. The theme's search segments with jieba, which
-	# leaves its dictionary in TMPDIR.
+	# With --quiet, mkdocs would ignore warnings. The search plugin uses jieba, which leaves its
+	# dictionary in TMPDIR.
 	TMPDIR=$(CURDIR)/.venv NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	.venv/bin/python -m pytest tests/test_site.py
 
@@ -119,7 +119,7 @@ docs: .venv/ready-docs
 	.venv/bin/pip install --quiet --editable ".[dist]"
 	touch $@
 
-# The sdist and the wheel, in dist/, with the time of the commit: the same bytes for everyone.
+# Build the sdist and the wheel in dist/, with the time of the commit: the same bytes for everybody.
 dist: .venv/ready-dist
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .venv/bin/python -m build

@@ -2,9 +2,9 @@
 
 The site is crawled three times: without the plugin, for comparison; with the plugin's defaults,
 which drop near-duplicates; and in tag mode, which only tags them. The reported near-duplicates are
-compared with those that the site has planted. The exit status is 0 if the dropping crawl reported
-no wrong pair, lost no distinct page that the first crawl received, and found at least 70 % of the
-planted near-duplicates that it fetched. The report of the dropping crawl is kept.
+compared with the planted ones: those that the site has on purpose. The exit status is 0 if the
+dropping crawl reported no wrong pair, lost no distinct page that the first crawl received, and
+found at least 70 % of the planted near-duplicates that it fetched. Its report and index are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAST_RECALL = 0.7
 
 @dataclass(frozen=True)
 class Crawl:
-    """The URLs of a crawl: pages sent, pages with items, and (near-duplicate, representative)."""
+    """The URLs of a crawl: pages sent, pages with an item, and (near-duplicate, representative)."""
 
     fetched: list[str]
     seen: list[str]
@@ -78,7 +78,7 @@ def crawl(
 
 
 def report(site: Site, name: str, run: Crawl) -> Score:
-    """Print what a crawl found, and return its score."""
+    """Print the clusters that a crawl found, and what it missed; return its score."""
     result = score(run.pairs, run.fetched, site)
     clusters = defaultdict(list)
     for url, representative in run.pairs:
@@ -104,7 +104,7 @@ def report(site: Site, name: str, run: Crawl) -> Score:
 def is_good(site: Site, result: Score, expected: list[str], seen: list[str]) -> bool:
     """Return True if a crawl lost no distinct page, reported no wrong pair, and found enough.
 
-    :param expected: pages; the spider should have received one of the family of each.
+    :param expected: for each of these pages, the spider should have received one of its family.
     """
     lost = families_of(site, expected) - families_of(site, seen)
     print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
@@ -112,7 +112,7 @@ def is_good(site: Site, result: Score, expected: list[str], seen: list[str]) -> 
 
 
 def _kind(site: Site, pair: tuple[str, str]) -> str:
-    """Return the kind of a pair: that of its copy, whichever of the two pages came first."""
+    """Return the kind of a pair, which is the kind of its copy. The article may come second."""
     kinds = [page.kind if (page := site.page_at(url)) else "unknown" for url in pair]
     return kinds[1] if kinds[0] == "article" else kinds[0]
 
@@ -124,7 +124,7 @@ def _resemblance(site: Site, pair: tuple[str, str]) -> str:
 
 
 def _kept_page(site: Site, missed: str, result: Score, run: Crawl) -> str:
-    """Return the fetched page of a missed page's family that does not count as planted."""
+    """Return the kept page of a missed page's family, see `score`."""
     family, planted = families_of(site, [missed]), set(result.planted)
     members = (url for url in run.fetched if families_of(site, [url]) == family)
     return next(url for url in members if url not in planted)

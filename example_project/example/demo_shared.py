@@ -1,9 +1,9 @@
 """Crawl the demo site with two processes that share an index: `python -m example.demo_shared`.
 
 A Redis server is started on a free port of this machine, and stopped at the end. The processes also
-share the queue of scrapy-redis. The reported near-duplicates are compared with those that the site
-has planted. The exit status is 0 if no wrong pair was reported, no distinct page was lost, and at
-least 70 % of the planted near-duplicates were found.
+share the queue of scrapy-redis. The reported near-duplicates are compared with the planted ones.
+The exit status is 0 if no wrong pair was reported, no distinct page was lost, and at least 70 % of
+the planted near-duplicates were found.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 PROCESSES = 2
 NAME = "shared:simhash"
 SETTINGS = {
-    # The queue of scrapy-redis, and its filter of equal URLs.
+    # The queue of scrapy-redis, and its filter of repeated URLs.
     "SPIDER_MODULES": "example.shared",
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-    "SCHEDULER_PERSIST": "1",  # a process that ends does not delete the queue
+    "SCHEDULER_PERSIST": "1",  # the first process to end does not delete the queue
     "MAX_IDLE_TIME_BEFORE_CLOSE": "12",
-    # The shared index. It is on the server of the queue, REDIS_URL.
+    # The shared index. It is on the server that REDIS_URL names, like the queue.
     "SIMHASH_INDEX": "redis",
     "SIMHASH_REDIS_CRAWL": "demo",
     "DEPTH_LIMIT": str(DEPTH_LIMIT),
@@ -47,7 +47,7 @@ SETTINGS = {
 
 @contextmanager
 def redis_server(directory: Path) -> Iterator[str]:
-    """Run a Redis server on a free port, and yield its URL."""
+    """Run a Redis server on a free port, and yield its URL. Without redis-server, exit."""
     program = shutil.which("redis-server")
     if program is None:
         sys.exit("redis-server is not installed: `apt-get install redis-server`, or see redis.io")

@@ -1,4 +1,4 @@
-"""Settings of the example project: two of them are for scrapy-simhash."""
+"""Settings of the example project. ADDONS and SIMHASH_ENABLED are for scrapy-simhash."""
 
 BOT_NAME = "example"  # names the project in the log and in the user agent
 

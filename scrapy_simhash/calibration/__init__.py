@@ -1,1 +1,1 @@
-"""Choose the distance k and the least resemblance from the pairs of a sample of pages."""
+"""Choose the distance k and the least resemblance of copies from the pairs of a sample of pages."""

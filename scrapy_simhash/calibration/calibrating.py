@@ -1,4 +1,8 @@
-"""Choose the k and the least resemblance that fit a sample of documents best, for each preset."""
+"""Choose the k and the least resemblance that fit a sample of documents best, for each preset.
+
+`scrapy_simhash.calibration.choosing` has the rules. If another least resemblance than the present
+one is chosen, k is chosen again.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +40,16 @@ if TYPE_CHECKING:
 
 DEFAULT_SAMPLE = 2000
 _COPIES = 200
-# More are made than needed, because copies that were edited too much are discarded.
+# More copies are made than needed, because copies that were edited too much are discarded.
 _TRIES = 600
 
 
 class PresentSettings(NamedTuple):
-    """The present settings of a preset that is calibrated.
+    """A preset to calibrate, with its present settings.
 
-    :param name: name of the preset.
     :param max_distance: the present k.
-    :param served_distance: the largest k that the tables of existing indexes support, or None.
+    :param served_distance: the largest k that the tables of existing indexes support; None if no
+        index has this scheme.
     """
 
     name: str
@@ -67,15 +71,15 @@ Preset = PresentSettings
 class EditedCopies(NamedTuple):
     """The counts of edited copies, which supplement a sample with few near-duplicates.
 
-    :param confirmable: numbers of copies, first by their similarity to their pages in per cent,
-        then by their distance.
+    :param confirmable: ``confirmable[p][d]`` is the number of copies that have a similarity of p
+        per cent and a distance of d bits to their pages.
     """
 
     confirmable: list[list[int]]
 
     @property
     def distances(self) -> list[int]:
-        """Return the number of copies at each distance from their pages."""
+        """Return the number of copies at each distance to their pages."""
         return [sum(column) for column in zip(*self.confirmable, strict=True)]
 
 
@@ -84,11 +88,11 @@ class Calibrated:
     """The calibration of one preset.
 
     :param fingerprints: number of pages with a fingerprint.
-    :param skipped: number of pages without one, by reason.
-    :param now: recall and precision of the present k and least resemblance.
-    :param rows: recall and precision at each k, including edited copies, after `least` is chosen.
+    :param skipped: number of pages without a fingerprint, by reason.
+    :param now: the score of the present k and least resemblance.
+    :param rows: the score of each k with the least resemblance in `least`, or the present one.
     :param choice: the chosen k; None if the sample has too few pairs.
-    :param least: the chosen least resemblance; None without a choice, or if the present one is 0.
+    :param least: the chosen least resemblance; None if no k was chosen, or the present one is 0.
     """
 
     preset: PresentSettings
@@ -103,7 +107,7 @@ class Calibrated:
 
     @property
     def confirmation(self) -> Confirmation:
-        """Return the present confirmation with the chosen least resemblance."""
+        """Return the present confirmation, with the chosen least resemblance if there is one."""
         if self.least is None:
             return self.preset.confirmation
         return replace(self.preset.confirmation, min_resemblance=self.least.per_cent / STEPS)
@@ -120,7 +124,7 @@ class Calibrated:
 
     @property
     def chosen(self) -> Score | None:
-        """Return recall and precision of the chosen k and least resemblance; None if not chosen."""
+        """Return the score of the chosen k and least resemblance; None if no k was chosen."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
 
     # Old names, for one release.
@@ -129,7 +133,7 @@ class Calibrated:
 
     @property
     def table_recall(self) -> float | None:
-        """Return the share of pairs within the chosen k that its tables find; None if unknown."""
+        """Return the expected share of pairs within the chosen k that its tables find, or None."""
         if self.choice is None or self.choice.plan is None:
             return None
         weight = fill_weight(self.near_duplicate_pairs, self.edited_copy_pairs)
@@ -142,8 +146,9 @@ class Calibrated:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The calibration of a sample. Its first fields are those of `Sample`.
+    """The calibration of a sample. `Sample` and `calibrate` define the other fields.
 
+    :param sampled: number of documents in the sample.
     :param pairs: for each preset, the pairs to review; empty unless asked for.
     """
 
@@ -158,7 +163,7 @@ class Calibration:
 
     @property
     def best(self) -> Calibrated | None:
-        """Return the first preset with the highest F1 at its chosen k; None if none has one."""
+        """Return the first preset with the highest F1 at its chosen k; None if no k was chosen."""
         chosen = [preset for preset in self.presets if preset.chosen is not None]
         return max(chosen, key=lambda each: each.chosen.f1 if each.chosen else 0.0, default=None)
 
@@ -174,12 +179,14 @@ def calibrate(
     on_page_progress: Callable[[], object] = lambda: None,
     on_pairs_progress: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> Calibration:
-    """Choose a k and a least resemblance for each preset.
+    """Return the calibration of each preset: a k and a least resemblance.
 
-    :param presets: all must have the same extractor and selectors.
+    :param presets: at least one; all must have the same extractor and selectors.
     :param min_tokens: pages with fewer tokens are skipped, as in a crawl.
-    :param threshold: the least resemblance of two pages that are near-duplicates.
-    :param list_pairs: also return the pairs to review, see `Pairs.near`.
+    :param seed: for the edits of copies.
+    :param threshold: pages with this exact resemblance or more are near-duplicates.
+    :param list_pairs: also return the pairs to review, see `Pairs.to_review`.
+    :param on_page_progress: called for each page that is fingerprinted.
     :param on_pairs_progress: called with (pages done, pages in all).
     """
     pages = sample.pages(
@@ -189,11 +196,11 @@ def calibrate(
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
     pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
     counted = pairs.count(on_progress=on_pairs_progress)
-    is_few = [sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES for counts in counted]
-    copies = _make_copies(used, seed, threshold) if any(is_few) else []
+    has_few = [sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES for counts in counted]
+    copies = _make_copies(used, seed, threshold) if any(has_few) else []
     calibrated = []
     for number, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
-        edited = _count_copies(copies if is_few[number] else (), used, number, preset, min_tokens)
+        edited = _count_copies(copies if has_few[number] else (), used, number, preset, min_tokens)
         of_scheme = [page.fingerprints[number] for page in pages]
         fingerprints = sum(page.fingerprint is not None for page in of_scheme)
         skipped = Counter(page.skipped for page in of_scheme if page.skipped is not None)
@@ -201,7 +208,7 @@ def calibrate(
     listed = []
     for number, each in enumerate(calibrated if list_pairs else ()):
         k = each.choice.max_distance if each.choice else each.preset.max_distance
-        listed.append(pairs.near(number, k, each.confirmation))
+        listed.append(pairs.to_review(number, k, each.confirmation))
     return Calibration(
         read=sample.read,
         sampled=len(sample),
@@ -217,7 +224,7 @@ def calibrate(
 def _make_copies(
     pages: Sequence[SampledPage], seed: int, threshold: float
 ) -> list[tuple[int, str]]:
-    """Return at most 200 (page number, edited copy), whose resemblance reaches the threshold."""
+    """Return at most 200 edited copies that are near-duplicates, as (page number, text)."""
     texts = [page.extraction.text for page in pages]
     copies = (
         (number, text)
@@ -241,8 +248,8 @@ def _calibrate_preset(
     copies = np.array(edited.confirmable)
     weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
 
-    def rows_at(least: int) -> list[Score]:
-        """Return recall and precision at each k for a least resemblance in per cent."""
+    def scores_at(least: int) -> list[Score]:
+        """Return the score of each k with a least resemblance in per cent."""
         confirmed = different[least:].sum(axis=0)
         return figures(
             (near[least:].sum(axis=0) + weight * copies[least:].sum(axis=0)).tolist(),
@@ -251,30 +258,29 @@ def _calibrate_preset(
             similar=(counts.different - confirmed).tolist(),
         )
 
-    now = preset.least_per_cent
-    rows = rows_at(now)
-    present = rows[preset.max_distance]
-    bits, most = preset.scheme.bits, preset.served_distance
-    keep = None if preset.confirmation == UNCONFIRMED else preset.max_distance
-    choice = choose(rows, bits, keep=keep, most=most)
+    present_per_cent = preset.least_per_cent
+    scores = scores_at(present_per_cent)
+    now = scores[preset.max_distance]
+    bits, served = preset.scheme.bits, preset.served_distance
+    present = None if preset.confirmation == UNCONFIRMED else preset.max_distance
+    choice = choose(scores, bits, present=present, served=served)
     least = None
-    if choice is not None and now:
-        by_similarity = [
-            table[:, : choice.max_distance + 1].sum(axis=1) for table in (near, copies, loss)
-        ]
-        pairs = by_similarity[0] + weight * by_similarity[1]
-        least = choose_resemblance(pairs.tolist(), by_similarity[2].tolist(), now)
-        if least.per_cent != now:
-            rows = rows_at(least.per_cent)
-            choice = choose(rows, bits, keep=keep, most=most)
+    if choice is not None and present_per_cent:
+        within_k = slice(choice.max_distance + 1)
+        pairs = near[:, within_k].sum(axis=1) + weight * copies[:, within_k].sum(axis=1)
+        wrong = loss[:, within_k].sum(axis=1)
+        least = choose_resemblance(pairs.tolist(), wrong.tolist(), present_per_cent)
+        if least.per_cent != present_per_cent:
+            scores = scores_at(least.per_cent)
+            choice = choose(scores, bits, present=present, served=served)
     return Calibrated(
         preset=preset,
         fingerprints=fingerprints,
         skipped=skipped,
         counts=counts,
         edited=edited,
-        now=present,
-        rows=rows,
+        now=now,
+        rows=scores,
         choice=choice,
         least=least,
     )
@@ -287,7 +293,7 @@ def _count_copies(
     preset: PresentSettings,
     min_tokens: int,
 ) -> EditedCopies:
-    """Return the counts of the edited copies that have a fingerprint."""
+    """Return the counts of the copies that have a fingerprint, as their pages have."""
     scheme = preset.scheme
     detector = Detector(scheme, min_tokens=min_tokens)
     confirmable = [[0] * (scheme.bits + 1) for _ in range(STEPS + 1)]

@@ -5,15 +5,16 @@ no different pairs. Recall is the share of near-duplicate pairs that are found. 
 share of near-duplicate pairs among the found pairs. The best k has the highest F1, the harmonic
 mean of both.
 
-- Usually consecutive k share the highest F1. The middle of this range is chosen. With confirmation,
-  the present k is kept if it is in the range.
-- With confirmation, a large k may score as well as a small one, but costs more comparisons. So the
-  range ends where the rejected different pairs within k outnumber the found near-duplicate pairs.
-- If the k so chosen needs too many tables, a lower k of the range is chosen.
+- The *range* is the longest run of consecutive k with the highest F1. With confirmation, a large k
+  may score as well as a small one, but costs more comparisons. So the range ends at the last k at
+  which rejected different pairs do not outnumber the found near-duplicate pairs.
+- The middle of the range is chosen or, with confirmation, the present k if it is in the range. A
+  lower k of the range is chosen instead if the tables of existing indexes support no larger k, or
+  if larger k need more than 100 tables.
 
-The least resemblance is chosen from the pairs within k. A pair counts as wrong if its texts have
-less than half in common, because dropping either page would lose content. The present value is
-kept if it is one of the best; otherwise the nearest best value is chosen.
+The *least resemblance* (SIMHASH_MIN_RESEMBLANCE) is chosen from the pairs within k. A pair is wrong
+if it is not near-duplicate and its texts have less than half in common, because dropping either
+page would lose content. The value with the best F1 that is nearest to the present one is chosen.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ _EQUAL = 1e-9
 
 
 class Score(NamedTuple):
-    """The recall and precision of a crawl with this k, from counts of pairs.
+    """The counts of pairs in a crawl with this k, which give its recall and precision.
 
     :param near_duplicates: found near-duplicate pairs; a fraction if edited copies have weights.
-    :param different: different pairs that are found, too.
-    :param similar: different pairs within k that confirmation rejects; their pages pass.
+    :param all_near_duplicates: near-duplicate pairs at any distance.
+    :param different: different pairs that are found by mistake.
+    :param similar: different pairs within k that confirmation rejects.
     """
 
     max_distance: int
@@ -69,7 +71,7 @@ class Score(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Return the harmonic mean of recall and precision."""
+        """Return the harmonic mean of recall and precision; 0 if both are 0."""
         total = self.recall + self.precision
         return 2 * self.recall * self.precision / total if total else 0.0
 
@@ -85,10 +87,10 @@ class Score(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The chosen k; all k from `low` to `high` score equally on the sample.
+    """The chosen k. All k of the range from `low` to `high` have the same F1 on the sample.
 
-    :param middle: the k that would be chosen without regard to tables and the present k.
-    :param plan: the tables for the chosen k; None if no plan supports it.
+    :param middle: middle of the range.
+    :param plan: the tables for the chosen k; None if no tables support it.
     """
 
     max_distance: int
@@ -99,7 +101,7 @@ class Choice(NamedTuple):
 
 
 class LeastResemblance(NamedTuple):
-    """The chosen least resemblance in per cent; values from `low` to `high` score equally."""
+    """The chosen least resemblance in per cent. All from `low` to `high` have the same F1."""
 
     per_cent: int
     low: int
@@ -107,9 +109,10 @@ class LeastResemblance(NamedTuple):
 
 
 def fill_weight(near_duplicates: int, copies: int) -> float:
-    """Return the weight of one edited copy: pairs and copies together count as 20 pairs.
+    """Return the weight of one edited copy: pairs and copies together count as at least 20 pairs.
 
-    With a larger weight, copies would outweigh the real pairs and hide wrong ones.
+    With a larger weight, copies would outweigh the real pairs and hide wrong ones. The weight is 0
+    if there are no copies, or enough pairs.
     """
     return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / copies if copies else 0.0
 
@@ -121,7 +124,7 @@ def figures(
     total: float | None = None,
     similar: Sequence[int] | None = None,
 ) -> list[Score]:
-    """Return a score for each k from 0.
+    """Return the score of each k, from 0 to the last distance.
 
     :param near_duplicates: number of confirmed near-duplicate pairs at each distance.
     :param different: number of confirmed different pairs at each distance.
@@ -143,23 +146,24 @@ def figures(
 
 
 def choose(
-    rows: Sequence[Score], bits: int, *, keep: int | None = None, most: int | None = None
+    scores: Sequence[Score], bits: int, *, present: int | None = None, served: int | None = None
 ) -> Choice | None:
-    """Return the k with the best F1; None without near-duplicates or 100 different pairs.
+    """Return the choice of k; None without near-duplicates, or with fewer than 100 different pairs.
 
-    :param keep: the present k, kept if it is one of the best.
-    :param most: the largest k that the tables of existing indexes support; chosen instead of a
-        larger k if it is one of the best.
+    :param scores: the score of each k from 0 to `bits`.
+    :param present: the present k, chosen if it is in the range; None for the middle.
+    :param served: the largest k that the tables of existing indexes support; None for no limit.
     """
-    if not rows[-1].all_near_duplicates or rows[-1].different + rows[-1].similar < LEAST_DIFFERENT:
+    last = scores[-1]
+    if not last.all_near_duplicates or last.different + last.similar < LEAST_DIFFERENT:
         return None
-    run = max(_best_runs([row.f1 for row in rows[:bits]]), key=len)
+    run = max(_best_runs([score.f1 for score in scores[:bits]]), key=len)
     low = run[0]
-    high = max([low, *(k for k in run if rows[k].similar <= rows[k].near_duplicates)])
+    high = max([low, *(k for k in run if scores[k].similar <= scores[k].near_duplicates)])
     middle = (low + high) // 2
-    chosen = keep if keep is not None and low <= keep <= high else middle
-    if most is not None and low <= most < chosen:
-        chosen = most
+    chosen = present if present is not None and low <= present <= high else middle
+    if served is not None and low <= served < chosen:
+        chosen = served
     for k in range(chosen, low - 1, -1):
         plan = _plan(bits, k)
         if plan is not None and len(plan.tables) <= _MAX_TABLES:
@@ -168,21 +172,21 @@ def choose(
 
 
 def choose_resemblance(
-    near_duplicates: Sequence[float], loss: Sequence[int], now: int
+    near_duplicates: Sequence[float], wrong: Sequence[int], present: int
 ) -> LeastResemblance:
-    """Return the least resemblance with the best F1 that is nearest to the present one.
+    """Return the value that is nearest to the present one among those with the best F1.
 
     :param near_duplicates: number of near-duplicate pairs within k, by similarity in per cent.
-    :param loss: number of pairs within k that lose content if one page is dropped, likewise.
-    :param now: the present least resemblance in per cent.
+    :param wrong: number of wrong pairs within k, by similarity in per cent.
+    :param present: the present least resemblance in per cent.
     """
     total = sum(near_duplicates)
     scores = []
     for least in range(len(near_duplicates)):
-        found, wrong = sum(near_duplicates[least:]), sum(loss[least:])
-        scores.append(2 * found / (found + wrong + total) if found else 0.0)
+        found, found_wrong = sum(near_duplicates[least:]), sum(wrong[least:])
+        scores.append(2 * found / (found + found_wrong + total) if found else 0.0)
     runs = _best_runs(scores)
-    chosen = min(chain.from_iterable(runs), key=lambda least: (abs(least - now), least))
+    chosen = min(chain.from_iterable(runs), key=lambda least: (abs(least - present), least))
     run = next(run for run in runs if chosen in run)
     return LeastResemblance(chosen, run[0], run[-1])
 
@@ -211,7 +215,7 @@ def _plan(bits: int, max_distance: int) -> TablePlan | None:
 
 
 def wilson(successes: float, trials: float) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a share (Wilson 1927); 0 to 1 without trials."""
+    """Return the 95 % confidence interval of a share (Wilson 1927); (0, 1) without trials."""
     if not trials:
         return 0.0, 1.0
     share = successes / trials
@@ -219,5 +223,5 @@ def wilson(successes: float, trials: float) -> tuple[float, float]:
     middle = share + _Z95**2 / (2 * trials)
     scale = 1 + _Z95**2 / trials
     low, high = (middle - spread) / scale, (middle + spread) / scale
-    # Exact at 0 and 1, in spite of rounding.
+    # Rounding must not move the limits 0 and 1.
     return (0.0 if successes == 0 else low, 1.0 if successes >= trials else high)

@@ -1,11 +1,11 @@
 """Count all pairs of a sample by kind, distance and similarity.
 
 *Similarity* is the resemblance that sketches estimate. Extraction may select different parts of a
-page and of its copy. A crawl misses such a pair, so pages also count as near-duplicates if their
-whole contents resemble each other enough. If the confirmation compares names, pages of one site
-with different names are not copies, however much their texts resemble each other.
+page and of its copy. A crawl misses such a pair. To count it as missed, pages also are
+near-duplicates if their whole contents resemble each other enough. If the confirmation compares
+names, pages of one site with different names are *named apart*, and not near-duplicates.
 
-Matrices have a row and a column for each page, and come in blocks of rows.
+Matrices have a row and a column for each page, and are computed in blocks of rows.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _NEAR, _BETWEEN, _DIFFERENT, _NAMED_APART = range(4)
 _MAX_PAIRS = 1000
 STEPS = 100
 """Similarities are counted in per cent."""
-# Dropping one page of a pair with less than half in common loses content.
+# Below this resemblance, dropping one page of a pair loses content.
 LOSS = 0.5
 # The similarity in per cent that pages with different names need: no pair has it.
 _NEVER = STEPS + 1
-# Sketches are compared up to a third of the bits: no tables find pairs that are farther apart.
+# To save time, sketches are compared up to a third of the bits. Farther pairs are not confirmed.
 _REACH_DIVISOR = 3
 
 
 class Confirmable(NamedTuple):
     """The numbers of pairs that a crawl may confirm, by similarity in per cent, then distance.
 
-    Names allow a copy at this similarity. Without a similarity, a pair counts as 100.
+    Pairs whose names need a higher similarity are left out. Unknown similarities count as 100.
 
-    :param near_duplicate: pairs that should be found.
+    :param near_duplicate: pairs that should be found, without those that are named apart.
     :param different: pairs that should not be found.
     :param loss: pairs with a resemblance below `LOSS` that are not near-duplicates.
     """
@@ -57,9 +57,9 @@ class Confirmable(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The numbers of pairs of one scheme; those of a kind at each distance from 0 to its bits.
+    """The numbers of pairs of each kind for one scheme, at each distance from 0 to its bits.
 
-    :param named_apart: pairs with enough resemblance, but different names; in all.
+    :param named_apart: number of all pairs with enough resemblance, but different names.
     """
 
     near_duplicate: list[int]
@@ -72,9 +72,9 @@ class Counts(NamedTuple):
 class Pair(NamedTuple):
     """A pair of pages of the sample.
 
-    :param similarity: estimated resemblance of their main texts; None if unknown.
-    :param resemblance: exact resemblance of their main texts.
-    :param content_resemblance: exact resemblance of their whole contents.
+    :param similarity: estimated resemblance of the main texts; None if unknown.
+    :param resemblance: exact resemblance of the main texts.
+    :param content_resemblance: exact resemblance of the whole contents.
     :param confirmed: a crawl finds the pair if it is within k.
     :param a: name of the first page.
     :param b: name of the second page.
@@ -91,10 +91,10 @@ class Pair(NamedTuple):
 
 
 class Pairs:
-    """The set of all pairs of some pages. Methods name a scheme by its number.
+    """The set of all pairs of some pages. Methods name a scheme by its position in `bits`.
 
     :param bits: fingerprint width of each scheme.
-    :param threshold: the least resemblance of two pages that are near-duplicates.
+    :param threshold: pages with this exact resemblance or more are near-duplicates.
     :param confirmations: one for each scheme; None for `UNCONFIRMED`.
     """
 
@@ -118,7 +118,10 @@ class Pairs:
     def count(
         self, *, on_progress: Callable[[int, int], object] = lambda _done, _of: None
     ) -> list[Counts]:
-        """Return the counts of each scheme, over its pages that have a fingerprint."""
+        """Return the counts of each scheme, of the pages with a fingerprint.
+
+        :param on_progress: called with (pages done, pages in all).
+        """
         import numpy as np
 
         totals = [np.zeros((3, bits + 1), dtype=np.int64) for bits in self._bits]
@@ -130,17 +133,17 @@ class Pairs:
             for number, bits in enumerate(self._bits):
                 distances = next(blocks[number])
                 is_known = distances >= 0
-                own_kinds = kinds
+                named_kinds = kinds
                 if self._confirmations[number].same_name:
                     rows, columns = np.nonzero((kinds == _NEAR) & is_known)
-                    other = self._least_by_names(number, rows + start, columns) == _NEVER
-                    own_kinds = kinds.copy()
-                    own_kinds[rows[other], columns[other]] = -1
-                    named_apart[number] += int(np.count_nonzero(other))
+                    is_apart = self._least_by_names(number, rows + start, columns) == _NEVER
+                    named_kinds = kinds.copy()
+                    named_kinds[rows[is_apart], columns[is_apart]] = -1
+                    named_apart[number] += int(np.count_nonzero(is_apart))
                 for kind in (_NEAR, _BETWEEN, _DIFFERENT):
-                    of_kind = distances[(own_kinds == kind) & is_known]
+                    of_kind = distances[(named_kinds == kind) & is_known]
                     totals[number][kind] += np.bincount(of_kind, minlength=bits + 1)
-                groups = (own_kinds == _NEAR, own_kinds == _DIFFERENT, loss)
+                groups = (named_kinds == _NEAR, named_kinds == _DIFFERENT, loss)
                 self._add_confirmable(confirmable[number], number, start, distances, groups)
             on_progress(min(start + len(kinds), len(self._pages)), len(self._pages))
         counts = []
@@ -152,7 +155,7 @@ class Pairs:
     def _add_confirmable(
         self, table: Array, number: int, start: int, distances: Array, groups: Sequence[Array]
     ) -> None:
-        """Add the pairs of a block to `table`, by group, similarity and distance."""
+        """Add the pairs of a block to `table`, by group (field of `Confirmable`)."""
         import numpy as np
 
         is_counted = (distances >= 0) & np.logical_or.reduce(groups)
@@ -174,7 +177,7 @@ class Pairs:
             table[group_number] += counts.reshape(STEPS + 1, bits + 1)
 
     def _similarity_steps(self, number: int, start: int, is_counted: Array) -> Array:
-        """Return the similarities of a block in per cent, rounded down; 100 without a sketch."""
+        """Return the similarities of a block in per cent, rounded down; 100 if not computed."""
         import numpy as np
 
         sketches = self._sketches[number]
@@ -202,10 +205,10 @@ class Pairs:
             least.append(in_doubt if agree is None else 0 if agree else _NEVER)
         return np.array(least, dtype=np.int64)[inverse.reshape(-1)]
 
-    def near(self, number: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
-        """Return at most 1,000 pairs to review: those on the wrong side of k or near it.
+    def to_review(self, number: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
+        """Return at most 1,000 pairs of a scheme that are on the wrong side of k, or near k.
 
-        Pairs that a crawl gets wrong come first, then those nearest to k.
+        Pairs that a crawl gets wrong come first, then pairs by their difference from k.
         """
         import numpy as np
 
@@ -241,7 +244,7 @@ class Pairs:
     def _kinds(self) -> Iterator[tuple[int, Array, Array, Array]]:
         """Yield blocks of rows: (first row, kinds, resemblance of main texts, of whole contents).
 
-        A kind is -1 on and below the diagonal, because pairs above it are the same pairs.
+        Kinds are -1 on and below the diagonal, where the pairs above it are repeated.
         """
         import numpy as np
 
@@ -269,7 +272,7 @@ class Pairs:
 
 
 def _sketches(pages: Sequence[SampledPage], number: int) -> Array:
-    """Return a row for each page; zeros if it has no sketch."""
+    """Return an array with the sketch of each page as a row; zeros if a page has no sketch."""
     import numpy as np
 
     sketches = (page.fingerprints[number].evidence.sketch for page in pages)
@@ -291,7 +294,7 @@ def _name_numbers(pages: Sequence[SampledPage], number: int) -> Array:
 
 
 def _review_order(pair: Pair, max_distance: int) -> tuple[bool, int, str, str]:
-    """Return the sort key of a pair: wrong ones first, then those nearest to k."""
+    """Return the sort key of a pair: wrong pairs first, then by their difference from k."""
     is_found = pair.distance <= max_distance and pair.confirmed
     is_wrong = pair.kind == ("different" if is_found else "near-duplicate")
     return (not is_wrong, abs(pair.distance - max_distance), pair.a, pair.b)

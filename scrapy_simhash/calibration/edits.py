@@ -16,24 +16,24 @@ _MAX_RUN_SHARE = 0.18
 
 
 def edited_copies(texts: Sequence[str], count: int, seed: int) -> Iterator[tuple[int, str]]:
-    """Yield up to `count` pairs of (number of a text, its edited copy), evenly over the texts.
+    """Yield up to `count` pairs of (number of a text, edited copy), equally many of each text.
 
-    Three edits alternate: replace single words by words of any text, delete a run of words, or
+    The edits take turns: replace single words by words of any text, delete a run of words, or
     insert a run of words of any text. The size of each edit is random. Texts without words are left
     out. A copy may equal its text.
     """
     chance = random.Random(seed)  # noqa: S311 - no secret
     all_pieces = [_pieces(text) for text in texts]
     words = sorted({piece.strip() for pieces in all_pieces for piece in pieces if piece.strip()})
-    for number in range(count if words else 0):
-        text_number = number % len(texts)
+    for turn in range(count if words else 0):
+        text_number = turn % len(texts)
         pieces = list(all_pieces[text_number])
         if not pieces:
             continue
-        kind = (number // len(texts) + text_number) % 3
+        kind = (turn // len(texts) + text_number) % 3
         if kind == 0:
-            most = max(1, round(_MAX_WORDS_SHARE * len(pieces)))
-            for at in chance.sample(range(len(pieces)), chance.randint(1, most)):
+            max_words = max(1, round(_MAX_WORDS_SHARE * len(pieces)))
+            for at in chance.sample(range(len(pieces)), chance.randint(1, max_words)):
                 pieces[at] = f"{chance.choice(words)} "
         else:
             length = max(1, round(chance.uniform(0, _MAX_RUN_SHARE) * len(pieces)))
@@ -48,7 +48,7 @@ def edited_copies(texts: Sequence[str], count: int, seed: int) -> Iterator[tuple
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text before each token except the first; return no pieces if it has no token."""
+    """Return a text split before each token except the first; no pieces if it has no token."""
     starts = [match.start() for match in TOKEN.finditer(text)]
     cuts = [0, *starts[1:], len(text)] if starts else []
     return [text[start:end] for start, end in pairwise(cuts)]

@@ -1,4 +1,4 @@
-"""Measure distances in an index, without texts: the resemblance of its pages is unknown."""
+"""Measure the distances of pages in an index. It has no texts, so resemblances are unknown."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ class IndexDistances:
 
     @property
     def late_share(self) -> float | None:
-        """Return the share of logged near-duplicates in the last quarter up to k; None for none."""
+        """Return the share of `logged` in the last quarter of 0 to k; None if nothing is logged."""
         late_from = self.max_distance + 1 - round((self.max_distance + 1) * _LATE_SHARE)
         total = sum(self.logged)
         return sum(self.logged[late_from:]) / total if total else None
 
     @property
     def nearest(self) -> int | None:
-        """Return the least distance of two sampled representatives; None if fewer were sampled."""
+        """Return the least distance of two sampled representatives; None if there are no two."""
         return next((distance for distance, count in enumerate(self.apart) if count), None)
 
 
 def is_index(path: Path) -> bool:
     """Return True if a directory has a manifest that names our format or is next to a database.
 
-    The file name of the manifest is no proof, because downloaded sites have such files, too.
+    A ``manifest.json`` alone is no proof: downloaded sites have files of this name, too.
     """
     try:
         with (path / FILE_NAME).open("rb") as file:
             start = file.read(_START_BYTES)
     except OSError:
         return False
-    databases = (found for kind in DATABASES for found in path.glob(f"{kind}*"))
-    return b"scrapy-simhash index" in start or any(found.is_dir() for found in databases)
+    databases = (database for kind in DATABASES for database in path.glob(f"{kind}*"))
+    return b"scrapy-simhash index" in start or any(database.is_dir() for database in databases)
 
 
 def index_distances(
@@ -76,8 +76,8 @@ def index_distances(
 ) -> IndexDistances:
     """Return the distances in the log of an index and in a sample of its representatives.
 
-    :param sample: largest number of representatives to draw.
-    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    :param sample: upper limit for the representatives to draw.
+    :raises StorageError: the index is missing, open elsewhere, damaged, or cannot be read.
     """
     import numpy as np
 

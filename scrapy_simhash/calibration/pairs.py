@@ -1,8 +1,8 @@
 """Compute the resemblance and the distance of all pairs of a sample, as matrices.
 
 The matrices are yielded in blocks of rows. Shingles are compared by 64-bit hashes. An inverted
-index from shingles to texts counts the shingles that two texts share. Shingles of very many texts,
-such as those of a common notice, would make its lists long. These are counted by a matrix product.
+index from shingles to texts counts the shingles that two texts share. *Common* shingles, which very
+many texts have, would make its lists long. They are counted by a matrix product.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 class Resemblances:
-    """The resemblance matrix of some texts; see `scrapy_simhash.resemblance`.
+    """The resemblance matrix of some texts.
 
-    Each text has its own shingle length. Shingles of different lengths are never equal.
+    Unlike in `scrapy_simhash.resemblance`, each text has its own shingle length. Shingles of
+    different lengths are never equal.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -37,7 +38,7 @@ class Resemblances:
 
         self._count = len(texts)
         hashes = _shingle_hashes(texts)
-        self._sizes = np.array([len(of_text) for of_text in hashes], dtype=np.int64)
+        self._sizes = np.array([len(text_hashes) for text_hashes in hashes], dtype=np.int64)
         texts_of_shingles = np.repeat(np.arange(self._count), self._sizes)
         _, shingles, text_counts = np.unique(
             np.concatenate([np.empty(0, dtype=np.uint64), *hashes]),
@@ -68,27 +69,27 @@ class Resemblances:
                 shared += block[rows.start : rows.stop] @ block.T
             for row in rows:
                 shared[row - start] += self._shared_by(row)
-            own = np.arange(rows.start, rows.stop)
-            shared[own - start, own] = self._sizes[own]
+            texts = np.arange(rows.start, rows.stop)
+            shared[texts - start, texts] = self._sizes[texts]
             union = self._sizes[rows.start : rows.stop, None] + self._sizes - shared
             yield start, shared / np.maximum(union, 1)
 
     def _shared_by(self, text: int) -> np.ndarray[Any, Any]:
-        """Return the number of uncommon shingles that each text shares with the given one."""
+        """Return, for each other text, how many uncommon shingles it shares with the given one."""
         import numpy as np
 
         begin = self._ends[text - 1] if text else 0
-        own = self._shingles[begin : self._ends[text]]
-        counts = self._starts[own + 1] - self._starts[own]
+        shingles = self._shingles[begin : self._ends[text]]
+        counts = self._starts[shingles + 1] - self._starts[shingles]
         ends = np.cumsum(counts)
         if not len(ends):
             return np.zeros(self._count)
-        places = np.arange(ends[-1]) + np.repeat(self._starts[own] - ends + counts, counts)
+        places = np.arange(ends[-1]) + np.repeat(self._starts[shingles] - ends + counts, counts)
         return np.bincount(self._holders[places], minlength=self._count)
 
 
 def _shingle_hashes(texts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
-    """Return the distinct hashes of the shingles of each text; none without tokens."""
+    """Return the distinct hashes of the shingles of each text; a text without tokens has none."""
     import numpy as np
 
     vocabulary: dict[str, int] = {}
@@ -111,7 +112,7 @@ def _shingle_hashes(texts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
 def _dense(
     shingles: np.ndarray[Any, Any], owners: np.ndarray[Any, Any], count: int
 ) -> list[np.ndarray[Any, Any]]:
-    """Return blocks of columns of a matrix: 1 if the text (row) has the shingle (column), or 0."""
+    """Return a matrix in blocks of columns: 1 if a text (row) has a shingle (column), else 0."""
     import numpy as np
 
     distinct, columns = np.unique(shingles, return_inverse=True)
@@ -128,7 +129,7 @@ def _dense(
 def distance_blocks(
     fingerprints: Sequence[int], bits: int
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-    """Yield (first row, block of rows) of the Hamming distances, as `Resemblances.blocks` does."""
+    """Yield (first row, block of rows) of the Hamming distances, in order."""
     import numpy as np
 
     words = -(-bits // 64)

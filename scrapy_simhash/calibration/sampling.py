@@ -28,7 +28,7 @@ class Sample:
 
     :param read: number of readable documents.
     :param unreadable: number of unreadable documents, by reason.
-    :param repeated: number of drawn documents that were left out as repeated names.
+    :param repeated: number of drawn documents left out, as another one has the same name.
     """
 
     read: int = 0
@@ -49,7 +49,7 @@ class Sample:
     ) -> Sample:
         """Return a uniform random sample, drawn in one pass (Vitter's algorithm R).
 
-        :param size: largest number of documents to draw.
+        :param size: upper limit for the documents to draw.
         :param on_progress: called for each readable document.
         :param on_skipped: called for each unreadable document.
         """
@@ -105,7 +105,7 @@ class SampledPage(NamedTuple):
     """A page of the sample.
 
     :param content: what `segments` extracts, whatever the scheme's extractor is; the main text if
-        selectors found it, or if the document is plain text.
+        selectors found it, or if the document is plain text; empty if the extraction failed.
     :param fingerprints: one for each scheme.
     :param extraction_ms: CPU time of the extraction; 0 for plain text, or if the extraction failed.
     """

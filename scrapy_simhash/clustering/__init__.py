@@ -1,7 +1,8 @@
 """Find all near-duplicate pairs or clusters of a list of fingerprints.
 
-A crawl looks up one fingerprint at a time in an index. If all fingerprints are known, sorting them
-by the prefix of each table takes a hundredth of the time. numpy is imported lazily.
+A crawl looks up one fingerprint at a time in an index. If all fingerprints are known beforehand, it
+takes a hundredth of the time to sort them by their prefixes in each table (`TablePlan`). numpy is
+imported lazily. k is `max_distance`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["ClusterMethod", "cluster", "near_pairs"]
 
 ClusterMethod = Literal["leader", "connected"]
-"""The rule that forms clusters. ``leader``, as in a crawl: in input order, each fingerprint joins
-the nearest earlier representative within k (the earliest of equally near ones), or becomes a
-representative. ``connected``: all fingerprints that chains of pairs within k connect form a
-cluster; its earliest member is the representative.
+"""The rule that forms clusters. ``leader``, as in a crawl without confirmation: in input order,
+each fingerprint joins the nearest earlier representative within k (the earliest of equally near
+ones), or becomes a representative. ``connected``: fingerprints that a chain of pairs within k
+connects are a cluster; the earliest is its representative.
 """
 _METHODS = ("leader", "connected")
 
@@ -44,27 +45,27 @@ def cluster(
     certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
 ) -> Clustering:
-    """Group fingerprints into clusters, each with a representative.
+    """Return the clusters of fingerprints, each with a representative.
 
     Tables may miss pairs farther apart than ``plan.guaranteed_distance``, see `Clustering.recall`.
     Memory is at most about ten times that of the fingerprints as an array, or fifty times if many
-    fingerprints are within `max_distance` of many others; certainties come on top.
+    fingerprints are within `max_distance` of many others; certainties need more.
 
     :param fingerprints: a sequence of ints; a list or tuple of `Fingerprint`; or an array: of any
         integer type and shape (n,) for 64 bits or fewer, of uint8 and shape (n, bits / 8), or of
         uint64 and shape (n, bits / 64), with the most significant byte or word first.
     :param bits: width of the fingerprints, a multiple of 8 from 8 to 512.
     :param max_distance: k, inclusive.
-    :param plan: the tables that find pairs; None chooses the fastest ones, or compares all
-        fingerprints with all if that is fast enough.
-    :param certainties: see `Fingerprint`: a uint8 array of shape (n, bits), or ``bytes`` for each
-        fingerprint. They override those of `Fingerprint` objects. With them, a search among many
-        wide fingerprints takes less than half the time. They are ignored if another search is
-        faster or `plan` has no probes, and if one fingerprint has none.
-    :param min_recall: least share of the pairs at `max_distance` that a chosen plan finds; 1.0 for
-        all pairs, even if the search is slow. Ignored if `plan` is given.
-    :raises SchemeError: a fingerprint, an array, `bits`, `method` or `certainties` is invalid.
-    :raises PlanError: `max_distance` or `min_recall` is out of range, the plan is for another
+    :param plan: the tables that find pairs; None chooses the fastest tables, or compares all
+        fingerprints with all if that is faster.
+    :param certainties: a uint8 array of shape (n, bits), or a sequence with the ``bytes`` of each
+        fingerprint, see `Fingerprint.certainty`; None takes those of `Fingerprint` objects. With
+        certainties, a search among many wide fingerprints takes less than half the time. They are
+        ignored if another search is faster, if `plan` has no probes, or if a fingerprint has none.
+    :param min_recall: lower limit for `Clustering.recall` if `plan` is None; 1.0 finds all pairs,
+        even if the search is slow.
+    :raises SchemeError: `fingerprints`, `bits`, `method` or `certainties` is invalid.
+    :raises PlanError: `max_distance`, `min_recall` or `plan` is invalid, the plan is for another
         width, or it has probes and a fingerprint has no certainties.
     """
     from scrapy_simhash.clustering.clusters import by_connection, by_leader
@@ -89,7 +90,7 @@ def near_pairs(
     certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
 ) -> NearPairs:
-    """Return all pairs of different fingerprints within `max_distance`; see also `cluster`."""
+    """Return the pairs of different fingerprints within k. For parameters see `cluster`."""
     from scrapy_simhash.clustering.result import NearPairs
 
     search, distinct = _search(
@@ -107,7 +108,9 @@ def _search(
     *,
     certainties: Any,
 ) -> tuple[PairSearch, Distinct]:
-    """Return a search among the distinct fingerprints, and their positions in the input."""
+    """Return a search among the distinct fingerprints, and their places in the input."""
+    import numpy as np
+
     from scrapy_simhash.clustering.distinct import distinct
     from scrapy_simhash.clustering.pairs import PairSearch
     from scrapy_simhash.clustering.plans import batch_plan
@@ -130,14 +133,17 @@ def _search(
     rows = certainty_rows(certainties, len(columns[0]), bits)
     if plan is not None and plan.probes and rows is None:
         raise PlanError(f"{plan}: the certainties of all fingerprints are needed")
-    items = distinct(columns)
-    if len(items.first_positions) < len(columns[0]):
-        columns = take(columns, items.first_positions)
-        rows = None if rows is None else rows[items.first_positions]
+    unique = distinct(columns)
+    if len(unique.first_positions) < len(columns[0]):
+        columns = take(columns, unique.first_positions)
+        rows = None if rows is None else rows[unique.first_positions]
     if plan is None:
+        numbers = (int, float, np.integer, np.floating)
+        if not isinstance(min_recall, numbers) or not 0 < min_recall <= 1:
+            raise PlanError(f"min_recall = {min_recall!r}: more than 0 and at most 1 is needed")
         certain = rows is not None
         plan = batch_plan(bits, max_distance, len(columns[0]), min_recall, certain=certain)
-    return PairSearch(columns, bits, max_distance, plan, rows), items
+    return PairSearch(columns, bits, max_distance, plan, rows), unique
 
 
 def _whole_number(name: str, value: Any, error: type[SchemeError | PlanError]) -> int:

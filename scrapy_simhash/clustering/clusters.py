@@ -1,8 +1,8 @@
 """Assign each fingerprint to a cluster, by leader or by connection; see `ClusterMethod`.
 
-An *item* is a distinct fingerprint, and its number is its place in the order of first occurrence. A
-*leader* is an item that is a representative. An input is a fingerprint at its position in the list,
-and may equal an earlier one.
+An *input* is the fingerprint at a position of the list. An *item* is a distinct fingerprint; items
+are numbered from 0 in the order in which they first occur. A *copy* is an input that equals an
+earlier one. A *leader* is an item that is a representative.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from scrapy_simhash.clustering.pairs import Flags, Pairs, PairSearch
     from scrapy_simhash.clustering.words import Positions
 
-# At most this many pairs are held in memory, or two for each item if that is more.
+# Upper limit for the pairs held in memory, or two for each item if that is more.
 _HELD_PAIRS = 1 << 20
-_HELD_PER_INPUT = 2
-_SMALLEST_CHUNK = 1 << 10
+_HELD_PER_ITEM = 2
+_MIN_CHUNK = 1 << 10
 # A distance and an item are packed in one number, which sorts by distance, then item.
 _ITEM_BITS = 48
 _ITEM_MASK = (1 << _ITEM_BITS) - 1
@@ -34,15 +34,15 @@ _NO_LEADER = np.iinfo(np.int64).max
 
 
 class Assigned(NamedTuple):
-    """The position of each input's representative, and the distance to it."""
+    """For each input, the position of its representative, and the distance of the two."""
 
     representative: Positions
     distance: NDArray[np.uint16]
 
 
 def by_leader(search: PairSearch, distinct: Distinct) -> Assigned:
-    """Assign each input to its nearest earlier leader."""
-    held = _collect(search.pairs(), max(_HELD_PAIRS, _HELD_PER_INPUT * len(search)))
+    """Assign each input to its nearest earlier leader; a leader represents itself."""
+    held = _collect(search.pairs(), max(_HELD_PAIRS, _HELD_PER_ITEM * len(search)))
     pairs: Iterable[Pairs]
     if held is not None:
         is_leader = leaders(len(search), held)
@@ -55,7 +55,7 @@ def by_leader(search: PairSearch, distinct: Distinct) -> Assigned:
 
 
 def by_connection(search: PairSearch, distinct: Distinct) -> Assigned:
-    """Assign each input to the earliest member of its component, at any distance."""
+    """Assign each input to the earliest member of its component, even if it is beyond k."""
     everyone = np.arange(len(search))
     earlier = everyone.copy()
     for batch in search.links():
@@ -67,9 +67,9 @@ def by_connection(search: PairSearch, distinct: Distinct) -> Assigned:
 
 
 def leaders(count: int, pairs: Pairs) -> Flags:
-    """Return True for each of `count` items that is a leader, given all pairs within k."""
+    """Return, for each of `count` items, True for a leader, given all pairs within k."""
     is_leader = bytearray(b"\1") * count
-    # All pairs of an item with earlier ones come before its pairs with later ones.
+    # In order of `second`, each `first` has been compared with all earlier items.
     order = np.lexsort((pairs.first, pairs.second))
     for part in np.split(order, range(BATCH, len(order), BATCH)):
         firsts, seconds = pairs.first[part].tolist(), pairs.second[part].tolist()
@@ -94,22 +94,22 @@ def _collect(pairs: Iterable[Pairs], limit: int) -> Pairs | None:
 def _leaders_in_chunks(search: PairSearch) -> Flags:
     """Return the same as `leaders`, without all pairs in memory.
 
-    In each chunk, items near earlier leaders are left out first. A chunk that still has too many
-    pairs is halved.
+    In each chunk, items within k of earlier leaders are left out first. If the others still have
+    too many pairs, the chunk is halved.
     """
     count = len(search)
     is_leader = np.zeros(count, dtype=bool)
-    start, size = 0, max(count // 2, _SMALLEST_CHUNK)
+    start, size = 0, max(count // 2, _MIN_CHUNK)
     while start < count:
         chunk = np.arange(start, min(start + size, count))
         is_covered = np.zeros(count, dtype=bool)
         for batch in search.across(np.flatnonzero(is_leader), chunk):
             is_covered[batch.second] = True
         uncovered = chunk[~is_covered[chunk]]
-        limit = _HELD_PAIRS if size > _SMALLEST_CHUNK else size * size  # more than it has
+        limit = _HELD_PAIRS if size > _MIN_CHUNK else size * size  # more pairs than it can have
         held = _collect(search.among(uncovered).pairs(), limit)
         if held is None:
-            size = max(size // 2, _SMALLEST_CHUNK)
+            size = max(size // 2, _MIN_CHUNK)
             continue
         is_leader[uncovered] = leaders(len(uncovered), held)
         start, size = start + size, size * 2
@@ -119,9 +119,9 @@ def _leaders_in_chunks(search: PairSearch) -> Flags:
 def _assign_nearest(pairs: Iterable[Pairs], is_leader: Flags, distinct: Distinct) -> Assigned:
     """Assign each input to its nearest earlier leader.
 
-    A copy of an item may have a nearer leader, which came after the item's first occurrence.
+    A copy may join a nearer leader than its item, if the leader is between the two in the input.
 
-    :param pairs: contain each pair of a leader and another item within the distance.
+    :param pairs: all pairs within k of a leader and another item; others are ignored.
     """
     first_positions, items = distinct
     nearest = np.full(len(first_positions), _NO_LEADER)
@@ -131,15 +131,15 @@ def _assign_nearest(pairs: Iterable[Pairs], is_leader: Flags, distinct: Distinct
     nearest_of_copies = np.full(len(copies), _NO_LEADER)
     for first, second, distance in pairs:
         packed = distance.astype(np.int64) << _ITEM_BITS
-        leading = np.flatnonzero(is_leader[first])
-        np.minimum.at(nearest, second[leading], packed[leading] | first[leading])
+        first_leads = np.flatnonzero(is_leader[first])
+        np.minimum.at(nearest, second[first_leads], packed[first_leads] | first[first_leads])
         if len(copies):
-            late = np.flatnonzero(is_leader[second])
-            row = first[late] * len(items)
-            begin = np.searchsorted(sort_keys, row + first_positions[second[late]])
-            end = np.searchsorted(sort_keys, row + len(items))
+            second_leads = np.flatnonzero(is_leader[second])
+            key_of_item = first[second_leads] * len(items)
+            begin = np.searchsorted(sort_keys, key_of_item + first_positions[second[second_leads]])
+            end = np.searchsorted(sort_keys, key_of_item + len(items))
             for pair, copy in ranges(begin, end):
-                np.minimum.at(nearest_of_copies, copy, (packed | second)[late[pair]])
+                np.minimum.at(nearest_of_copies, copy, (packed | second)[second_leads[pair]])
     assigned = nearest[items]
     assigned[copies] = np.minimum(assigned[copies], nearest_of_copies)
     representative = first_positions[assigned & _ITEM_MASK]
@@ -147,24 +147,21 @@ def _assign_nearest(pairs: Iterable[Pairs], is_leader: Flags, distinct: Distinct
 
 
 def connect(earlier: Positions, first: Positions, second: Positions) -> None:
-    """Join the components of each pair.
+    """Join the components of the two items of each pair.
 
-    :param earlier: for each item an earlier member of its component, or the item itself if it is
-        the earliest; updated in place.
+    :param earlier: for each item, an earlier member of its component, or the item itself if it is
+        the earliest. Updated in place.
     """
     while len(first):
-        one, other = earliest_members(earlier, first), earliest_members(earlier, second)
-        different = np.flatnonzero(one != other)
-        first, second = one[different], other[different]
+        ones, others = earliest_members(earlier, first), earliest_members(earlier, second)
+        are_apart = np.flatnonzero(ones != others)
+        first, second = ones[are_apart], others[are_apart]
         np.minimum.at(earlier, np.maximum(first, second), np.minimum(first, second))
 
 
 def earliest_members(earlier: Positions, members: Positions) -> Positions:
-    """Return the earliest of each member's component, and shorten the paths in `earlier`."""
-    found = earlier[members]
-    while True:
-        further = earlier[found]
-        if np.array_equal(further, found):
-            return found
-        earlier[members] = further
-        found = further
+    """Return the earliest member of each item's component, and shorten the paths in `earlier`."""
+    reached = earlier[members]
+    while not np.array_equal(further := earlier[reached], reached):
+        earlier[members] = reached = further
+    return reached

@@ -1,4 +1,4 @@
-"""Find equal fingerprints, so that only the first of them is searched for pairs.
+"""Find equal fingerprints, so that pairs are searched among the distinct ones only.
 
 Otherwise, 100,000 equal fingerprints would make five billion useless pairs.
 """
@@ -24,15 +24,15 @@ class Distinct(NamedTuple):
     items: Positions
 
     def copies(self) -> Positions:
-        """Return the positions of repeated fingerprints, sorted by item, then position."""
+        """Return the positions of inputs that equal an earlier one, by item, then position."""
         copies = np.flatnonzero(self.first_positions[self.items] != np.arange(len(self.items)))
         return copies[np.argsort(self.items[copies], kind="stable")]
 
 
 def distinct(columns: Columns) -> Distinct:
-    """Return the distinct fingerprints."""
+    """Return the distinct fingerprints of an input."""
     count = len(columns[0])
-    order = np.lexsort(columns)  # stable: the first of equal ones is the earliest
+    order = np.lexsort(columns)  # stable: equal fingerprints stay in input order
     is_new = np.arange(count) == 0
     for column in columns:
         is_new[1:] |= column[order[1:]] != column[order[:-1]]

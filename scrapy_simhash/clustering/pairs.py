@@ -39,21 +39,22 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
 
-# Pairs are yielded in batches of about this size.
+# Lower limit for the pairs in a batch, except the last one.
 BATCH = 1 << 16
 _PLACE_MASK = np.uint64((1 << 32) - 1)
-# This many sorted keys fit the cache of a processor.
-_PIECE = 40_000
+# So many keys fit the cache of a processor.
+_PIECE_KEYS = 40_000
+# A run of more fingerprints is long.
 _LONG_RUN = 1 << 10
 # For links, a run above this size is long, too, if it is four times as long as by chance.
 _LONG_RUN_OF_LINKS = 1 << 6
 # If more than one fingerprint in this many is compared at a step, comparing all is faster.
-_DENSE = 6
+_DENSE_ONE_IN = 6
 _MAX_DEPTH = 3
 # Sets of at most this size are compared all with all.
-_FEW = 1 << 12
+_SMALL_SET = 1 << 12
 _SAMPLE = 64
-# `_all_near` compares this many pairs at once.
+# `_all_near` compares about so many pairs at once.
 _TILE_PAIRS = 1 << 17
 _TILE_WIDTH = 1 << 12
 
@@ -66,7 +67,7 @@ class Pairs(NamedTuple):
     distance: Distances
 
     def at(self, ones: Positions, others: Positions) -> Pairs:
-        """Return the pairs of ones[first] and others[second], with the lower number as `first`."""
+        """Return the pairs (ones[first], others[second]), with the lower number as `first`."""
         return Pairs(ones[self.first], others[self.second], self.distance).earlier_first()
 
     def earlier_first(self) -> Pairs:
@@ -74,17 +75,16 @@ class Pairs(NamedTuple):
         earlier, later = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         return Pairs(earlier, later, self.distance)
 
-    def where(self, chosen: NDArray[Any]) -> Pairs:
-        """Return the chosen pairs."""
-        return Pairs(self.first[chosen], self.second[chosen], self.distance[chosen])
+    def where(self, indexes: NDArray[Any]) -> Pairs:
+        """Return the pairs at some indexes."""
+        return Pairs(self.first[indexes], self.second[indexes], self.distance[indexes])
 
 
 class PairSearch:
     """A search for the pairs of distinct fingerprints within a distance.
 
     :param plan: the tables; None compares all fingerprints with all.
-    :param certainties: certainty of all bits, a row for each fingerprint; a plan with probes needs
-        them.
+    :param certainties: a row for each fingerprint, with a byte for each bit; for plans with probes.
     :param depth: number of searches that this one is nested in.
     """
 
@@ -115,16 +115,16 @@ class PairSearch:
         return PairSearch(columns, self._bits, self.max_distance, self.plan, certainties)
 
     def pairs(self) -> Iterator[Pairs]:
-        """Yield the pairs within the distance, each once."""
+        """Yield the pairs that the tables find, each once."""
         pairs = self._pairs_or_links(links=False)
         return _without_repeats(pairs, len(self)) if self.plan and self.plan.probes else pairs
 
     def links(self) -> Iterator[Pairs]:
-        """Yield links; some may be repeated."""
+        """Yield links of the pairs that the tables find; some may be repeated."""
         return self._pairs_or_links(links=True)
 
     def across(self, ones: Positions, others: Positions) -> Iterator[Pairs]:
-        """Yield the pairs of one of `ones` with one of `others`; some may be repeated."""
+        """Yield the pairs of a fingerprint of `ones` and one of `others`; some may be repeated."""
         if not len(ones) or not len(others):
             return
         k = self.max_distance
@@ -153,7 +153,7 @@ class PairSearch:
             yield from merge_batches(self._of_table(number, links=links))
 
     def _prefixes(self, number: int) -> list[Prefixes]:
-        """Return one or, with probes, several prefixes (hashed) of each fingerprint in a table."""
+        """Return one array of hashed prefixes in a table or, with probes, several of prefixes."""
         assert self.plan is not None
         if not self.plan.probes:
             return [hashed(self.columns, self.plan.tables[number])]
@@ -163,15 +163,15 @@ class PairSearch:
     def _of_table(self, number: int, *, links: bool) -> Iterator[Pairs]:
         """Yield the pairs, or links, that a table brings together."""
         assert self.plan is not None
-        longest = _LONG_RUN
+        long_above = _LONG_RUN
         if links:
             four_times_chance = 4 * len(self) >> self.plan.prefix_widths_bits[number]
-            longest = min(max(_LONG_RUN_OF_LINKS, four_times_chance), _LONG_RUN)
+            long_above = min(max(_LONG_RUN_OF_LINKS, four_times_chance), _LONG_RUN)
         for places, same in _equal_prefixes(np.concatenate(self._prefixes(number))):
-            members = places % len(self)
+            members = places % len(self)  # with probes, there are several arrays of prefixes
             ends = np.flatnonzero(~same) + 1
             starts = np.append(0, ends[:-1])
-            for run in np.flatnonzero(ends - starts > longest).tolist():
+            for run in np.flatnonzero(ends - starts > long_above).tolist():
                 same[starts[run] : ends[run] - 1] = False
                 pairs = self._of_set(members[starts[run] : ends[run]], links=links)
                 # Links must not be filtered: an earlier table may have found other links.
@@ -179,7 +179,7 @@ class PairSearch:
             yield from self._new_pairs(self._of_runs(members, same), number)
 
     def _of_runs(self, members: Positions, same: Flags) -> Iterator[Pairs]:
-        """Yield the pairs in runs of equal prefixes.
+        """Yield the pairs within the distance in runs of equal prefixes.
 
         :param same: True where the next member is in the same run.
         """
@@ -187,8 +187,8 @@ class PairSearch:
         telling = telling_words(len(columns), self.max_distance)
         chained, step = same[:-1], 1
         while len(at := np.flatnonzero(chained)):
-            if len(at) * _DENSE > len(same):
-                # A pass over all is faster than a lookup of many.
+            if len(at) * _DENSE_ONE_IN > len(same):
+                # Comparing all in order is faster than looking up many.
                 total = _bit_count(one[step:] ^ one[:-step] for one in columns[:telling])
                 at = np.flatnonzero((total <= self.max_distance) & chained)
             near = _near(columns, columns, at, at + step, self.max_distance)
@@ -197,7 +197,7 @@ class PairSearch:
             step += 1
 
     def _new_pairs(self, pairs: Iterable[Pairs], number: int) -> Iterator[Pairs]:
-        """Yield the pairs that share a prefix in this table but no earlier one; all if probed."""
+        """Yield the pairs with equal prefixes here, but in no earlier table; all if probed."""
         assert self.plan is not None
         if self.plan.probes:
             yield from pairs
@@ -212,17 +212,17 @@ class PairSearch:
 
     @cached_property
     def _masks(self) -> NDArray[np.uint64]:
-        """Return a mask of the bits of each table's prefix, by word and table."""
+        """Return, by column and table, a mask of the bits that the prefix has in the column."""
         assert self.plan is not None
         masks = [word_masks(table, len(self.columns)) for table in self.plan.tables]
-        by_word: NDArray[np.uint64] = np.array(masks, dtype=np.uint64).T
-        return by_word
+        by_column: NDArray[np.uint64] = np.array(masks, dtype=np.uint64).T
+        return by_column
 
     def _of_set(self, members: Positions, *, links: bool) -> Iterator[Pairs]:
-        """Yield all pairs of a set, or links, by a nested search or comparing all with all."""
+        """Yield all pairs of a set, or links, by a nested search or by comparing all with all."""
         columns = take(self.columns, members)
         pairs: Iterable[Pairs]
-        if links and (len(members) <= _FEW or self._is_dense(columns)):
+        if links and (len(members) <= _SMALL_SET or self._is_dense(columns)):
             pairs = links_of_all(columns, self.max_distance)
         elif nested := self._nested(columns):
             pairs = nested.links() if links else nested.pairs()
@@ -232,14 +232,14 @@ class PairSearch:
             yield batch.at(members, members)
 
     def _is_dense(self, columns: Columns) -> bool:
-        """Return True if sampled fingerprints have more than 64 within the distance on average."""
+        """Return True if sampled fingerprints are in more than 64 pairs each, on average."""
         sample = [column[:: len(column) // _SAMPLE] for column in columns]
         count = sum(len(near.first) for near in _all_near(sample, columns, self.max_distance))
         return count > _SAMPLE * len(sample[0])
 
     def _nested(self, columns: Columns) -> PairSearch | None:
-        """Return a search by tables over the varying bits; None if comparing all is faster."""
-        if self.plan is None or self._depth >= _MAX_DEPTH or len(columns[0]) <= _FEW:
+        """Return a search by tables over the varying bits; None to compare all with all."""
+        if self.plan is None or self._depth >= _MAX_DEPTH or len(columns[0]) <= _SMALL_SET:
             return None
         columns, bits = varying(columns, self._bits)
         plan = batch_plan(bits, self.max_distance, len(columns[0]), 1.0)
@@ -273,7 +273,7 @@ def _equal_prefixes(prefixes: Prefixes) -> Iterator[tuple[Positions, Flags]]:
     in_run[1:] |= same[:-1]
     places, same = (keys[in_run] & _PLACE_MASK).astype(np.intp), same[in_run]
     ends = np.flatnonzero(~same) + 1
-    at = np.searchsorted(ends, np.arange(_PIECE, len(places), _PIECE))
+    at = np.searchsorted(ends, np.arange(_PIECE_KEYS, len(places), _PIECE_KEYS))
     cuts = np.unique([0, *ends[at].tolist(), len(places)]).tolist()
     for start, end in pairwise(cuts):
         yield places[start:end], same[start:end]
@@ -281,14 +281,14 @@ def _equal_prefixes(prefixes: Prefixes) -> Iterator[tuple[Positions, Flags]]:
 
 def pairs_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
     """Yield all pairs within the distance, comparing all fingerprints with all."""
-    for near in _all_near(columns, columns, max_distance, later=True):
+    for near in _all_near(columns, columns, max_distance, is_same_set=True):
         yield near.where(np.flatnonzero(near.first < near.second))
 
 
 def links_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
     """Yield links, comparing connected fingerprints only with those that are not yet connected.
 
-    So a dense set takes time in proportion to its size, not to its number of pairs.
+    So the time for a dense set is in proportion to its size, not to its number of pairs.
     """
     unconnected = np.arange(len(columns[0]))
     queue = unconnected[:0]
@@ -322,7 +322,7 @@ def merge_batches(batches: Iterable[Pairs]) -> Iterator[Pairs]:
 
 
 def concatenate(batches: list[Pairs]) -> Pairs:
-    """Return all pairs of some batches."""
+    """Return the pairs of some batches as one batch."""
     if not batches:
         none = np.empty(0, dtype=np.intp)
         return Pairs(none, none, np.empty(0, dtype=np.uint16))
@@ -330,17 +330,17 @@ def concatenate(batches: list[Pairs]) -> Pairs:
 
 
 def _all_near(
-    rows: Columns, others: Columns, max_distance: int, *, later: bool = False
+    rows: Columns, others: Columns, max_distance: int, *, is_same_set: bool = False
 ) -> Iterator[Pairs]:
     """Yield the pairs of `rows` and `others` within the distance, by tiles of their matrix.
 
-    :param later: leave out tiles in which all of `others` come before all of `rows`.
+    :param is_same_set: `others` are `rows`; most pairs with `first` > `second` are left out.
     """
     telling = telling_words(len(rows), max_distance)
     height = max(_TILE_PAIRS // max(min(len(others[0]), _TILE_WIDTH), 1), 1)
     for top in range(0, len(rows[0]), height):
         tile = [column[top : top + height, None] for column in rows[:telling]]
-        for left in range(top if later else 0, len(others[0]), _TILE_WIDTH):
+        for left in range(top if is_same_set else 0, len(others[0]), _TILE_WIDTH):
             parts = [column[left : left + _TILE_WIDTH] for column in others[:telling]]
             total = _bit_count(one ^ other for one, other in zip(tile, parts, strict=True))
             row, other = np.divmod(np.flatnonzero(total <= max_distance), len(parts[0]))
@@ -351,19 +351,19 @@ def _all_near(
 def _near(
     ones: Columns, others: Columns, first: Positions, second: Positions, max_distance: int
 ) -> Pairs:
-    """Return those of the pairs (`first` of `ones`, `second` of `others`) within the distance."""
+    """Return the pairs (ones[first], others[second]) that are within the distance."""
     pairs = Pairs(first, second, distances(ones, others, first, second))
     return pairs.where(np.flatnonzero(pairs.distance <= max_distance))
 
 
 def _bit_count(differing: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint16]:
-    """Return the number of set bits in all words of each pair."""
+    """Return, for each pair, the number of set bits in the arrays of `differing`."""
     total: NDArray[np.uint16] = sum(map(np.bitwise_count, differing), start=np.uint16(0))
     return total
 
 
 def ranges(begin: Positions, end: Positions) -> Iterator[tuple[Positions, Positions]]:
-    """Yield batches of (number of a range, position), for each position from begin to end."""
+    """Yield batches of (i, position), for each position of each range begin[i]:end[i]."""
     total = np.cumsum(end - begin)
     start = 0
     while start < len(begin):

@@ -1,7 +1,7 @@
-"""Choose between the fastest tables for a list of fingerprints and comparing all with all.
+"""Choose the fastest tables to find pairs in a list of fingerprints, or to compare all with all.
 
-Each table is one more pass of sorting. Each *candidate*, a pair with one prefix, is compared. The
-constants are nanoseconds of CPU time on one machine; only their ratios matter.
+The list is sorted once for each table. Pairs with equal prefixes, the *candidates*, are compared.
+Costs are in nanoseconds of CPU time on one machine; only their ratios matter.
 """
 
 from __future__ import annotations
@@ -9,22 +9,19 @@ from __future__ import annotations
 from functools import lru_cache
 from math import comb
 
-import numpy as np
-
 from scrapy_simhash.clustering.probed import entries_per_table, probed_plan, typical_recall
 from scrapy_simhash.clustering.words import WORD_BITS, telling_words
-from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan, fewest_tables
 
+# The costs of a table, and of each fingerprint under each of its prefixes in a table.
 TABLE_NS = 200_000.0
-# For each prefix under which a table has a fingerprint.
 ENTRY_NS = 40.0
-# For each compared word of a candidate, or of a pair if all are compared with all.
+# The costs to compare a word of a candidate, and of a pair if all are compared with all.
 PAIR_NS = 3.5
 COMPARED_NS = 1.3
 # A search that finds all pairs is chosen if it takes no longer than this.
 EXACT_S = 2.0
-# Numbers of blocks in a prefix to try.
+# The values of `TablePlan.chosen` to try.
 _CHOSEN = range(1, 5)
 
 
@@ -54,15 +51,12 @@ def batch_plan(
 ) -> TablePlan | None:
     """Return the fastest tables for `count` fingerprints; None to compare all with all.
 
-    A search that finds all pairs is preferred if it takes at most two seconds. Otherwise, tables
-    that find at least `min_recall` of the pairs at `max_distance` compete with it, and probed
+    A search that finds all pairs is chosen if it takes at most two seconds. Otherwise it competes
+    with tables that find at least `min_recall` of the pairs at `max_distance`, and with probed
     tables that find this share of the real near-duplicates within `max_distance`.
 
     :param certain: the certainties of the bits are known, so probed tables are possible.
-    :raises PlanError: `min_recall` is outside its range.
     """
-    if not isinstance(min_recall, (int, float, np.number)) or not 0 < min_recall <= 1:
-        raise PlanError(f"min_recall = {min_recall!r}: more than 0 and at most 1 is needed")
 
     def cost(plan: TablePlan | None) -> float:
         return cost_s(plan, bits, max_distance, count)

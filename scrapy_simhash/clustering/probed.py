@@ -1,13 +1,13 @@
 """Find pairs by *probed* tables: long prefixes, with the least certain bits flipped.
 
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
-So each fingerprint is entered in each table several times: under its own prefix, and under prefixes
-with some of its least certain bits flipped. A pair is found if both are entered under one prefix.
-With 8 entries each, a table finds what an index finds with up to 64 probes.
+So a table has several *entries* of each fingerprint: under its own prefix, and under prefixes with
+some of its least certain bits flipped. A pair is found if both have an entry under one prefix. Two
+fingerprints with 8 entries each have 64 pairs of entries, as many as 64 probes of an index compare.
 
-Example, prefixes of 4 bits, three entries. 0b1011 with the certainties 9, 200, 3, 90 is entered
-under 0b1011, 0b1001 and 0b0011. 0b0001 with 5, 90, 8, 200 is entered under 0b0001, 0b1001 and
-0b0011. The two differ in two bits, and both are under 0b1001 and 0b0011.
+Example with prefixes of 4 bits and three entries: 0b1011 with the certainties 9, 200, 3, 90 has
+entries under 0b1011, 0b1001 and 0b0011. 0b0001 with the certainties 5, 90, 8, 200 has entries under
+0b0001, 0b1001 and 0b0011. The two prefixes differ in two bits, but share 0b1001 and 0b0011.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ if TYPE_CHECKING:
 PREFIX_BITS = 22
 _MAX_TABLES = 11
 _ENTRIES = 8
-# Sets of at most 4 of the 8 least certain bits, which are ranked from 0; least sum of ranks first.
+# Sets of at most 4 of the 8 least certain bits, given by their ranks from 0. Sets of less certain
+# bits come first: those with a lower sum of the ranks counted from 1.
 _RANKED = 8
 _FLIPS = sorted(
     (ranks for size in range(5) for ranks in combinations(range(_RANKED), size)),
     key=lambda ranks: (sum(ranks) + len(ranks), len(ranks)),
 )
-# Real near-duplicates differ in at most this share of the bits.
+# Upper limit for `max_distance` as a share of the bits. Real near-duplicates differ in fewer bits.
 _MAX_SHARE = 1 / 4
 _SEED = 1
 
 
 def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
-    """Return the probed tables for a width.
+    """Return the probed tables for a width of fingerprints.
 
     Return None below 22 bits, or if `max_distance` is above a quarter of the bits.
     """
@@ -59,21 +60,21 @@ def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
 def probed_prefixes(
     columns: Columns, certainties: NDArray[np.uint8], plan: TablePlan, table: int
 ) -> list[Prefixes]:
-    """Return the prefixes under which each fingerprint is entered in a table."""
+    """Return arrays with the prefix of one entry of each fingerprint in a table."""
     width = plan.prefix_bits
-    column, inside = divmod(plan.tables[table][0].shift, WORD_BITS)
-    own = columns[column] >> np.uint64(inside)
-    if inside + width > WORD_BITS:
-        own |= columns[column + 1] << np.uint64(WORD_BITS - inside)
-    own = (own & np.uint64((1 << width) - 1)).astype(np.uint32)
+    column, shift = divmod(plan.tables[table][0].shift, WORD_BITS)
+    words = columns[column] >> np.uint64(shift)
+    if shift + width > WORD_BITS:
+        words |= columns[column + 1] << np.uint64(WORD_BITS - shift)
+    prefixes = (words & np.uint64((1 << width) - 1)).astype(np.uint32)
     certainties = certainties[:, table * width : (table + 1) * width]
-    return list(flipped(own, certainties, entries_per_table(plan)))
+    return list(flipped(prefixes, certainties, entries_per_table(plan)))
 
 
 def flipped(prefixes: Prefixes, certainties: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
-    """Yield at most `count` arrays of prefixes: the given ones, then those with flipped bits.
+    """Yield at most `count` arrays of prefixes: the given prefixes, then these with flipped bits.
 
-    :param certainties: a row for each prefix, with one byte for each bit, most significant first.
+    :param certainties: a row for each prefix, with a byte for each bit, the most significant first.
     """
     width = certainties.shape[1]
     ranked = certainties.astype(np.uint16) << 8 | np.arange(width, dtype=np.uint16)
@@ -89,7 +90,7 @@ def flipped(prefixes: Prefixes, certainties: NDArray[np.uint8], count: int) -> I
 
 @lru_cache(maxsize=256)
 def typical_recall(plan: TablePlan, max_distance: int) -> float:
-    """Return the expected share of real near-duplicates within a distance that the tables find.
+    """Return the expected share of real near-duplicates within a distance that `cluster` finds.
 
     The share is simulated, with the distances and the model of `scrapy_simhash.index.probing`.
     """
@@ -117,5 +118,5 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
 
 
 def entries_per_table(plan: TablePlan) -> int:
-    """Return the number of prefixes under which each table has a fingerprint."""
+    """Return the number of entries that each table has of a fingerprint."""
     return max(plan.probes // plan.blocks, 1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Cluster(NamedTuple):
-    """A cluster by positions in the input: the representative, and all members, ascending."""
+    """A cluster: the positions of its representative and, ascending, of all members with it."""
 
     representative: int
     members: NDArray[np.intp]
@@ -28,17 +28,18 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """The clusters of fingerprints, which are given by their positions in the input, from 0.
+    """The clusters of a list of fingerprints. Fingerprints are given by their positions, from 0.
 
     Iteration yields the clusters as `clusters` does; ``len()`` is their number.
 
-    :param representative: position of each input's representative; its own for a representative.
-    :param distance: distance of each input to its representative.
+    :param representative: for each fingerprint, the position of its representative.
+    :param distance: for each fingerprint, the distance to its representative; with ``connected``,
+        it may be above `max_distance`.
     :param method: ``leader`` or ``connected``.
     :param plan: the tables that found the pairs; None if all were compared with all.
     :param recall: expected share of the pairs at `max_distance` that the tables find, if all bits
-        are equally likely to differ; 1.0 if all are found. Nearer pairs are found more often, and
-        always up to ``plan.guaranteed_distance``. If certainties were used (``plan.probes``), the
+        are equally likely to differ; 1.0 if all are found. The tables find more of the nearer
+        pairs, and all up to ``plan.guaranteed_distance``. If the plan has probes, `recall` is the
         expected share of real near-duplicates within `max_distance` instead.
     """
 
@@ -57,7 +58,7 @@ class Clustering:
 
     @property
     def near_duplicate_count(self) -> int:
-        """Return the number of inputs that are not representatives."""
+        """Return the number of fingerprints that are not representatives."""
         return len(self.representative) - len(self)
 
     def sizes(self) -> NDArray[np.intp]:
@@ -66,14 +67,14 @@ class Clustering:
         return counts[counts > 0]
 
     def clusters(self, smallest: int = 1) -> Iterator[Cluster]:
-        """Yield the clusters of at least `smallest` members, by falling size and representative."""
+        """Yield clusters of `smallest` or more members, largest first, then by representative."""
         members = np.argsort(self.representative, kind="stable")
         representatives, sizes = self.representatives, self.sizes()
         ends = np.cumsum(sizes)
-        order = np.argsort(-sizes, kind="stable")
-        for number in order[: np.count_nonzero(sizes >= smallest)].tolist():
-            end = int(ends[number])
-            yield Cluster(int(representatives[number]), members[end - int(sizes[number]) : end])
+        largest_first = np.argsort(-sizes, kind="stable")
+        for at in largest_first[: np.count_nonzero(sizes >= smallest)].tolist():
+            end = int(ends[at])
+            yield Cluster(int(representatives[at]), members[end - int(sizes[at]) : end])
 
     def __iter__(self) -> Iterator[Cluster]:
         return self.clusters()
@@ -83,14 +84,14 @@ class Clustering:
 
 
 class NearPairs:
-    """All pairs of different fingerprints within a distance.
+    """The pairs of different fingerprints within a distance; tables may miss some, see `recall`.
 
     Iteration yields batches of pairs in any order, with the arrays ``first``, ``second`` and
     ``distance``. Positions in the input count from 0, and ``first < second``. Each iteration
     searches again. Pairs contain only the first of several equal fingerprints; `first_of` maps
     every input to it.
 
-    `plan` and `recall` are those of `Clustering`.
+    `Clustering` defines `plan` and `recall`.
     """
 
     def __init__(self, search: PairSearch, distinct: Distinct, recall: float) -> None:

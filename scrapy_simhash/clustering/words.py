@@ -26,44 +26,43 @@ if TYPE_CHECKING:
 
 WORD_BITS = 64
 HASH_BITS = 32
-# Unrelated fingerprints differ in 32 of 64 bits on average, rarely in fewer than this.
+# Words of unrelated fingerprints differ in 32 of 64 bits on average, rarely in fewer than these.
 _UNRELATED_BITS = 20
-# An odd number with about as many bits set as not.
+# 2**64 divided by the golden ratio: multiplying by it mixes the bits (Knuth's multiplicative hash).
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:
     """Return the columns of fingerprints.
 
-    :raises SchemeError: `fingerprints` is not a sequence, a fingerprint is not an int, is negative
-        or wider than `bits`, or an array has a wrong shape or type.
+    :raises SchemeError: `fingerprints` is neither a sequence nor an array of a possible shape and
+        type, or a fingerprint is not an int from 0 to 2**bits - 1.
     """
     if isinstance(fingerprints, np.ndarray) and (
         fingerprints.dtype != object or fingerprints.ndim != 1
     ):
         return _from_array(fingerprints, bits)
-    unordered = (str, bytes, bytearray, memoryview, AbstractSet, Mapping)
-    if isinstance(fingerprints, unordered) or not hasattr(fingerprints, "__len__"):
+    if not _is_list(fingerprints):
         kind = type(fingerprints).__name__
         raise SchemeError(f"fingerprints are a sequence of ints or an array, not {kind}")
     words = -(-bits // WORD_BITS)
     packed = bytearray()
     for position, value in enumerate(fingerprints):
-        packed += _checked(value, bits, position).to_bytes(words * 8, "little")
+        packed += _require_int(value, bits, position).to_bytes(words * 8, "little")
     return _columns(np.frombuffer(packed, "<u8").reshape(-1, words))
 
 
 def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
-    """Return (fingerprints, certainties) with each `Fingerprint` replaced by its value.
+    """Return (fingerprints, certainties) with each `Fingerprint` of a list replaced by its value.
 
-    Unless certainties are given, they are those of the objects; None if some are plain ints.
+    If `certainties` is None and all fingerprints are such objects, return their certainties.
     """
-    if isinstance(fingerprints, (list, tuple)) and any(
-        isinstance(one, Fingerprint) for one in fingerprints
-    ):
-        if certainties is None and all(isinstance(one, Fingerprint) for one in fingerprints):
-            certainties = [one.certainty for one in fingerprints]
-        fingerprints = [one.value if isinstance(one, Fingerprint) else one for one in fingerprints]
+    if isinstance(fingerprints, (list, tuple)):
+        objects = [item for item in fingerprints if isinstance(item, Fingerprint)]
+        if certainties is None and objects and len(objects) == len(fingerprints):
+            certainties = [item.certainty for item in objects]
+        if objects:
+            fingerprints = [i.value if isinstance(i, Fingerprint) else i for i in fingerprints]
     return fingerprints, certainties
 
 
@@ -72,12 +71,16 @@ def certainty_rows(
 ) -> NDArray[np.uint8] | None:
     """Return an array with a row for each fingerprint; None if some certainties are unknown.
 
-    :raises SchemeError: there is not one row for each fingerprint or not one byte for each bit.
+    :raises SchemeError: `certainties` is neither an array nor a sequence of bytes, or there is not
+        one row for each fingerprint, or not one byte for each bit.
     """
     if certainties is None:
         return None
     if not isinstance(certainties, np.ndarray):
-        if not all(isinstance(one, bytes) and len(one) in (0, bits) for one in certainties):
+        if not _is_list(certainties):
+            kind = type(certainties).__name__
+            raise SchemeError(f"certainties are a sequence of bytes or an array, not {kind}")
+        if not all(isinstance(row, bytes) and len(row) in (0, bits) for row in certainties):
             raise SchemeError(f"certainties are {bits} bytes for each fingerprint, or none")
         if len(certainties) == count and not all(certainties):
             return None
@@ -104,13 +107,13 @@ def distances(ones: Columns, others: Columns, first: Positions, second: Position
 
 
 def word_masks(blocks: Sequence[Block], words: int) -> list[np.uint64]:
-    """Return, for each column, a mask of the bits of some blocks."""
-    chosen = sum((1 << width) - 1 << shift for shift, width in blocks)
-    return [np.uint64(chosen >> WORD_BITS * at & (1 << WORD_BITS) - 1) for at in range(words)]
+    """Return, for each of `words` columns, a mask of the bits of some blocks."""
+    mask = sum((1 << width) - 1 << shift for shift, width in blocks)
+    return [np.uint64(mask >> WORD_BITS * at & (1 << WORD_BITS) - 1) for at in range(words)]
 
 
 def hashed(columns: Columns, blocks: Sequence[Block]) -> NDArray[np.uint32]:
-    """Return a 32-bit hash of some blocks of each fingerprint."""
+    """Return, for each fingerprint, a 32-bit hash of its bits in some blocks."""
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
     for column, mask in zip(columns, word_masks(blocks, len(columns)), strict=True):
         if mask:
@@ -122,14 +125,14 @@ def hashed(columns: Columns, blocks: Sequence[Block]) -> NDArray[np.uint32]:
 
 
 def telling_words(words: int, max_distance: int) -> int:
-    """Return the number of words whose distance is enough to reject most unrelated pairs."""
+    """Return how many of the words are enough to reject most unrelated pairs."""
     return min(words, max_distance // _UNRELATED_BITS + 1)
 
 
 def varying(columns: Columns, bits: int) -> tuple[Columns, int]:
-    """Return the fingerprints without the bits that all share, and the number of bits left.
+    """Return the fingerprints without the bits that are equal in all, and the number of bits left.
 
-    Distances stay the same. If no bit varies, or each does, the fingerprints are returned whole.
+    Distances stay the same. If no bit varies, or each does, return the fingerprints unchanged.
     """
     differing = [int(np.bitwise_or.reduce(column ^ column[0])) for column in columns]
     kept = [at for at in range(bits) if differing[at // WORD_BITS] >> at % WORD_BITS & 1]
@@ -147,7 +150,14 @@ def _columns(rows: NDArray[Any]) -> Columns:
     return [np.ascontiguousarray(column, dtype=np.uint64) for column in rows.T]
 
 
-def _checked(value: Any, bits: int, position: int) -> int:
+def _is_list(value: Any) -> bool:
+    """Return True for an ordered collection of known length, such as a list, but not for text."""
+    not_lists = (str, bytes, bytearray, memoryview, AbstractSet, Mapping)
+    return hasattr(value, "__len__") and not isinstance(value, not_lists)
+
+
+def _require_int(value: Any, bits: int, position: int) -> int:
+    """Return the fingerprint at a position of the input as an int, or raise SchemeError."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -190,5 +200,5 @@ def _one_word(array: NDArray[Any], bits: int) -> Words:
     invalid = (array < 0) | (array > (1 << bits) - 1)
     if invalid.any():
         position = int(np.argmax(invalid))
-        _checked(array[position], bits, position)
+        _require_int(array[position], bits, position)
     return np.ascontiguousarray(array, dtype=np.uint64)

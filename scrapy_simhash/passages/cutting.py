@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - the punctuation of other scripts is what this module handles
 """Split a text into passages: sentences, or shorter *runs*.
 
-Passages end at boundaries of the text itself: at the end of a sentence, at a comma or between
+If possible, passages end at boundaries of the text: at the end of a sentence, at a comma or between
 words. So a passage that is copied to another text is split in the same way there. Passages of a
 fixed length would match only if they began at the same character of the copied text.
 """
@@ -22,21 +22,21 @@ Unit = Literal["sentences", "runs"]
 DEFAULT_RUN_CHARACTERS = 30
 MIN_RUN_CHARACTERS = 5
 MAX_RUN_CHARACTERS = 1000
-# Longer sentences are split at commas into parts of at least `_PART_CHARACTERS`.
+# Longer sentences are split into parts of at least `_PART_CHARACTERS`, if possible at commas.
 _LONG_SENTENCE_CHARACTERS = 160
 _PART_CHARACTERS = 60
 
-# Quotation marks and brackets that may close after the end of a sentence.
+# Closing quotation marks and brackets, which may follow the end of a sentence.
 _CLOSING = "\"'”’»）)」』】〕》]"
 # Han, kana, hangul and their punctuation may follow a full stop without a space.
 _UNSPACED = "\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
 _SENTENCE_END = re.compile(
     rf"[。！？；…｡؟।]+[{re.escape(_CLOSING)}]*|[\r\n]+|$"
-    # The lookbehind avoids quadratic time on a long row of such marks.
+    # The lookbehind avoids quadratic time on a long row of these marks.
     rf"|(?<![.!?;])[.!?;]+(?:[{re.escape(_CLOSING)}]+|(?=\s|$|[{_UNSPACED}]))"
 )
 _CLAUSE_END = re.compile(r"[，、：,:؛،;]+|\s[-–—]\s|[—–]+|$")
-# After these characters, or before white space, a run may end.
+# A run may end after one of these characters, or before white space.
 _RUN_ENDS = frozenset("。！？；…｡؟।，、：,:؛،;.!?" + _CLOSING)
 
 
@@ -53,8 +53,8 @@ class Cutting:
 
     :param unit: ``sentences``, or ``runs`` of about `characters` characters.
     :param characters: target length of a run, 5 to 1000; most runs have two to four thirds of it.
-    :param overlapping: begin each run in the middle of the previous one of the same sentence.
-    :raises SchemeError: a value is outside its range, or sentences are to overlap.
+    :param overlapping: begin each run near the middle of the previous run of the same sentence.
+    :raises SchemeError: a value is invalid, or `overlapping` is True for sentences.
     """
 
     unit: Unit = "sentences"
@@ -63,16 +63,19 @@ class Cutting:
 
     def __post_init__(self) -> None:
         if self.unit not in ("sentences", "runs"):
-            raise SchemeError(f"unit={self.unit!r}: sentences or runs")
+            raise SchemeError(f"unit={self.unit!r}: sentences or runs is needed")
         if (
             type(self.characters) is not int
             or not MIN_RUN_CHARACTERS <= self.characters <= MAX_RUN_CHARACTERS
         ):
             raise SchemeError(
-                f"characters={self.characters!r}: from {MIN_RUN_CHARACTERS} to {MAX_RUN_CHARACTERS}"
+                f"characters={self.characters!r}: {MIN_RUN_CHARACTERS} to "
+                f"{MAX_RUN_CHARACTERS} is needed"
             )
         if type(self.overlapping) is not bool or (self.overlapping and self.unit != "runs"):
-            raise SchemeError(f"overlapping={self.overlapping!r}: only runs overlap")
+            raise SchemeError(
+                f"overlapping={self.overlapping!r}: True (for runs) or False is needed"
+            )
 
     def spans(self, text: str) -> list[Span]:
         """Return the passages of a text, sorted by start.
@@ -84,14 +87,14 @@ class Cutting:
         return [span for span in (_strip(text, *span) for span in spans) if span is not None]
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield runs. Each sentence starts a new run, so the text before has no influence."""
+        """Yield runs. Each sentence begins a new run, so its runs do not depend on earlier text."""
         shortest = max(self.characters * 2 // 3, 1)
         longest = max(self.characters * 4 // 3, shortest + 1)
         for sentence_start, sentence_end in _sentences(text):
             start = sentence_start
             while sentence_end - start > longest:
                 end = min(_run_end(text, start + shortest, start + longest), sentence_end)
-                if sentence_end - end < shortest:  # the rest would be too short: split in halves
+                if sentence_end - end < shortest:  # the rest would be too short, so halve both
                     end = _run_end(text, (start + sentence_end) // 2, sentence_end)
                 yield start, end
                 if self.overlapping:
@@ -122,7 +125,7 @@ def _sentence_parts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a long sentence at its commas, or between words if it has none."""
+    """Split a long sentence at commas, and parts that are still too long as runs are split."""
     for match in _CLAUSE_END.finditer(text, start, end):
         at = min(match.end(), end)
         if at < end and at - start < _PART_CHARACTERS:
@@ -137,7 +140,7 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _run_end(text: str, earliest: int, latest: int) -> int:
-    """Return the first position from `earliest` at which a run may end, at most `latest`."""
+    """Return the first position from `earliest` at which a run may end; at latest, `latest`."""
     latest = min(latest, len(text))
     for at in range(earliest, latest):
         if text[at - 1] in _RUN_ENDS or text[at].isspace():

@@ -1,7 +1,7 @@
 """Store documents in a passage index, and look up passages of other texts in it.
 
 The directory holds ``passages.json`` (the manifest), ``documents/`` (the document database) and
-``index/`` (the fingerprints, in the format of a page index: `scrapy simhash check` works on it).
+``index/`` (the fingerprints of passages, in the format of a page index).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Shared:
-    """An open index with the number of its users: a process can open a database only once."""
+    """An open index and the number of its users. A process can open a database only once."""
 
     store: PassageStore
     manifest: PassagesManifest
@@ -42,6 +42,7 @@ class _Shared:
     users: int = 0
 
     def leave(self) -> None:
+        """Close the databases if this was the last user. The caller holds `_opening`."""
         self.users -= 1
         if not self.users:
             del _shared[self.name]
@@ -53,10 +54,10 @@ _opening = threading.Lock()
 
 
 class PassageIndex:
-    """An open passage index, created by `open_passages`.
+    """An open passage index, returned by `open_passages`.
 
     Methods may be called from several threads; calls that read or write documents wait for each
-    other. After `close`, they raise IndexClosed.
+    other. After `close`, all others raise IndexClosed.
     """
 
     def __init__(self, shared: _Shared) -> None:
@@ -71,7 +72,7 @@ class PassageIndex:
 
     @property
     def passages(self) -> int:
-        """Return the number of distinct passages, including those of removed documents."""
+        """Return the number of distinct fingerprints of passages, removed documents included."""
         return self._require_open().passages
 
     def __contains__(self, name: str) -> bool:
@@ -79,10 +80,11 @@ class PassageIndex:
             return self._require_open().number(name) is not None
 
     def add(self, name: str, text: str) -> int | None:
-        """Add a document, replacing one of the same name.
+        """Add a document, or replace the document with this name.
 
-        :return: number of its passages that can be found; None if it was stored with this text.
-        :raises StorageError: the disk fails, the text is too long, or there are too many documents.
+        :return: number of its passages with a fingerprint; None if it was stored with this text.
+        :raises StorageError: the disk fails, the index is damaged or has had too many documents, or
+            the text is too long.
         """
         with self._shared.lock:
             if self._require_open().has(name, text):
@@ -96,7 +98,7 @@ class PassageIndex:
             return len(passages) if self._require_open().put(name, text, passages) else None
 
     def remove(self, name: str) -> bool:
-        """Remove a document. Return False if no document has this name."""
+        """Remove a document. Return False if no document has this name. Errors are as in `add`."""
         with self._shared.lock:
             return self._require_open().remove(name)
 
@@ -112,9 +114,9 @@ class PassageIndex:
         """Return a report on the passages of a text that appear in the documents.
 
         :param name: name of the text, for the report.
-        :param exclude: name of a document to exclude, such as the text itself.
+        :param exclude: name of a document that is no source, such as the text itself.
         :param on_progress: called with (passages done, passages in all).
-        :raises StorageError: the index cannot be read.
+        :raises StorageError: the index cannot be read, or is damaged.
         """
         with self._shared.lock:
             matcher = Matcher(
@@ -126,7 +128,7 @@ class PassageIndex:
             return matcher.check(name, text, exclude=exclude, on_progress=on_progress)
 
     def sync(self) -> None:
-        """Sync all writes to disk. May run at the same time as other calls."""
+        """Sync all writes to disk; with the policy ``no``, only those of documents."""
         self._require_open().sync()
 
     def close(self) -> None:
@@ -158,31 +160,32 @@ def open_passages(
     kind: str | None = None,
     sync: SyncPolicy = "everysec",
 ) -> PassageIndex:
-    """Open a passage index, or create it.
+    """Open a passage index, or create it. An index that this process has open is shared.
 
-    :param scheme: scheme of the index; None accepts that of an existing index, or is the default.
-    :param keep_text: store the texts of documents, to compare passages with them; None accepts the
+    :param scheme: scheme of the index; None for the scheme of an existing index, or the default.
+    :param keep_text: store the texts of documents, to compute similarities from them; None for the
         choice of an existing index.
     :param keep_text_of_new: `keep_text` of a new index if `keep_text` is None.
     :param create: create the index if it is missing.
     :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
-    :param sync: see `SyncPolicy`, for fingerprints; `sync` and `close` alone sync documents.
+    :param sync: see `SyncPolicy`, for fingerprints; only `sync` and `close` sync documents.
     :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
     :raises PlanError: no tables support the distance of a new index.
     :raises SchemeError: the kind of database is unknown, or its driver is not installed.
-    :raises StorageError: it is missing, locked, foreign, corrupt, or cannot be read or written.
+    :raises StorageError: the index is missing, locked, foreign or damaged, or it cannot be read,
+        written or created.
     """
     directory = Path(directory).absolute()
     name = os.path.realpath(directory)
     with _opening:
         shared = _shared.get(name)
         if shared is None:
-            manifest_of_new = PassagesManifest(
+            new_manifest = PassagesManifest(
                 scheme or PassageScheme(),
                 keep_text_of_new if keep_text is None else keep_text,
                 kind or default_kind_name(),
             )
-            new = manifest_of_new if create else None
+            new = new_manifest if create else None
             shared = _open_shared(directory, new, scheme, keep_text=keep_text, sync=sync)
             _shared[name] = shared
         else:
@@ -193,19 +196,20 @@ def open_passages(
 
 def _open_shared(
     directory: Path,
-    new: PassagesManifest | None,
+    new_manifest: PassagesManifest | None,
     scheme: PassageScheme | None,
     *,
     keep_text: bool | None,
     sync: SyncPolicy,
 ) -> _Shared:
+    """Open an index, or create it with a new manifest; for errors see `open_passages`."""
     location = str(directory)
     try:
         manifest = PassagesManifest.read(directory)
         if manifest is None:
-            if new is None:
+            if new_manifest is None:
                 raise StorageError(location, "there is no passage index: add documents first")
-            manifest = new
+            manifest = new_manifest
             # Raises PlanError before anything is written.
             choose_plan(manifest.scheme.scheme.bits, manifest.scheme.max_distance, probing=False)
             opener = database_kind(manifest.database)
@@ -267,6 +271,6 @@ def _require_same(
         does = "keeps texts" if manifest.keep_text else "keeps no texts"
         raise IndexMismatch(
             location,
-            f"it {does} since it was created: use it as it is, or choose another directory; "
+            f"it {does}, as when it was created: use it as it is, or choose another directory; "
             "nothing was changed",
         )

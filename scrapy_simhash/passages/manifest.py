@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
-from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import DATABASES
 from scrapy_simhash.index.manifest import FILE_NAME as PAGES_FILE_NAME
 from scrapy_simhash.passages.scheme import PassageScheme
 
@@ -22,7 +22,7 @@ _FORMAT_NAME = "scrapy-simhash passages"
 
 @dataclass(frozen=True)
 class PassagesManifest:
-    """The scheme, the choice to keep texts, and the kind of database of a passage index."""
+    """The scheme of a passage index, the choice to store texts, and the kind of its database."""
 
     scheme: PassageScheme
     keep_text: bool
@@ -47,10 +47,10 @@ class PassagesManifest:
     def read(cls, directory: Path) -> PassagesManifest | None:
         """Return the manifest of a directory; None if the directory is missing or empty.
 
-        :raises IndexForeign: `directory` is a file, or holds other files.
+        :raises IndexForeign: `directory` is a file, an index of pages, or has files of others.
         :raises IndexMismatch: the index has another format version.
         :raises IndexCorrupt: the manifest is invalid.
-        :raises OSError: the manifest cannot be read.
+        :raises OSError: the directory or the manifest cannot be read.
         """
         location = str(directory)
         try:
@@ -62,12 +62,13 @@ class PassagesManifest:
             if content["format_version"] != FORMAT_VERSION:
                 raise IndexMismatch(
                     location,
-                    f"format version {content['format_version']!r}, this release reads "
+                    f"it has format version {content['format_version']!r}, this release reads "
                     f"{FORMAT_VERSION}: use the release that made it; nothing was changed",
                 )
             if type(content["keep_text"]) is not bool:
                 raise TypeError(f"keep_text is {content['keep_text']!r}")
-            database_kind(content["database"])
+            if content["database"] not in DATABASES:
+                raise ValueError(f"database is {content['database']!r}")
             return cls(PassageScheme.from_dict(content), content["keep_text"], content["database"])
         except FileNotFoundError:
             _require_empty(directory)
@@ -85,7 +86,7 @@ class PassagesManifest:
 
 
 def _require_empty(directory: Path) -> None:
-    """Raise IndexForeign if a directory holds more than our temporary files."""
+    """Raise IndexForeign if a directory has files other than our temporary ones."""
     names = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
     if PAGES_FILE_NAME in names:
         raise IndexForeign(

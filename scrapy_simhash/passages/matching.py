@@ -1,7 +1,7 @@
 """Find passages of a text that also appear in stored documents, verbatim or nearly so.
 
-A *neighbour* of a passage is a stored fingerprint within the distance. A *source* is a similar
-enough passage in a document. *Exact* mode looks a passage up in all tables and keeps its most
+A *neighbour* of a passage is a stored fingerprint within the distance. A *source* is a passage of a
+document that is similar enough. *Exact* mode looks a passage up in all tables and keeps its most
 similar sources. *Fast* mode stops at the first neighbour with a source.
 """
 
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 Mode = Literal["exact", "fast"]
 
 _MAX_SOURCES = 5
-# A boilerplate passage may have thousands of neighbours in thousands of documents. Only the nearest
+# A boilerplate passage may have thousands of neighbours in thousands of documents. Only the first
 # neighbours, and the first documents of each, are compared.
 _MAX_NEIGHBOURS = 64
 _MAX_DOCUMENTS = 32
 # A text of thousands of similar sentences may have millions of neighbours. After this many, the
-# neighbours that the tables find first are compared, not the nearest.
+# first neighbours are not the nearest, but those that the tables find first, which is faster.
 _MAX_NEIGHBOURS_OF_TEXT = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """The options of a lookup.
+    """The options of a check.
 
     :param mode: ``exact`` or ``fast``.
-    :param min_similarity: least similarity of a source, 0 to 1.
-    :param high_similarity: least similarity of a passage with level ``high``.
+    :param min_similarity: least similarity of a source, from 0 to 1.
+    :param high_similarity: least similarity of a passage of level ``high``, from 0 to 1.
     :param common_documents: a passage in at least so many documents is common; 0 disables this.
     :param ignore_common: exclude common passages from all shares except `common_share`.
-    :raises SchemeError: a value is outside its range.
+    :raises SchemeError: a value is invalid.
     """
 
     mode: Mode = "exact"
@@ -64,19 +64,19 @@ class CheckOptions:
 
     def __post_init__(self) -> None:
         if self.mode not in ("exact", "fast"):
-            raise SchemeError(f"mode={self.mode!r}: exact or fast")
+            raise SchemeError(f"mode={self.mode!r}: exact or fast is needed")
         for name in ("min_similarity", "high_similarity"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise SchemeError(f"{name}={value!r}: from 0 to 1")
+                raise SchemeError(f"{name}={value!r}: 0 to 1 is needed")
         if type(self.common_documents) is not int or self.common_documents < 0:
-            raise SchemeError(f"common_documents={self.common_documents!r}: 0 or more")
+            raise SchemeError(f"common_documents={self.common_documents!r}: 0 or more is needed")
 
 
 class Matcher:
-    """A matcher of texts against a store.
+    """A matcher of texts against the documents of a store.
 
-    :param verify: compute similarities from stored texts; otherwise estimate them from the
+    :param verify: compute similarities from the stored texts; if False, estimate them from the
         fingerprints.
     """
 
@@ -130,8 +130,8 @@ class Matcher:
         if fingerprint is None:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
         max_distance = self._scheme.reach(passage) if self._verify else self._scheme.max_distance
-        fast = self._options.mode == "fast"
-        neighbours = self._neighbours(fingerprint, max_distance, fast=fast)
+        is_fast = self._options.mode == "fast"
+        neighbours = self._neighbours(fingerprint, max_distance, is_fast=is_fast)
         sources: list[Source] = []
         documents = compared = 0
         for distance, entry in neighbours:
@@ -144,7 +144,7 @@ class Matcher:
             document_count, new_sources = self._sources(passage, distance, entry)
             documents += document_count
             sources += new_sources
-            if fast and new_sources:
+            if is_fast and new_sources:
                 break
         sources.sort(key=lambda source: (-source.similarity, source.distance))
         best: dict[str, Source] = {}
@@ -160,11 +160,11 @@ class Matcher:
         )
 
     def _neighbours(
-        self, fingerprint: int, max_distance: int, *, fast: bool
+        self, fingerprint: int, max_distance: int, *, is_fast: bool
     ) -> Iterable[tuple[int, Entry]]:
-        # Two changed characters move a short passage beyond the distance of the tables.
+        # The tables miss many neighbours beyond their distance, unless prefixes are flipped, too.
         is_beyond = max_distance > self._scheme.max_distance
-        if (fast and not is_beyond) or self._neighbour_count > _MAX_NEIGHBOURS_OF_TEXT:
+        if (is_fast and not is_beyond) or self._neighbour_count > _MAX_NEIGHBOURS_OF_TEXT:
             return self._store.within_in_turn(fingerprint, max_distance)
         neighbours = self._store.within(fingerprint, max_distance, flipped=is_beyond)
         self._neighbour_count += len(neighbours)
@@ -180,7 +180,10 @@ class Matcher:
         return "high" if is_high else "medium"
 
     def _sources(self, passage: str, distance: int, entry: Entry) -> tuple[int, list[Source]]:
-        """Return (number of documents with a neighbour, the sources in the first 32 of them)."""
+        """Return (number of documents that have a neighbour, sources); (0, []) without sources.
+
+        Documents that are not compared, because there are too many, count in the number.
+        """
         store, excluded = self._store, self._excluded
         neighbour = entry.ordinal, entry.fingerprint
         documents = store.passage(*neighbour).documents
@@ -193,7 +196,7 @@ class Matcher:
                 continue
             source = self._best_source(passage, distance, places)
             if source is None:
-                documents -= 1  # its passage is too different
+                documents -= 1  # the passage of this document is too different
                 continue
             sources.append(source)
             equal_sources += source.similarity == 1
@@ -202,7 +205,7 @@ class Matcher:
         return (max(documents, len(sources)) if sources else 0), sources
 
     def _best_source(self, passage: str, distance: int, places: Sequence[Place]) -> Source | None:
-        """Return the most similar of the places in a document; None if none is similar enough."""
+        """Return the most similar place in a document; None if no place is similar enough."""
         document = self._store.document(places[0].document)
         if document is None:
             return None

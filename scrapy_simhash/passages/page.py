@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.documents.escaping import printable
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 MAX_BARS = 500
 _SHOWN_SOURCES = 5
-# A hit is a passage with a source. Its note is at the top of its row, so long paragraphs are split
-# into rows to keep notes near their hits. A row that reaches one of these limits ends.
+# A *hit* is a passage with a source. The notes on the hits of a row are at the top of the row. To
+# keep notes near hits, a long paragraph is split into rows, which end when they reach a limit.
 _MAX_HITS_IN_ROW = 3
 _MAX_CHARACTERS_TO_HIT = 250
 _MAX_CHARACTERS_FROM_HIT = 450
@@ -95,7 +95,7 @@ def _fraction(value: float) -> float:
 
 
 def _percent(similarity: float) -> str:
-    """Return per cent, rounded down so that only equal texts have 100 %."""
+    """Return a similarity in per cent, rounded down so that only a similarity of 1 has 100 %."""
     return f"{int(_fraction(similarity) * 100 + 1e-9)}\N{NO-BREAK SPACE}%"
 
 
@@ -106,7 +106,7 @@ def _share(share: float) -> str:
 
 
 def _digest(style: str) -> str:
-    """Return the hash of a style in the form of the Content-Security-Policy."""
+    """Return the hash of a style sheet, in the form that a Content-Security-Policy needs."""
     return f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}"
 
 
@@ -120,10 +120,11 @@ class _Piece(NamedTuple):
 
 @dataclass
 class _Row:
-    """A row of text with the notes next to it.
+    """A row of text, with notes beside it.
 
-    :param joined: the row continues a paragraph.
-    :param characters_to_hit: number of characters before the first hit.
+    :param joined: the row continues the paragraph of the row before.
+    :param characters_to_hit: number of characters in passages before the first hit.
+    :param characters_from_hit: number of characters in passages from the first hit on.
     """
 
     joined: bool
@@ -173,7 +174,7 @@ def _guessed_space(characters: int) -> str:
 
 
 class Bar(NamedTuple):
-    """A bar of the chart: a range of characters, and the passage that it represents."""
+    """A bar of the chart, from `start` to `end` (characters), for the passage `number` (from 1)."""
 
     start: float
     end: float
@@ -186,7 +187,7 @@ def bars(report: PassageReport) -> list[Bar]:
     """Return a bar for each passage with a source, in the order of the text.
 
     If the text has more than `MAX_BARS` passages, it is divided into `MAX_BARS` equal parts. Each
-    part with a source has a bar, that of its most similar passage.
+    part that a hit overlaps has one bar, for its most similar hit.
     """
     hits = [
         Bar(passage.start, passage.end, _fraction(passage.similarity), passage.level, number)
@@ -206,10 +207,8 @@ def bars(report: PassageReport) -> list[Bar]:
 
 
 def _ticks(characters: int) -> list[int]:
-    """Return at most seven round positions, the first at the beginning of the text."""
-    step, factors = 1, (2, 2.5, 2)
-    turn = 0
+    """Return at most seven round positions in the text, the first of them 0."""
+    step, factors = 1, cycle((2, 2.5, 2))  # 1, 2, 5, 10, 20, 50 …
     while characters / step > _MAX_TICKS:
-        step = int(step * factors[turn % len(factors)])
-        turn += 1
+        step = int(step * next(factors))
     return list(range(0, characters + 1, step))

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Level = Literal["none", "medium", "high", "common"]
-"""``none``: no source was found. ``common``: very many documents have the passage. ``high``: its
-most similar source is highly similar. ``medium``: all other passages with a source.
+"""``none``: a passage without sources. ``common``: very many documents have the passage. ``high``:
+its most similar source reaches the high similarity. ``medium``: all other passages with a source.
 """
 
 DEFAULT_HIGH_SIMILARITY = 0.9
-# Decimal places of shares in reports and items, and of shares shown to people (0.1 %).
+# Decimal places of shares in reports and items, and in pages for people (0.1 %).
 SHARE_DIGITS = 4
 SHOWN_DIGITS = 3
 _MAX_SOURCES = 100
@@ -42,8 +42,8 @@ class Source:
 class CheckedPassage:
     """A passage of the checked text: its characters from `start` to `end`.
 
-    :param sources: at most one for each document, the most similar first; limits may omit some.
-    :param documents: about the number of documents with the passage; fast mode counts some only.
+    :param sources: at most five, one for each document, the most similar first.
+    :param documents: about the number of documents with the passage; fast mode counts too few.
     :param short: the passage is too short for a fingerprint and was not looked up.
     """
 
@@ -63,7 +63,7 @@ class CheckedPassage:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceShare:
-    """A document, with the share of the checked text and the number of passages found in it."""
+    """A document, and the share and number of the checked text's passages with a source in it."""
 
     document: str
     share: float
@@ -77,12 +77,12 @@ class PassageReport:
     :param document: name of the checked text.
     :param characters: length of the text, including white space; shares are without white space.
     :param mode: ``fast`` or ``exact``.
-    :param verified: similarities are computed from texts (1 - edits / length); otherwise they are
+    :param verified: similarities are computed from texts (1 - edits / length); if False, they are
         estimated from the fingerprints.
-    :param high_similarity: least similarity of a passage with level ``high``.
-    :param known_share: share in passages with a source; without common passages if ignored.
+    :param high_similarity: least similarity of a passage of level ``high``.
+    :param known_share: share of the text in passages with a source, without ignored common ones.
     :param similar_share: the same, with each passage weighted by its similarity.
-    :param common_share: share in common passages.
+    :param common_share: share of the text in common passages.
     :param sources: at most 100 documents, the largest share first.
     """
 
@@ -100,7 +100,8 @@ class PassageReport:
     def rounded(self, digits: int) -> PassageReport:
         """Return the report with rounded shares.
 
-        Shares of sources that add up to `known_share` still do so. No share is rounded to 0.
+        Shares of sources that add up to `known_share` still do so. A share that would be rounded to
+        0 stays as it is.
         """
         return replace(
             self,
@@ -115,7 +116,7 @@ class PassageReport:
 
     def _source_shares(self, digits: int) -> list[float]:
         shares = [source.share for source in self.sources]
-        if not math.isclose(sum(shares), self.known_share, abs_tol=1e-9):  # they overlap
+        if not math.isclose(sum(shares), self.known_share, abs_tol=1e-9):  # sources overlap
             return [_rounded(share, digits) for share in shares]
         unit = 10**digits
         units = [math.floor(share * unit + 1e-6) for share in shares]
@@ -127,7 +128,7 @@ class PassageReport:
         return [count / unit or share for count, share in zip(units, shares, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
+        """Return the report as values for JSON."""
         values = asdict(self)
         for plain, passage in zip(values["passages"], self.passages, strict=True):
             plain["similarity"] = passage.similarity
@@ -144,7 +145,7 @@ def summed_up(
     high_similarity: float = DEFAULT_HIGH_SIMILARITY,
     ignore_common: bool = False,
 ) -> PassageReport:
-    """Return the report of checked passages.
+    """Return the report on checked passages, which are sorted by start.
 
     Passages may overlap; each character counts once. White space does not count.
     """
@@ -186,7 +187,7 @@ def _rounded(share: float, digits: int) -> float:
 
 
 class _Coverage:
-    """A count of the characters covered by passages, which must be added in order of start."""
+    """The share of a text that passages cover. They must be added in order of start."""
 
     def __init__(self, text: str, length: int) -> None:
         self._text = text

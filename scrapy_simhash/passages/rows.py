@@ -3,23 +3,23 @@
 ======  =====================  ==========================================================
 first   rest of the key        value
 ======  =====================  ==========================================================
-``S``                          state: number of the next document (4 bytes), number of documents
-                               (4), next sequence number of the fingerprint index (8), number
-                               below which documents may have lost fingerprints (4)
-``N``   digest of a name (16)  number of the document with this name (4)
-``D``   number (4)             document: digest of its text (16), number of characters (8), number
+``S``                          state: id of the next document (4 bytes), count of documents (4),
+                               next sequence number of the fingerprint index (8), id below which
+                               documents may have lost fingerprints (4)
+``N``   digest of a name (16)  id of the document with this name (4)
+``D``   id (4)                 document: digest of its text (16), count of characters (8), count
                                of passages (4), ordinals of the passages in text order (4 each),
                                name (UTF-8)
-``T``   number (4)             text (UTF-8, zlib)
-``P``   ordinal (4)            passage: check (4), number of documents that have it (4)
-``W``   ordinal (4), number    places of a passage in a document: check (4), then start (4) and
-        of a document (4)      end (4) of at most the first four
+``T``   id (4)                 text of the document (UTF-8, zlib)
+``P``   ordinal (4)            passage: check (4), count of documents that have it (4)
+``W``   ordinal (4), id of     places of a passage in a document: check (4), then start (4) and
+        a document (4)         end (4) of each of the first four places
 ======  =====================  ==========================================================
 
-Numbers are big-endian. A document gets a new number whenever its text changes. A passage has the
-*ordinal* of its entry in the fingerprint index. After a power loss, one database may be older than
-the other, so an ordinal may refer to another passage. The *check* reveals this: the lowest 32 bits
-of the fingerprint.
+Numbers are big-endian. The *id* of a document is a number, called `number` below; it changes when
+the text changes. A passage has the *ordinal* of its entry in the fingerprint index. After a power
+loss, one database may be older than the other, so an ordinal may refer to another passage. The
+*check*, the lowest 32 bits of the fingerprint, reveals this.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STATE = struct.Struct(">IIQI")
 PASSAGE = struct.Struct(">II")
 _DOCUMENT = struct.Struct(">16sQI")
 _PAIR = struct.Struct(">II")
-# The exceptions that decoding raises if a value is invalid.
+# The exceptions that decoding an invalid value raises.
 INVALID = (ValueError, struct.error, zlib.error)
 # Upper limit for stored places of a passage in one document.
 KEPT_PLACES = 4
@@ -61,7 +61,7 @@ class Passage(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A document, with the digest of its text and the ordinals of its passages."""
+    """A document: its name, digest and length of its text, and ordinals of its passages."""
 
     name: str
     digest: bytes
@@ -72,10 +72,10 @@ class Document(NamedTuple):
 class State(NamedTuple):
     """The state of the document database.
 
-    :param next_number: number of the next document.
-    :param documents: number of documents.
+    :param next_number: id of the next document.
+    :param documents: count of documents.
     :param next_sequence: next sequence number of the fingerprint index when the state was written.
-    :param suspect_below: documents with lower numbers may have lost fingerprints.
+    :param suspect_below: documents with lower ids may have lost fingerprints.
     """
 
     next_number: int = 0
@@ -89,33 +89,33 @@ def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def name_row(name: str) -> bytes:
-    """Return the key of the number of the document with a name."""
+def name_key(name: str) -> bytes:
+    """Return the key of the id of the document with a name."""
     return b"N" + digest(name)
 
 
-def document_row(number: int) -> bytes:
+def document_key(number: int) -> bytes:
     """Return the key of a document."""
     return b"D" + NUMBER.pack(number)
 
 
-def text_row(number: int) -> bytes:
+def text_key(number: int) -> bytes:
     """Return the key of the text of a document."""
     return b"T" + NUMBER.pack(number)
 
 
-def passage_row(ordinal: int) -> bytes:
+def passage_key(ordinal: int) -> bytes:
     """Return the key of a passage."""
     return b"P" + NUMBER.pack(ordinal)
 
 
-def places_row(ordinal: int, number: int = 0) -> bytes:
-    """Return the key of the places of a passage in a document; keys sort by passage first."""
+def places_key(ordinal: int, number: int = 0) -> bytes:
+    """Return the key of the places of a passage in a document; keys sort by passage, then id."""
     return b"W" + _PAIR.pack(ordinal, number)
 
 
 def encode_document(document: Document) -> bytes:
-    """Return the value of the row of a document."""
+    """Return the value that stores a document."""
     passages = document.passages
     head = _DOCUMENT.pack(document.digest, document.characters, len(passages))
     name = document.name.encode("utf-8", "surrogatepass")
@@ -123,7 +123,7 @@ def encode_document(document: Document) -> bytes:
 
 
 def decode_document(value: bytes) -> Document:
-    """Return the document of a value, or raise one of `INVALID`."""
+    """Return the document that a value stores, or raise one of `INVALID`."""
     text_digest, characters, count = _DOCUMENT.unpack_from(value)
     passages = struct.unpack_from(f">{count}I", value, _DOCUMENT.size)
     name = value[_DOCUMENT.size + 4 * count :].decode("utf-8", "surrogatepass")
@@ -131,12 +131,12 @@ def decode_document(value: bytes) -> Document:
 
 
 def encode_text(text: str) -> bytes:
-    """Return the value of the row of a text."""
+    """Return the value that stores a text."""
     return zlib.compress(text.encode("utf-8", "surrogatepass"))
 
 
 def decode_text(value: bytes) -> str:
-    """Return the text of a value, or raise one of `INVALID`."""
+    """Return the text that a value stores, or raise one of `INVALID`."""
     return zlib.decompress(value).decode("utf-8", "surrogatepass")
 
 
@@ -146,12 +146,12 @@ def check(fingerprint: int) -> int:
 
 
 def encode_places(check: int, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Return the value of a row of places."""
+    """Return the value that stores the places of a passage in a document."""
     return NUMBER.pack(check) + b"".join(_PAIR.pack(*span) for span in spans)
 
 
 def decode_places(key: bytes, value: bytes) -> tuple[int, list[Place]]:
-    """Return (check, places) of a row, or raise one of `INVALID`."""
+    """Return the (check, places) that a row stores, or raise one of `INVALID`."""
     _, number = _PAIR.unpack(key[1:])
     if len(value) <= NUMBER.size:
         raise ValueError(f"places of {len(value)} bytes")

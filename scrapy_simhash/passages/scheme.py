@@ -1,4 +1,4 @@
-"""Define how passages become fingerprints, and how their distances are interpreted."""
+"""Define which passages a text has, their fingerprints, and what distances of these mean."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 DEFAULT_MAX_DISTANCE = 50
 # With fewer letters and digits, one edit changes a third of all bits.
 DEFAULT_MIN_CHARACTERS = 8
+# A passage with fewer letters and digits is looked up within a larger distance.
 _SHORT_CHARACTERS = 25
-_SHORT_REACH = 1.4
+_SHORT_FACTOR = 1.4
 
 
 def default_scheme() -> Scheme:
-    """Return the default scheme: single characters and pairs, each counted once, in 256 bits.
+    """Return the default scheme: characters and pairs of them, each counted once, in 256 bits.
 
-    A sentence has too few words for word features: an edited word changes too many of them. An
-    edited character changes at most three of these features. 256 bits need the fewest tables.
+    A sentence has so few words that one edited word would change too many features of words. An
+    edited character changes at most three features of characters. 256 bits need the fewest tables.
     """
     return Scheme(bits=256, tokenizer="characters-and-pairs", weighting="uniform")
 
@@ -35,9 +36,9 @@ class PassageScheme:
 
     :param scheme: scheme of the fingerprints.
     :param max_distance: k, inclusive, in bits.
-    :param min_characters: passages with fewer letters and digits are neither stored nor looked up.
-    :raises PlanError: `max_distance` is not a number of bits below the width of the fingerprints.
-    :raises SchemeError: `min_characters` is below 1.
+    :param min_characters: passages with fewer letters and digits have no fingerprint.
+    :raises PlanError: `max_distance` is not an int from 0 to the bits of a fingerprint - 1.
+    :raises SchemeError: `min_characters` is not an int of 1 or more.
     """
 
     scheme: Scheme = field(default_factory=default_scheme)
@@ -48,12 +49,12 @@ class PassageScheme:
     def __post_init__(self) -> None:
         bits = self.scheme.bits
         if type(self.max_distance) is not int or not 0 <= self.max_distance < bits:
-            raise PlanError(f"distance {self.max_distance!r} of {bits} bits: from 0 to {bits - 1}")
+            raise PlanError(f"max_distance={self.max_distance!r}: 0 to {bits - 1} is needed")
         if type(self.min_characters) is not int or self.min_characters < 1:
-            raise SchemeError(f"min_characters={self.min_characters!r}: at least 1")
+            raise SchemeError(f"min_characters={self.min_characters!r}: 1 or more is needed")
 
     def fingerprint(self, passage: str) -> int | None:
-        """Return the fingerprint of a passage; None if it is too short."""
+        """Return the fingerprint of a passage; None if it is too short or has no features."""
         if sum(map(str.isalnum, passage)) < self.min_characters:
             return None
         try:
@@ -62,18 +63,18 @@ class PassageScheme:
             return None
 
     def reach(self, passage: str) -> int:
-        """Return the distance within which a passage is looked up if texts are compared, too.
+        """Return the distance within which a passage is looked up if texts are stored.
 
-        It is larger for short passages, where two changed characters change more bits.
+        For a short passage, it is above `max_distance`: two edited characters change more bits.
         """
         letters = sum(map(str.isalnum, passage))
-        factor = _SHORT_REACH if letters < _SHORT_CHARACTERS else 1.0
+        factor = _SHORT_FACTOR if letters < _SHORT_CHARACTERS else 1.0
         return min(round(self.max_distance * factor), self.scheme.bits - 1)
 
     def estimated_similarity(self, distance: int) -> float:
         """Return the similarity of two passages as estimated from their distance.
 
-        It is the cosine of the angle between their feature vectors, but at least 0; the expected
+        It is the cosine of the angle between their feature vectors, but at least 0. The expected
         share of different bits is the angle divided by 180° (Charikar 2002, section 3).
         """
         return max(math.cos(math.pi * distance / self.scheme.bits), 0.0)

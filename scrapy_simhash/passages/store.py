@@ -1,9 +1,9 @@
 """Store the fingerprints of passages, their places, and the documents.
 
 The fingerprint index has an entry for each distinct fingerprint. The document database has all
-else, in the rows of `scrapy_simhash.passages.rows`, where *ordinal* and *check* are defined. A
-document is one atomic write to the document database. Its fingerprints are written first; after a
-crash, fingerprints without a document are ignored.
+else. `scrapy_simhash.passages.rows` defines its rows, the *ordinal* and *check* of a passage, and
+the number of a document. A document is one atomic write to the document database. Its fingerprints
+are written first; after a crash, fingerprints without a document are ignored.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PassageStore:
         state = self._read(rows.STATE_KEY, rows.STATE.unpack)
         self._state = State() if state is None else State(*state)
         if index.next_sequence < self._state.next_sequence:
-            # After a power loss: the fingerprint index is older than the document database.
+            # After a power loss, the fingerprint index is older than the document database.
             logger.warning(
                 "simhash: the passage index %s has lost fingerprints: some documents cannot be "
                 "found until they are added again",
@@ -72,25 +72,25 @@ class PassageStore:
 
     @property
     def documents(self) -> int:
-        """Return the number of documents."""
+        """Return the count of documents."""
         return self._state.documents
 
     @property
     def passages(self) -> int:
-        """Return the number of distinct fingerprints."""
+        """Return the count of distinct fingerprints, removed documents included."""
         return len(self._index)
 
     def number(self, name: str) -> int | None:
-        """Return the number of the document with a name, or None."""
-        unpacked = self._read(rows.name_row(name), rows.NUMBER.unpack)
+        """Return the number of the document with a name; None if there is none."""
+        unpacked = self._read(rows.name_key(name), rows.NUMBER.unpack)
         return None if unpacked is None else unpacked[0]
 
     def document(self, number: int) -> Document | None:
-        """Return the document with a number; None if it was replaced or removed."""
+        """Return the document with a number; None if it was replaced, removed or never added."""
         if number in self._documents:
             self._documents.move_to_end(number)
             return self._documents[number]
-        document = self._read(rows.document_row(number), rows.decode_document)
+        document = self._read(rows.document_key(number), rows.decode_document)
         self._remember(number, document)
         return document
 
@@ -104,7 +104,7 @@ class PassageStore:
         if number in self._texts:
             self._texts.move_to_end(number)
             return self._texts[number]
-        text = self._read(rows.text_row(number), rows.decode_text) if self._keep_text else None
+        text = self._read(rows.text_key(number), rows.decode_text) if self._keep_text else None
         if text is None:
             return None
         self._texts[number] = text
@@ -114,21 +114,21 @@ class PassageStore:
         return text
 
     def passage(self, ordinal: int, fingerprint: int) -> Passage:
-        """Return the passage of an entry of the index; without documents if none is stored."""
+        """Return the passage of an entry of the index; in 0 documents if it is not stored."""
         check = rows.check(fingerprint)
         passage = self._passage(ordinal)
         return passage if passage is not None and passage.check == check else Passage(check)
 
     def places(self, ordinal: int, fingerprint: int) -> Iterator[list[Place]]:
-        """Yield the stored places of a passage, one list for each document, by its number."""
-        stop = rows.places_row(ordinal + 1) if ordinal < rows.MAX_NUMBER else b"X"
-        for key, value in self._database.rows(rows.places_row(ordinal), stop):
+        """Yield the stored places of a passage, a list for each document, in order of numbers."""
+        stop = rows.places_key(ordinal + 1) if ordinal < rows.MAX_NUMBER else b"X"
+        for key, value in self._database.rows(rows.places_key(ordinal), stop):
             check, places = self._decoded(partial(rows.decode_places, key), value)
             if check == rows.check(fingerprint):
                 yield places
 
     def has(self, name: str, text: str) -> bool:
-        """Return True if a document is stored with this text and has lost no fingerprints."""
+        """Return True if a document is stored with this text, and cannot have lost fingerprints."""
         number = self.number(name)
         if number is None or number < self._state.suspect_below:
             return False
@@ -142,23 +142,23 @@ class PassageStore:
     def within(
         self, fingerprint: int, max_distance: int, *, flipped: bool = False
     ) -> list[tuple[int, Entry]]:
-        """Return (distance, entry) of fingerprints within a distance, by distance, then age.
+        """Return the (distance, entry) pairs within a distance, nearest first, then oldest.
 
-        :param flipped: also look up each prefix with one bit flipped, which is slower, but finds
+        :param flipped: also look up each prefix with one bit flipped. This is slower, but finds
             more fingerprints beyond the distance of the tables.
         """
         neighbours = self._index.within(fingerprint, max_distance, flipped=flipped)
         return sorted(neighbours, key=_distance_and_age)
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the results of `within`, each as soon as a table finds it."""
+        """Yield the results of `within` as tables find them, in any order."""
         return self._index.within_in_turn(fingerprint, max_distance)
 
     def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
-        """Add a document, replacing one of the same name. Return False if `has` is True.
+        """Add a document, or replace the document with this name. Return False if `has` is True.
 
-        :param passages: spans of the text, and their fingerprints.
-        :raises StorageError: the disk fails, the text is too long, or there are too many documents.
+        :param passages: (span, fingerprint) of passages of the text, in text order.
+        :raises StorageError: a database fails, the text is too long, or no number is left.
         """
         if self.has(name, text):
             return False
@@ -166,9 +166,9 @@ class PassageStore:
         old = None if old_number is None else self.document(old_number)
         number = self._state.next_number
         if number > rows.MAX_NUMBER:
-            raise StorageError(self._location, "it has had too many documents: start another")
+            raise StorageError(self._location, "it has had too many documents: start another index")
         if len(text) > rows.MAX_NUMBER:
-            raise StorageError(self._location, f"the document {name!r} is too long")
+            raise StorageError(self._location, f"the document {name!r} is too long: split it")
         changed: dict[int, Passage] = {}
         deletes: list[bytes] = []
         if old is not None and old_number is not None:
@@ -188,14 +188,14 @@ class PassageStore:
             spans.setdefault(ordinal, []).append(span)
         document = Document(name, rows.digest(text), len(text), tuple(ordinals))
         puts: list[Row] = [
-            (rows.name_row(name), rows.NUMBER.pack(number)),
-            (rows.document_row(number), rows.encode_document(document)),
+            (rows.name_key(name), rows.NUMBER.pack(number)),
+            (rows.document_key(number), rows.encode_document(document)),
         ]
         if self._keep_text:
-            puts.append((rows.text_row(number), rows.encode_text(text)))
+            puts.append((rows.text_key(number), rows.encode_text(text)))
         puts += [
             (
-                rows.places_row(ordinal, number),
+                rows.places_key(ordinal, number),
                 rows.encode_places(changed[ordinal].check, places[: rows.KEPT_PLACES]),
             )
             for ordinal, places in spans.items()
@@ -216,18 +216,18 @@ class PassageStore:
         if number is None or document is None:
             return False
         changed: dict[int, Passage] = {}
-        deletes = [*self._subtract(number, document, changed), rows.name_row(name)]
+        deletes = [*self._subtract(number, document, changed), rows.name_key(name)]
         state = self._state._replace(documents=self._state.documents - 1)
         self._write([], changed, number, state, deletes)
         return True
 
     def sync(self) -> None:
-        """Sync all writes to disk; with the policy ``no``, those of documents alone."""
+        """Sync all writes to disk; with the policy ``no``, only those of documents."""
         self._index.sync()
         self._database.sync()
 
     def close(self) -> None:
-        """Sync and close both databases."""
+        """Sync as `sync` does, and close both databases."""
         try:
             self._index.close()
             self._database.sync()
@@ -245,13 +245,13 @@ class PassageStore:
         return entry.ordinal
 
     def _subtract(self, number: int, old: Document, changed: dict[int, Passage]) -> list[bytes]:
-        """Put an old document's passages in `changed`, with lower counts; return keys to delete."""
+        """Put the passages of `old` in `changed`, with lower counts; return the keys to delete."""
         deletes = []
         for ordinal in dict.fromkeys(old.passages):
             check = self._check_at(ordinal, number)
             if check is None:
                 continue
-            deletes.append(rows.places_row(ordinal, number))
+            deletes.append(rows.places_key(ordinal, number))
             passage = self._passage(ordinal)
             if passage is not None and passage.check == check:
                 changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0))
@@ -265,15 +265,15 @@ class PassageStore:
         state: State,
         deletes: list[bytes],
     ) -> None:
-        """Write rows, changed passages and the state, and delete rows and the old document."""
+        """Write rows, changed passages and the state; delete rows and the document `old_number`."""
         if old_number is not None:
-            deletes += [rows.document_row(old_number), rows.text_row(old_number)]
+            deletes += [rows.document_key(old_number), rows.text_key(old_number)]
         for ordinal, passage in changed.items():
-            row = rows.passage_row(ordinal)
+            key = rows.passage_key(ordinal)
             if passage.documents:
-                puts.append((row, rows.PASSAGE.pack(*passage)))
+                puts.append((key, rows.PASSAGE.pack(*passage)))
             else:
-                deletes.append(row)
+                deletes.append(key)
         puts.append((rows.STATE_KEY, rows.STATE.pack(*state)))
         self._database.write(puts, deletes)
         self._state = state
@@ -282,13 +282,13 @@ class PassageStore:
             self._text_characters -= len(self._texts.pop(old_number, ""))
 
     def _passage(self, ordinal: int) -> Passage | None:
-        unpacked = self._read(rows.passage_row(ordinal), rows.PASSAGE.unpack)
+        unpacked = self._read(rows.passage_key(ordinal), rows.PASSAGE.unpack)
         return None if unpacked is None else Passage(*unpacked)
 
     def _check_at(self, ordinal: int, number: int) -> int | None:
         """Return the check of a passage in a document; None if the document does not have it."""
-        row = rows.places_row(ordinal, number)
-        decoded = self._read(row, partial(rows.decode_places, row))
+        key = rows.places_key(ordinal, number)
+        decoded = self._read(key, partial(rows.decode_places, key))
         return None if decoded is None else decoded[0]
 
     def _read(self, key: bytes, decode: Callable[[bytes], _Decoded]) -> _Decoded | None:

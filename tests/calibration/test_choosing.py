@@ -99,18 +99,18 @@ def test_pairs_that_no_k_finds_are_missed():
 
 def test_a_k_that_tables_in_use_serve_is_taken_if_it_is_as_good():
     rows = figures(counts(256, d3=20, d21=5), counts(256, d60=100))
-    for most, chosen in ((20, 40), (21, 21), (36, 36), (50, 40), (None, 40)):
-        choice = choose(rows, 256, most=most)
+    for served, chosen in ((20, 40), (21, 21), (36, 36), (50, 40), (None, 40)):
+        choice = choose(rows, 256, served=served)
         assert (choice.max_distance, choice.middle) == (chosen, 40)
         assert choice.plan == choose_plan(256, chosen)
 
 
 def test_the_present_k_stays_if_it_is_one_of_the_best():
     rows = figures(counts(256, d3=20, d21=5), counts(256, d60=100))
-    for keep, chosen in ((20, 40), (21, 21), (48, 48), (60, 40)):
-        assert choose(rows, 256, keep=keep).max_distance == chosen
-    assert choose(rows, 256, keep=48, most=44).max_distance == 44
-    assert choose(rows, 256, keep=48, most=50).max_distance == 48
+    for present, chosen in ((20, 40), (21, 21), (48, 48), (60, 40)):
+        assert choose(rows, 256, present=present).max_distance == chosen
+    assert choose(rows, 256, present=48, served=44).max_distance == 44
+    assert choose(rows, 256, present=48, served=50).max_distance == 48
 
 
 def by_per_cent(**at):

@@ -11,11 +11,11 @@ from scrapy_simhash.clustering.pairs import PairSearch
 # runs that count as long, tiles of a few pairs, and so on.
 SIZES = {
     "usual": {},
-    "pieces": {(pairs, "_PIECE"): 3, (pairs, "BATCH"): 2},
+    "pieces": {(pairs, "_PIECE_KEYS"): 3, (pairs, "BATCH"): 2},
     "runs": {
         (pairs, "_LONG_RUN"): 2,
         (pairs, "_LONG_RUN_OF_LINKS"): 2,
-        (pairs, "_FEW"): 3,
+        (pairs, "_SMALL_SET"): 3,
         (pairs, "_SAMPLE"): 1,
         (pairs, "_TILE_PAIRS"): 5,
         (pairs, "_TILE_WIDTH"): 2,
@@ -25,11 +25,11 @@ SIZES = {
         (pairs, "_LONG_RUN_OF_LINKS"): 1,
         (pairs, "_TILE_PAIRS"): 7,
     },
-    "sparse": {(pairs, "_DENSE"): 0},
+    "sparse": {(pairs, "_DENSE_ONE_IN"): 0},
     "chunks": {
         (clusters, "_HELD_PAIRS"): 0,
-        (clusters, "_HELD_PER_INPUT"): 0,
-        (clusters, "_SMALLEST_CHUNK"): 2,
+        (clusters, "_HELD_PER_ITEM"): 0,
+        (clusters, "_MIN_CHUNK"): 2,
         (clusters, "BATCH"): 2,
         (pairs, "_TILE_PAIRS"): 3,
         (pairs, "BATCH"): 3,

@@ -79,7 +79,7 @@ def test_pairs_and_clusters_are_those_that_stand_under_one_prefix(sizes, example
 def test_pieces_change_nothing(fingerprints, monkeypatch):
     wanted = {"bits": 256, "max_distance": 52, "plan": WIDE}
     whole = triples(near_pairs(fingerprints, **wanted).arrays())
-    monkeypatch.setattr("scrapy_simhash.clustering.pairs._PIECE", 100)
+    monkeypatch.setattr("scrapy_simhash.clustering.pairs._PIECE_KEYS", 100)
     assert triples(near_pairs(fingerprints, **wanted).arrays()) == whole != []
 
 
@@ -140,6 +140,9 @@ def test_they_are_used_where_they_help_and_never_needed(fingerprints, monkeypatc
         [bytes(256)],
         [bytes(256), b"", b""],
         ["a" * 256, "b" * 256],
+        5,
+        {bytes(256): 1, bytes([1] * 256): 2},
+        iter([bytes(256), bytes(256)]),
     ],
     ids=str,
 )

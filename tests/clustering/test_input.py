@@ -78,7 +78,7 @@ def test_a_distance_that_is_no_whole_number_is_refused():
             near_pairs([1], bits=64, max_distance=max_distance)
 
 
-@pytest.mark.parametrize("min_recall", [0, -0.5, 1.01, float("nan"), "all", None])
+@pytest.mark.parametrize("min_recall", [0, -0.5, 1.01, float("nan"), "all", None, [0.9], 1j])
 def test_shares_that_cannot_be_are_refused(min_recall):
     with pytest.raises(PlanError, match="min_recall = "):
         cluster([1], bits=64, max_distance=3, min_recall=min_recall)

@@ -313,6 +313,18 @@ def test_a_value_of_the_manifest_that_cannot_be(tmp_path, change):
         open_passages(tmp_path / "index")
 
 
+def test_an_index_whose_driver_is_not_installed_is_not_damaged(tmp_path, monkeypatch):
+    with open_passages(tmp_path / "index"):
+        pass
+
+    def no_driver(name):
+        raise SchemeError(f"an index in {name} needs a package, which cannot be imported")
+
+    monkeypatch.setattr("scrapy_simhash.passages.index.database_kind", no_driver)
+    with pytest.raises(SchemeError, match="cannot be imported"):
+        open_passages(tmp_path / "index")
+
+
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -463,7 +475,7 @@ def test_a_distance_that_no_tables_serve_leaves_nothing_behind(tmp_path):
         assert index.documents == 0
 
 
-@pytest.mark.parametrize("key", [rows.STATE_KEY, rows.name_row("ferry"), rows.passage_row(0)])
+@pytest.mark.parametrize("key", [rows.STATE_KEY, rows.name_key("ferry"), rows.passage_key(0)])
 def test_damaged_rows_are_errors(tmp_path, key):
     with open_passages(tmp_path / "index") as index:
         index.add("ferry", FERRY)

@@ -18,7 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m example.demosite", description=__doc__)
     parser.add_argument("--check", action="store_true", help="check the rules of the site")
     parser.add_argument("--write", action="store_true", help="rewrite manifest.json, then check")
-    parser.add_argument("--port", type=int, default=0, help="main port; the mirror has the next")
+    parser.add_argument("--port", type=int, default=0, help="the mirror has the next port")
     options = parser.parse_args()
     if options.check or options.write:
         site = build_site(8001, 8002)

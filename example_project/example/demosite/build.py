@@ -23,7 +23,7 @@ PLANTS = PLANTS_EN + PLANTS_ZH
 MONTHS_LISTED = 6  # of the endless calendar; the server makes further months on request
 
 _LISTINGS = (
-    # path, title, path of the next or previous page, label of the link to it
+    # path, title, path of another listing page, label of the link to it
     ("/", "Top stories", "/news/", "All news"),
     ("/news/", "News", "/news/page/2", "Older news"),
     ("/news/page/2", "News, page 2", "/news/", "Newer news"),
@@ -42,29 +42,29 @@ _PRINTED = {
     "en": "Printed from The Harbour Courier, 14 October 2026.",
     "zh": "本页打印自《海港邮报》中文网。",
 }
-_PREFIX = {"print": "print", "syndicated": "wire", "reordered": "quick"}
+_FIRST_PATH_PART = {"print": "print", "syndicated": "wire", "reordered": "quick"}
 
 
 def plant_path(plant: Plant, article: Article) -> str:
-    """Return the path of a near-duplicate."""
+    """Return the path of a near-duplicate of an article, with its query."""
     if plant.kind == "session":
         return f"{article.path}?sid={number_for(article.path + ' session', 2**32):08x}"
     if plant.kind == "mirror":
         return article.path
-    prefix = _PREFIX[plant.kind]
+    prefix = _FIRST_PATH_PART[plant.kind]
     if plant.kind == "syndicated":
         return f"/{prefix}/{article.slug}-{number_for(article.slug, 9000) + 1000}.html"
     return f"{'' if article.lang == 'en' else '/zh'}/{prefix}/{article.slug}.html"
 
 
 def plant_text(plant: Plant, article: Article) -> Text:
-    """Return the text of a near-duplicate."""
+    """Return the text of a near-duplicate of an article."""
     text = edited(article.text, plant.edits)
     return add(_PRINTED[article.lang[:2]])(text) if plant.kind == "print" else text
 
 
 def build_site(main_port: int, mirror_port: int) -> Site:
-    """Return the site of two hosts on the given ports. The ports appear only in links."""
+    """Return the site, whose two hosts have the given ports. The ports appear only in links."""
     articles = load_articles()
     sessions: dict[str, str] = {}
     views: dict[str, list[tuple[str, str]]] = defaultdict(list)

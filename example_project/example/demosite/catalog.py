@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Article:
-    """An article as first published. `section` is the path of the listing page that links to it."""
+    """An article, unedited. `section` is the path of the listing page that links to it."""
 
     name: str
     slug: str

@@ -1,4 +1,4 @@
-"""Check the rules of the site. A *plant* is a near-duplicate that was made from an article."""
+"""Check the rules of the site. A *plant* is a near-duplicate of an article, its *original*."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .resemblance import jaccard, shingles
 if TYPE_CHECKING:
     from .model import Page, Site
 
-LOWEST, HIGHEST = 0.80, 0.99  # resemblance of a plant and its original
-BANDS = ((0.80, 0.85), (0.85, 0.90), (0.90, 0.95), (0.95, 0.991))
-PLANTS_PER_BAND, PLANTS_PER_KIND = 4, 3
-STRANGERS = 0.20  # pages of different families resemble each other less
-LISTINGS_ALIKE = 0.50  # listing pages resemble each other less, including their templates
-LEAST_LISTINGS, LEAST_HIDDEN_ARTICLES = 6, 5
-PAGES_FEWEST, PAGES_MOST = 60, 80
+LOWEST, HIGHEST = 0.80, 0.99  # limits for the resemblance of a plant to its original
+BANDS = ((0.80, 0.85), (0.85, 0.90), (0.90, 0.95), (0.95, 0.991))  # parts of this range
+MIN_PLANTS_IN_BAND, MIN_RESEMBLANCES_OF_KIND = 4, 3
+DIFFERENT_BELOW = 0.20  # the resemblance of pages of different families
+LISTINGS_BELOW = 0.50  # the resemblance of two listing pages, including their templates
+MIN_LISTINGS, MIN_HIDDEN_ARTICLES = 6, 5
+MIN_PAGES, MAX_PAGES = 60, 80
 
 
 def broken_rules(site: Site) -> list[str]:
@@ -39,7 +39,7 @@ def broken_rules(site: Site) -> list[str]:
 
 
 def resemblance_table(site: Site) -> str:
-    """Return a table of the plants' resemblances: a summary of each kind, then each plant."""
+    """Return a table of resemblances to originals: a summary of each kind, then each plant."""
     plants = Manifest.of(site).plants()
     lines = [f"{'kind':<12}{'count':>6}{'min':>8}{'median':>8}{'max':>8}"]
     for kind in PLANTED_KINDS:
@@ -54,7 +54,7 @@ def resemblance_table(site: Site) -> str:
 
 
 def visible_text(html: str) -> str:
-    """Return all text of a page that a browser shows, including that of the template."""
+    """Return all text of a page that a browser shows, including the text of the template."""
     body = re.sub(r"(?s)<(script|style|head)\b.*?</\1>", " ", html)
     return unescape(re.sub(r"<[^>]*>", " ", body))
 
@@ -71,54 +71,54 @@ def _uneven_spread(manifest: Manifest) -> list[str]:
     plants, broken = manifest.plants(), []
     for low, high in BANDS:
         count = sum(low <= value < high for _page, value in plants)
-        if count < PLANTS_PER_BAND:
+        if count < MIN_PLANTS_IN_BAND:
             broken.append(f"only {count} plants from {low} to {high}")
     for kind in PLANTED_KINDS:
         values = {round(value, 3) for page, value in plants if page.kind == kind}
-        if len(values) < PLANTS_PER_KIND:
+        if len(values) < MIN_RESEMBLANCES_OF_KIND:
             broken.append(f"only {len(values)} different resemblances among {kind} plants")
     return broken
 
 
 def _families_overlap(site: Site) -> list[str]:
-    read = [(page, shingles(page.text, page.lang)) for page in site.pages.values() if page.text]
+    texts = [(page, shingles(page.text, page.lang)) for page in site.pages.values() if page.text]
     return [
-        f"{one.path} and {other.path} are of different families and resemble by {value:.3f}"
-        for (one, first), (other, second) in combinations(read, 2)
+        f"{one.path} resembles {other.path}, of another family, by {value:.3f}"
+        for (one, first), (other, second) in combinations(texts, 2)
         if one.family != other.family
         and one.lang[:2] == other.lang[:2]
-        and (value := jaccard(first, second)) >= STRANGERS
+        and (value := jaccard(first, second)) >= DIFFERENT_BELOW
     ]
 
 
 def _loose_families(manifest: Manifest) -> list[str]:
-    """Check each two members of a family without an original: soft 404s and calendar pages."""
+    """Check all pairs of the families without an original: soft 404s and calendar pages."""
     broken = []
     for family, members in manifest.families.items():
         if members[0].kind in {"soft-404", "calendar"}:
             for one, other in combinations(members, 2):
                 value = jaccard(shingles(one.text, one.lang), shingles(other.text, other.lang))
                 if not LOWEST <= value < 1:
-                    broken.append(f"{family}: {one.path} and {other.path} resemble by {value:.3f}")
+                    broken.append(f"{family}: {one.path} resembles {other.path} by {value:.3f}")
     return broken
 
 
 def _listings(site: Site) -> list[str]:
     listings = [page for page in site.pages.values() if page.kind == "listing"]
-    whole = [(p, shingles(visible_text(p.html), p.lang)) for p in listings]
-    broken = [] if len(listings) >= LEAST_LISTINGS else [f"only {len(listings)} listing pages"]
+    texts = [(page, shingles(visible_text(page.html), page.lang)) for page in listings]
+    broken = [] if len(listings) >= MIN_LISTINGS else [f"only {len(listings)} listing pages"]
     return broken + [
-        f"listings {one.path} and {other.path} resemble by {value:.3f}"
-        for (one, first), (other, second) in combinations(whole, 2)
-        if (value := jaccard(first, second)) >= LISTINGS_ALIKE
+        f"the listing {one.path} resembles {other.path} by {value:.3f}"
+        for (one, first), (other, second) in combinations(texts, 2)
+        if (value := jaccard(first, second)) >= LISTINGS_BELOW
     ]
 
 
 def _reachability(site: Site) -> list[str]:
     linked_from = _links(site)
     broken = []
-    if not PAGES_FEWEST <= len(linked_from) <= PAGES_MOST:
-        broken.append(f"{len(linked_from)} pages can be reached")
+    if not MIN_PAGES <= len(linked_from) <= MAX_PAGES:
+        broken.append(f"{len(linked_from)} pages can be reached: not {MIN_PAGES} to {MAX_PAGES}")
     hidden = 0
     for page in site.pages.values():
         sources = linked_from.get(site.url(page), [])
@@ -126,13 +126,13 @@ def _reachability(site: Site) -> list[str]:
             broken.append(f"{page.role} {page.path} cannot be reached")
         if page.kind == "article" and [source.kind for source in sources] == ["listing"]:
             hidden += 1
-    if hidden < LEAST_HIDDEN_ARTICLES:
-        broken.append(f"only {hidden} articles are reached by a listing page alone")
+    if hidden < MIN_HIDDEN_ARTICLES:
+        broken.append(f"only {hidden} articles have their only link on a listing page")
     return broken
 
 
 def _links(site: Site) -> dict[str, list[Page]]:
-    """Return, for each URL that can be reached, the pages that link to it, without the calendar."""
+    """Return the other pages that link to each URL that can be reached, without the calendar."""
     linked_from: dict[str, list[Page]] = {site.main_url: []}
     queue = [site.main_url]
     while queue:
@@ -153,5 +153,5 @@ def _links(site: Site) -> dict[str, list[Page]]:
 
 def _outdated(manifest: Manifest) -> list[str]:
     current = MANIFEST_FILE.read_text(encoding="utf-8") if MANIFEST_FILE.exists() else ""
-    message = f"{MANIFEST_FILE.name} is out of date: run with --write"
-    return [] if current == manifest.dumps() else [message]
+    broken = f"{MANIFEST_FILE.name} is out of date: run with --write"
+    return [] if current == manifest.dumps() else [broken]

@@ -32,7 +32,7 @@ def month_path(year: int, month: int) -> str:
 
 
 def next_month(year: int, month: int) -> tuple[int, int]:
-    """Return the month that follows."""
+    """Return the (year, month) after a month."""
     return (year + 1, 1) if month == 12 else (year, month + 1)
 
 
@@ -51,7 +51,7 @@ def calendar_page(frames: Frames, year: int, month: int) -> Page:
     path, following = month_path(year, month), next_month(year, month)
     text = read_text(HERE / "pages" / "calendar.txt")
     name = f"{_MONTHS[month - 1]} {year}"
-    event_day = 1 + number_for(path, 90)  # about two months out of three have no event
+    event_day = 1 + number_for(path, 90)  # above 31 in about two of three months: no event
     event = _EVENTS[number_for(name, len(_EVENTS))]
     rows, words = [], [name]
     for week in Calendar().monthdayscalendar(year, month):
@@ -68,7 +68,7 @@ def calendar_page(frames: Frames, year: int, month: int) -> Page:
 
 
 def soft_404_page(frames: Frames, path: str) -> Page:
-    """Return a soft 404: an apology, and suggested articles that vary by URL."""
+    """Return a soft 404: an apology, and links to articles that vary by URL."""
     zh = path.startswith("/zh/")
     text = read_text(HERE / "pages" / f"soft-404-{'zh' if zh else 'en'}.txt")
     names = sorted(MOST_READ_ZH if zh else MOST_READ_EN, key=lambda n: number_for(path + n, 2**32))

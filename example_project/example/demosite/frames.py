@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from .catalog import Article
 
-# Sidebars link to these articles alone; the others are reached only through a listing page.
+# Sidebars link only to these articles. The other articles can be reached only by a listing page.
 MOST_READ_EN = ("en-ferry", "en-flood", "en-football", "en-library", "en-nightbus", "en-seagrass")
 MOST_READ_ZH = ("zh-metro", "zh-canteen", "zh-tea", "zh-noodle")
 
-# By listing page: links to articles that no longer exist.
+# Links to articles that no longer exist, as (path, label), by the path of the listing page.
 DEAD_LINKS = {
     "/": (
         ("/news/2011/storm-surge.html", "The great storm surge in pictures"),
@@ -33,7 +33,9 @@ DEAD_LINKS = {
 
 @dataclass(frozen=True)
 class Frames:
-    """The templates, to be filled. `sessions` has paths with a session id, by article name."""
+    """The templates, to be filled. By article name, `sessions` has a path with a session id, and
+    `other_views` the (path, label) of its other versions.
+    """
 
     main_url: str
     mirror_url: str
@@ -42,7 +44,7 @@ class Frames:
     other_views: dict[str, list[tuple[str, str]]]
 
     def section(self, path: str, text: Text, content: str, *, zh: bool, kind: str) -> str:
-        """Return a page of the English or the Chinese section with this content."""
+        """Return a page of the English or the Chinese section with this content (HTML)."""
         home = ("/zh/", "首页") if zh else ("/", "Front page")
         return fill(
             "zh" if zh else "courier",
@@ -114,7 +116,7 @@ class Frames:
         turn: Sequence[tuple[str, str]],
         short: bool = False,
     ) -> str:
-        """Return a listing page: a teaser for each article, and links to other listing pages."""
+        """Return a listing page: a teaser for each article, and links (`turn`) to listing pages."""
         length = (30 if short else 60) if zh else (60 if short else 240)
         teasers = []
         for entry in entries:
@@ -138,7 +140,7 @@ class Frames:
         return self.section(path, text, content, zh=zh, kind=kind)
 
     def print(self, path: str, article: Article, text: Text) -> str:
-        """Return a print version."""
+        """Return the print version of an article."""
         return fill(
             "print",
             path,
@@ -160,7 +162,7 @@ class Frames:
         article: Article | None = None,
         contents: str = "",
     ) -> str:
-        """Return a page of the mirror host."""
+        """Return a page of the mirror: an article, or a page with `contents` (HTML)."""
         return fill(
             "mirror",
             path,
@@ -181,7 +183,7 @@ class Frames:
         more: Sequence[tuple[str, str]] = (),
         contents: str = "",
     ) -> str:
-        """Return a page of the partner site, which has nested divs only."""
+        """Return a page of the partner site, in nested divs: a text, or `contents` (HTML)."""
         around = "".join(f"<div>{link(*target)}</div>" for target in more)
         return fill(
             "wire",
@@ -195,7 +197,7 @@ class Frames:
         )
 
     def _sidebar(self, path: str, *, zh: bool, listing: bool) -> str:
-        """Return the boxes beside the content. On listing pages, links have session ids."""
+        """Return the boxes beside the content. On listing pages, some links have session ids."""
         names = MOST_READ_ZH if zh else MOST_READ_EN
         ranked = self._pick(path, names, len(names) - 1, with_sessions=listing)
         boxes = [box("热门排行" if zh else "Most read", links(ranked, "ol"), zh=zh)]
@@ -206,7 +208,7 @@ class Frames:
     def _pick(
         self, path: str, names: Sequence[str], count: int, *, with_sessions: bool = False
     ) -> list[tuple[str, str]]:
-        """Return links (path, title) to some of the articles, in an order that varies by page."""
+        """Return `count` links (path, title) to articles, in an order that varies by page."""
         shuffled = sorted(names, key=lambda name: number_for(path + name, 2**32))
         chosen = [self.articles[n] for n in shuffled if self.articles[n].path != path][:count]
         sessions = self.sessions if with_sessions else {}

@@ -19,14 +19,16 @@ PLANTED_KINDS = ("session", "print", "mirror", "syndicated", "reordered")
 
 @dataclass(frozen=True)
 class Manifest:
-    """The pages by family (originals first), and the resemblance of each plant to its original."""
+    """The pages by family (originals first), and resemblances of plants (near-duplicates of an
+    article) to their originals, by (role, path).
+    """
 
     families: dict[str, list[Page]]
     resemblances: dict[tuple[str, str], float]
 
     @classmethod
     def of(cls, site: Site) -> Manifest:
-        """Return the manifest of a site. The endless parts have only the pages that it lists."""
+        """Return the manifest of a site, without the pages that only `Site.endless` returns."""
         families: dict[str, list[Page]] = defaultdict(list)
         resemblances = {}
         for page in site.pages.values():
@@ -38,7 +40,7 @@ class Manifest:
         return cls(dict(families), resemblances)
 
     def plants(self) -> list[tuple[Page, float]]:
-        """Return the plants and their resemblances, by kind, then falling resemblance."""
+        """Return the (plant, resemblance) pairs, by kind, then with the highest value first."""
         plants = [
             (page, self.resemblances[page.role, page.path])
             for members in self.families.values()
@@ -48,7 +50,7 @@ class Manifest:
         return sorted(plants, key=lambda plant: (PLANTED_KINDS.index(plant[0].kind), -plant[1]))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the manifest for JSON. Pages have role and path, because ports differ by run."""
+        """Return the families as values for JSON. Pages have no URL: ports differ by run."""
         return {
             "families": {
                 family: [self._entry(page) for page in members]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HOST = "127.0.0.1"
-# For the plugin, this is another site: copies on it may have other titles.
+# For the plugin, another name is another site, on which copies may have other titles.
 MIRROR_HOST = "localhost"
 MAIN, MIRROR = "main", "mirror"
 
@@ -19,8 +19,9 @@ MAIN, MIRROR = "main", "mirror"
 class Page:
     """A page.
 
-    :param role: host that has the page, ``main`` or ``mirror``.
+    :param role: ``main`` or ``mirror``, the host that has the page.
     :param text: the main text, by which resemblance is measured; empty for listings.
+    :param kind: ``article``, ``listing``, ``about``, ``calendar``, ``soft-404`` or `Plant.kind`.
     :param family: pages of one family are near-duplicates of each other.
     """
 
@@ -35,7 +36,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Site:
-    """The pages by (role, path). `endless` returns further pages of the main host, or None."""
+    """The pages by (role, path). `endless` returns more pages of the main host by path, or None."""
 
     main_port: int
     mirror_port: int
@@ -58,7 +59,7 @@ class Site:
         return f"{self.main_url},{self.mirror_url}"
 
     def find(self, role: str, path: str) -> Page | None:
-        """Return the page at a path with its query; None if the server should answer 404."""
+        """Return the page at a path (with its query); None if the server should answer 404."""
         page = self.pages.get((role, path))
         return page if page or role != MAIN else self.endless(path)
 
@@ -67,7 +68,7 @@ class Site:
         return (self.mirror_url if page.role == MIRROR else self.main_url).rstrip("/") + page.path
 
     def page_at(self, url: str) -> Page | None:
-        """Return the page at a URL, or None if the site has none there."""
+        """Return the page at a URL; None if the site has no page there."""
         parts = urlsplit(url)
         role = {self.main_port: MAIN, self.mirror_port: MIRROR}.get(parts.port or 80)
         if role is None or parts.hostname != (MIRROR_HOST if role == MIRROR else HOST):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plant:
-    """A near-duplicate: its kind, the name of the copied article, and the edits of the copy."""
+    """A near-duplicate: its kind, the name of its article, and the edits of the article's text."""
 
     kind: str
     source: str

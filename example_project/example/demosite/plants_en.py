@@ -1,6 +1,6 @@
-"""The English near-duplicates: for each, the kind of copy, the article, and the edits.
+"""The English near-duplicates: the kind, the article and the edits of each.
 
-Their resemblances to the articles range from 0.80 to 0.99; `python -m example.demosite --check`
+Their resemblances to the articles are from 0.80 to 0.99; `python -m example.demosite --check`
 prints them.
 """
 

@@ -14,17 +14,17 @@ from .text import Text, caption_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Template values that are optional.
+# The defaults of template values.
 _BLANK = {"breadcrumbs": "", "sidebar": "", "byline": "", "date": "", "more": "", "kind": "page"}
 
 
 def number_for(path: str, modulus: int) -> int:
-    """Return a number that looks arbitrary but is the same in every build."""
+    """Return a number below `modulus` that looks random, but is the same in every build."""
     return crc32(path.encode()) % modulus
 
 
 def fill(template: str, path: str, **values: str) -> str:
-    """Return a filled template. Values that would change at each view depend on the path."""
+    """Return a filled template. The page id and the time of serving depend only on the path."""
     seconds = number_for(path, 86_400)
     served = f"2026-10-17T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}Z"
     source = (HERE / "templates" / f"{template}.html").read_text(encoding="utf-8")
@@ -34,7 +34,7 @@ def fill(template: str, path: str, **values: str) -> str:
 
 
 def link(path: str, label: str) -> str:
-    """Return a link."""
+    """Return an HTML link."""
     return f'<a href="{escape(path)}">{escape(label)}</a>'
 
 
@@ -52,14 +52,14 @@ def box(title: str, body: str, *, zh: bool) -> str:
 
 
 def first_sentences(text: Text, length: int) -> str:
-    """Return the first sentences of a text, until they reach `length`, or its first paragraph."""
+    """Return the first paragraph up to the first end of a sentence at `length` or later."""
     body = next(p for p in text.paragraphs if caption_of(p) is None)
     end = next((m.end() for m in re.finditer(r"[.。？!]", body) if m.end() >= length), len(body))
     return body[:end]
 
 
 def prose(text: Text, path: str = "") -> str:
-    """Return the paragraphs as HTML paragraphs, and captions below pictures."""
+    """Return the paragraphs as HTML, with a picture above each caption."""
     blocks = []
     for paragraph in text.paragraphs:
         caption = caption_of(paragraph)

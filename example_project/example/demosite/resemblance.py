@@ -1,6 +1,6 @@
 """Compute resemblance: the Jaccard coefficient of the shingles of two texts.
 
-The plugin is measured by it, so it is computed independently of the plugin.
+The plugin is measured by this resemblance, so the code is independent of the plugin.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ _WORD = re.compile(r"\w+")
 
 
 def shingles(text: str, lang: str) -> frozenset[str]:
-    """Return the shingles: runs of 5 words of an English text, of 8 characters of a Chinese one.
+    """Return the shingles of a text: runs of 5 words, or in Chinese runs of 8 characters.
 
-    In Chinese texts, only letters (in Unicode, Han characters are letters) and digits count.
+    In Chinese texts, only letters (in Unicode, Han characters are letters) and digits count. A
+    shorter text is one shingle.
     """
     if lang.startswith("zh"):
         units = [c for c in text.lower() if unicodedata.category(c)[0] in "LN"]
@@ -31,7 +32,7 @@ def shingles(text: str, lang: str) -> frozenset[str]:
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of all shingles that both texts have; 0.0 if neither has any."""
+    """Return the share of the shingles of either text that both have; 0.0 if there are none."""
     union = len(one | other)
     return len(one & other) / union if union else 0.0
 

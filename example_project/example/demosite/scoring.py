@@ -18,10 +18,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Score:
-    """The result of a crawl, by URLs. Pairs are (page, its representative).
+    """The result of a crawl, by URLs. Pairs are (page, its representative); see `score`.
 
     :param planted: crawled pages that should be reported.
-    :param found: reported pairs of a planted page with a page of its family.
+    :param found: reported pairs of a planted page and a page of its family.
     :param missed: planted pages that were not reported.
     :param wrong: reported pairs whose pages are not of one family.
     """
@@ -33,31 +33,31 @@ class Score:
 
     @property
     def recall(self) -> float:
-        """The share of the planted pages that were found; 1.0 if none was planted."""
+        """The share of the planted pages that were found; 1.0 if no page was planted."""
         return len(self.found) / len(self.planted) if self.planted else 1.0
 
 
 def score(
-    found: Iterable[Pair], crawled: Iterable[str], site: Site, *, calendar_limit: int = 4
+    reported: Iterable[Pair], crawled: Iterable[str], site: Site, *, calendar_limit: int = 4
 ) -> Score:
     """Compare the reported near-duplicates of a crawl with the planted ones.
 
-    In each family, all crawled members except one, the kept page, count as planted. The kept page
-    is the first member that was not reported. (It need not be the first member of all: concurrent
-    responses may come in another order.) If all were reported, it is the first that was reported
-    wrongly, else the first of all. A planted page is found if it was reported with a representative
-    of its own family, and missed if it was not reported. A report is wrong if its two pages are not
-    of one family, whether its page was planted or not; pages outside the site have no family.
+    In each family, all crawled members except one, the *kept page*, count as planted. The kept page
+    is the first member that was not reported. It may follow reported members, because concurrent
+    responses may come in another order. If all members were reported, it is the first that was
+    reported wrongly, or else the first. A planted page is found if it was reported with a
+    representative of its family, and missed if it was not reported. A report is wrong if its two
+    pages are not of one family, planted or not. Pages outside the site have no family.
 
-    Repeated URLs and reports count once; the last report of a URL counts. A page that is reported
-    as a near-duplicate of itself was fetched twice: such reports are ignored.
+    If a URL was reported several times, the last report counts. A page that is reported as a
+    near-duplicate of itself was fetched twice: such reports are ignored.
 
-    :param found: pairs (URL of the reported page, URL of its representative).
+    :param reported: pairs (URL of the reported page, URL of its representative).
     :param crawled: all fetched URLs, in the order of the crawl.
-    :param calendar_limit: number of months that count, the earliest first, because the calendar is
-        endless. Reports of later months count only if they are wrong.
+    :param calendar_limit: the calendar is endless, so only so many months count, the earliest
+        first. Reports of later months count only if they are wrong.
     """
-    reports = {url: representative for url, representative in found if url != representative}
+    reports = {url: representative for url, representative in reported if url != representative}
     family_of = {url: _family(site, url) for url in (*reports, *reports.values())}
     right = {
         url

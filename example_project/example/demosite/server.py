@@ -17,9 +17,9 @@ ROBOTS = "User-agent: *\nDisallow: /newsletter\nDisallow: /zh/search\n"
 
 
 class _Server(ThreadingHTTPServer):
-    """A server for one host of the site, which its role names."""
+    """A server for one host of the site. Its role is ``main`` or ``mirror``, see `Page.role`."""
 
-    daemon_threads = False  # so that closing waits for pending answers, and leaves no socket open
+    daemon_threads = False  # so that closing waits for pending responses, and leaves no socket open
     site: Site
     fetched: list[str]  # URLs of the pages that both servers sent
 
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class DemoServer:
-    """A context manager that serves the demo site. Port 0 lets the system choose."""
+    """A context manager that serves the demo site. Port 0 lets the system choose a free port."""
 
     def __init__(self, main_port: int = 0, mirror_port: int = 0) -> None:
         self._ports = (main_port, mirror_port)
@@ -127,5 +127,5 @@ class DemoServer:
         return list(self._fetched)
 
     def forget(self) -> None:
-        """Clear the list of pages sent."""
+        """Clear the list that `fetched` returns."""
         self._fetched.clear()

@@ -21,7 +21,7 @@ class Text:
 
     @property
     def plain(self) -> str:
-        """Title and paragraphs as one text, by which resemblance is measured."""
+        """Title and paragraphs as one text, without caption marks."""
         return "\n\n".join((self.title, *(caption_of(p) or p for p in self.paragraphs)))
 
 
@@ -48,11 +48,11 @@ def headline(title: str) -> Edit:
 
 
 def swap(old: str, new: str) -> Edit:
-    """Return an edit that replaces a passage; ValueError if it does not occur exactly once."""
+    """Return an edit that replaces a passage. It raises ValueError unless this occurs once."""
 
     def edit(text: Text) -> Text:
         if sum(p.count(old) for p in text.paragraphs) != 1:
-            raise ValueError(f"not exactly once in {text.title!r}: {old!r}")
+            raise ValueError(f"{old!r} is not exactly once in {text.title!r}")
         return replace(text, paragraphs=tuple(p.replace(old, new) for p in text.paragraphs))
 
     return edit
@@ -70,7 +70,7 @@ def cut(index: int) -> Edit:
 
 
 def add(paragraph: str, at: int | None = None) -> Edit:
-    """Return an edit that inserts a paragraph before index `at`, or appends it."""
+    """Return an edit that inserts a paragraph before index `at`, or at the end if it is None."""
 
     def edit(text: Text) -> Text:
         grown = list(text.paragraphs)
@@ -81,7 +81,7 @@ def add(paragraph: str, at: int | None = None) -> Edit:
 
 
 def order(*indexes: int) -> Edit:
-    """Return an edit that reorders the paragraphs; ValueError if not each is named once."""
+    """Return an edit that reorders paragraphs. It raises ValueError unless each is named once."""
 
     def edit(text: Text) -> Text:
         if sorted(indexes) != list(range(len(text.paragraphs))):
@@ -92,12 +92,12 @@ def order(*indexes: int) -> Edit:
 
 
 def without_captions(text: Text) -> Text:
-    """Return the text without captions, as print versions have it."""
+    """Return the text without captions, because print versions have no pictures."""
     return replace(text, paragraphs=tuple(p for p in text.paragraphs if caption_of(p) is None))
 
 
 def edited(text: Text, edits: tuple[Edit, ...]) -> Text:
-    """Return the text after all edits, which are applied in turn."""
+    """Return the text after all edits, in their order."""
     for edit in edits:
         text = edit(text)
     return text

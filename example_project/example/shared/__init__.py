@@ -1,1 +1,1 @@
-"""Spiders for several processes that share a queue. They need scrapy-redis."""
+"""Spiders for several processes that share a queue in Redis. They need scrapy-redis."""

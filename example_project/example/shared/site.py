@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SharedSiteSpider(RedisMixin, SiteSpider):
-    """A spider that shares its work. Start URLs are in the Redis list ``shared:start_urls``."""
+    """A `SiteSpider` whose start URLs are in the Redis list ``shared:start_urls``."""
 
     name = "shared"
 

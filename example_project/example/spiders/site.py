@@ -20,9 +20,9 @@ USAGE = "usage: scrapy crawl site -a url=URL[,URL…] [-a allow=REGEX]"
 class SiteSpider(Spider):
     """A spider that follows links within the hosts of its start URLs, and yields page titles.
 
-    Ports do not matter: links to other ports of these hosts are followed.
+    Links to other ports of these hosts are followed, too.
 
-    :param url: start URL; several are separated by commas.
+    :param url: the start URLs, separated by commas.
     :param allow: regular expression; only links whose URL contains a match are followed.
     """
 
@@ -37,12 +37,12 @@ class SiteSpider(Spider):
         self.links = LinkExtractor(allow=allow or ())
 
     async def start(self) -> AsyncIterator[Any]:
-        """Request the start URLs. A link to one of them is not fetched again, unlike by default."""
+        """Yield the start requests. They are filtered, unlike Scrapy's: no link repeats them."""
         for start in self.start_urls:
             yield Request(start)
 
     def parse(self, response: Response, **_kwargs: Any) -> Iterator[dict[str, str] | Request]:
-        """Yield an item for the page, and a request for each link to one of the hosts."""
+        """Yield an item for the page, and a request for each link within the hosts."""
         if not isinstance(response, HtmlResponse):
             return
         yield {"url": response.url, "title": response.css("title::text").get("").strip()}
