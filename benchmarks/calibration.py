@@ -1,14 +1,13 @@
 """Check that the k which `scrapy simhash calibrate` proposes is one of the best.
 
-For each page set and preset: calibrate on its pages alone (texts where a set has no pages), then
-measure recall and precision at that k, and at the best k (the highest F1 of all), as the quality
-benchmark does: all judged pairs of the set, on the texts that people cleaned, see ``quality.py``.
+For each page set and preset: calibrate on the pages of the set, or on its texts if it has no pages.
+Then measure recall and precision on all judged pairs, as ``quality.py`` does with pages: at the
+proposed k and at the best k, which has the highest F1.
 
     python benchmarks/calibration.py CORPUS…  [--preset PRESET]… [--sample N] [--json FILE] …
 
-The calibration sees neither the cleaned texts nor the pairs. With ``--sample`` it sees so many
-pages, and is measured on all. Ends with 1 if a k is farther than 0.02 from the best in recall or
-in precision.
+The calibration does not see the judged pairs; with ``--sample``, it sees only a part of the pages.
+The exit status is 1 if recall or precision differs by more than 0.02 between the two k.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ PACKAGES = ("scrapy-simhash", "scrapy", "readability-lxml", "lxml", "jieba", "rj
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One set by one preset. Recall and precision are those of the quality benchmark; `seen` ones
-    what the calibration said. The best k are `best_from` to `best_to`.
+    """The result for a page set and a preset: recall and precision on the judged pairs at the
+    proposed k, at the best k and at the preset's k (`own_…`), and as calibrate sees it (`seen_…`).
     """
 
     set: str
@@ -76,7 +75,7 @@ class Outcome:
 
     @property
     def is_close(self) -> bool:
-        """Whether both are within the margin of the best."""
+        """Return True if recall and precision are within the margin of those at the best k."""
         if self.recall is None or self.precision is None:
             return False
         apart = abs(self.recall - self.best_recall), abs(self.precision - self.best_precision)
@@ -84,7 +83,7 @@ class Outcome:
 
 
 def pages_of(folder: Path, page_set: PageSet) -> Iterator[Document | Skipped]:
-    """All pages of a set, short ones too; of a set without pages, its texts."""
+    """Yield all pages of a set, also short ones; if the set has no pages, its texts."""
     reading = DocumentReader(keep_html=True)
     with (folder / "docs.jsonl").open(encoding="utf-8") as lines:
         files = [doc["file"] for doc in map(json.loads, lines) if doc.get("file")]
@@ -95,7 +94,7 @@ def pages_of(folder: Path, page_set: PageSet) -> Iterator[Document | Skipped]:
 
 
 def curve(page_set: PageSet, rows: Sequence[Row], place: int, bits: int) -> Any:
-    """(recall, precision, F1) at each k, of all judged pairs, by the quality benchmark."""
+    """Return (recall, precision, F1) as arrays by k, of the scheme at `place`, on judged pairs."""
     fingerprints = [row.schemes[place].fingerprint for row in rows]
     counts = scoring.distance_counts(page_set, fingerprints, bits)
     must = sum(pair.band == MUST for pair in page_set.listed)
@@ -111,7 +110,7 @@ def curve(page_set: PageSet, rows: Sequence[Row], place: int, bits: int) -> Any:
 
 
 def outcome(page_set: PageSet, pages: int, found: Calibrated, measured: Any) -> Outcome:
-    """What the proposed k finds, beside the best."""
+    """Return what is found with the proposed k, the best k and the preset's own k."""
     recall, precision, f1 = measured
     best = np.flatnonzero(f1 >= f1.max() - 1e-12)
     k = None if found.choice is None else found.choice.max_distance
@@ -139,7 +138,7 @@ def outcome(page_set: PageSet, pages: int, found: Calibrated, measured: Any) -> 
 
 
 def measure(folder: Path, arguments: argparse.Namespace) -> list[Outcome]:
-    """Calibrate on the pages of a set, and judge by its pairs."""
+    """Calibrate on the pages of a set, measure on its judged pairs, and return the results."""
     page_set = corpus.load(folder)
     presets = [
         PresentSettings(name, PRESETS[name].scheme, PRESETS[name].max_distance)
@@ -169,7 +168,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> list[Outcome]:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """A line for each."""
+    """Return a table with a line for each result."""
     header = ["set", "preset", "pages", "pairs", "edited", "k", "recall", "precision"]
     header += ["best k", "recall", "precision", "own k", "recall", "precision", "within 0.02"]
     rows = []
@@ -191,13 +190,13 @@ def _cell(value: float | str | None) -> str:
 
 
 def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("folders", nargs="+", type=Path, metavar="CORPUS")
     add("--preset", action="append", choices=list(PRESETS),
-        help="may be given again (default: wide and classic)")  # fmt: skip
-    add("--sample", type=int, default=DEFAULT_SAMPLE, metavar="N", help="pages to calibrate on")
+        help="may be repeated (default: wide and classic)")  # fmt: skip
+    add("--sample", type=int, default=DEFAULT_SAMPLE, metavar="N", help="most pages to see")
     add("--seed", type=int, default=SEED)
     add("--processes", type=int, default=2)
     add("--json", type=Path, metavar="FILE", help="write all figures")
@@ -207,7 +206,7 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Calibrate, measure, print."""
+    """Calibrate, measure and print; return 1 if a proposed k is not close to the best, else 0."""
     arguments = arguments_of(argv)
     environment = {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),

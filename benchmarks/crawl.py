@@ -1,13 +1,13 @@
-"""What the plugin costs a crawl, beside crawls without it and with what people do today.
+"""Measure what the plugin costs a crawl, beside crawls without it and with other methods.
 
-Pages are served on loopback by a process of their own, and crawled by a new process for each
-contestant and round. Contestants take turns: compare within one run. Without folders, the pages
-are generated; a folder is a page set (``docs.jsonl`` with ``id``, ``lang`` and ``file``) or holds
-files of HTML, which may be gzip-compressed.
+One process serves the pages on loopback. For each contestant and round, a new process crawls them.
+Contestants take turns, so compare figures of one run only. Without folders, the pages are
+generated. A folder is a page set (``docs.jsonl`` with ``id``, ``lang`` and ``file``), or has HTML
+files, which may be gzip-compressed.
 
     python benchmarks/crawl.py [FOLDER…] [--repeat N] [--pages N] [--network-bound] [--json FILE]
 
-``warm`` leaves out the first tenth of the pages, in which workers start and dictionaries load.
+``warm`` figures leave out the first tenth of the pages, while workers start and load dictionaries.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ BUSY_CORES = 0.2
 
 
 def main() -> None:
-    """Crawl, and print what it took."""
+    """Run the crawls, and print their figures."""
     arguments = parsed()
     if arguments.child:
         run_child(arguments.child)
@@ -99,24 +99,26 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument(
         "--contestants", nargs="+", choices=CONTESTANTS, metavar="NAME",
-        help=f"of {', '.join(map(repr, CONTESTANTS))}",
+        help=f"one or more of {', '.join(map(repr, CONTESTANTS))}",
     )  # fmt: skip
-    parser.add_argument("--repeat", type=int, default=3, help="rounds")
-    parser.add_argument("--pages", type=int, metavar="N", help="a sample of the pages")
-    parser.add_argument("--concurrency", type=int, default=16, help="requests at a time")
+    parser.add_argument("--repeat", type=int, default=3, help="number of rounds")
+    parser.add_argument("--pages", type=int, metavar="N", help="crawl a sample of the pages")
+    parser.add_argument("--concurrency", type=int, default=16, help="requests at the same time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--network-bound", action="store_true",
-        help="few pages per second, of a slow server: what the plugin adds to the duration",
+        help="request few pages per second from a slow server, to measure the added duration",
     )  # fmt: skip
-    parser.add_argument("--pages-per-second", type=float, default=20.0, help="network-bound")
-    parser.add_argument("--delay-ms", type=float, help="of each response of the server")
+    parser.add_argument("--pages-per-second", type=float, default=20.0, help="if network-bound")
+    parser.add_argument("--delay-ms", type=float, help="delay of each response of the server")
     parser.add_argument(
         "--wait-s", type=float, default=0.0, metavar="S",
-        help="for a machine that others use, too: wait with each crawl until it is idle, and "
-        "crawl again if it was not, for so long at most",
+        help="before each crawl, wait until the machine is idle; repeat a crawl during which "
+        "other programs were busy; give up after S seconds for each crawl",
     )  # fmt: skip
-    parser.add_argument("--redis-delay-ms", type=float, default=0.0, help="of each answer of Redis")
+    parser.add_argument(
+        "--redis-delay-ms", type=float, default=0.0, help="delay of Redis responses"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -130,7 +132,7 @@ def parsed() -> argparse.Namespace:
 
 
 def environment(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return what the figures depend on."""
+    """Return the command, the machine and the versions that the figures depend on."""
     installed = {found.name.lower(): found.version for found in metadata.distributions()}
     versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
     return {
@@ -174,7 +176,7 @@ def described(pages: Sequence[corpus.Page]) -> str:
 
 
 def rotated(names: Sequence[str], number: int) -> list[str]:
-    """Return the names so that another contestant starts each round."""
+    """Return the names in another order for each round, so that each contestant starts once."""
     first = number % max(1, len(names))
     return [*names[first:], *names[:first]]
 
@@ -182,7 +184,7 @@ def rotated(names: Sequence[str], number: int) -> list[str]:
 def one_round(
     server: Server, names: Sequence[str], pages: int, arguments: argparse.Namespace
 ) -> results.Round:
-    """Run one crawl of each contestant."""
+    """Run one crawl with each contestant, and return the figures by contestant."""
     found = {}
     delay_s = 1 / arguments.pages_per_second if arguments.network_bound else 0.0
     for name in names:
@@ -214,7 +216,7 @@ def wait_for_idle(deadline: float) -> None:
 
 
 def crawl(task: Task, server_pid: int) -> results.Figures:
-    """Return the figures of one crawl in its own process, or why there are none."""
+    """Return the figures of a crawl in a separate process; if it failed, why (`missing`)."""
     own_cpu, machine_cpu = ended_children_cpu_s() + cpu_s(server_pid), machine_cpu_s()
     server_cpu, began = cpu_s(server_pid), time.perf_counter()
     child = subprocess.Popen(
@@ -246,7 +248,7 @@ def crawl(task: Task, server_pid: int) -> results.Figures:
 
 
 def report(rounds: Sequence[results.Round], names: Sequence[str], *, network_bound: bool) -> None:
-    """Print the tables and notes on them."""
+    """Print the tables, and notes about them."""
     if network_bound:
         results.print_durations(rounds, names)
     else:

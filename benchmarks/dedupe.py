@@ -1,17 +1,17 @@
-"""De-duplicating a generated feed: records per second with one worker and with two, peak memory
-of all processes, recall and precision of what was planted, and other packages on a part of it.
+"""Measure `dedupe` on a generated feed: records per second with one worker and with two, memory of
+all processes, recall and precision on planted near-duplicates; and peers on a part of the feed.
 
     python benchmarks/dedupe.py [--records 1e6] [--words 220] [--html] [--repeat N] [--json FILE]
     python benchmarks/dedupe.py --records 1e5 --peer-records 1e5 --peers rensa=VENV/bin/python
     python benchmarks/dedupe.py --in-turns [--records 1e6] [--words 480]
 
-At a million records, 2 GB in the temporary directory and half an hour. Where others use the
-machine, too, trust the run with the smallest share of others (--repeat, --wait-s); where its speed
-changes from minute to minute, --in-turns, one run in which one worker and two take turns.
+A million records need 2 GB in the temporary directory and half an hour. If other programs use the
+machine, trust the run with the least CPU time of others (--repeat, --wait-s). If the speed of the
+machine changes from minute to minute, use --in-turns: in one run, one worker and two take turns.
 
-Peers are simhash, rensa, text-dedup and datatrove (which also needs spacy), in this environment or,
-since they ask for other versions of the same packages, in environments of their own. All read the
-same file and write what they keep. One that is not installed is skipped.
+Peers are simhash, rensa, text-dedup and datatrove (which also needs spacy). They need different
+versions of the same packages, so each may have its own environment. All read the same file and
+write the records that they keep. A peer that is not installed is skipped.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from dedupe_lib.peer import PEERS
 from dedupe_lib.peers import parsed, run_peer
 
 PACKAGES = ("scrapy-simhash", "numpy", "plyvel", "xxhash")
-# Of all processors, that others may use before a run begins.
+# The share of all processors that other programs may use when a run begins.
 _QUIET_SHARE = 0.05
 _LOOK_S = 2.0
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the measurements that the command line names."""
     options = _options()
     count = int(options.records)
     with tempfile.TemporaryDirectory(prefix="dedupe-benchmark-") as folder:
@@ -118,7 +118,7 @@ def _run(feed: Path, workers: int, count: int) -> dict[str, Any]:
 
 
 def _ratios(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """Of the fastest run with each number of workers to the fastest with the first."""
+    """Return, for each number of workers, its highest speed divided by that of the first number."""
     best: dict[int, float] = {}
     for run in runs:
         best[run["workers"]] = max(best.get(run["workers"], 0.0), run["records_per_s"])
@@ -180,16 +180,18 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--records", type=float, default=1e6)
-    parser.add_argument("--words", type=int, default=220, help="of a text, about")
-    parser.add_argument("--html", action="store_true", help="pages instead of texts")
+    parser.add_argument("--words", type=int, default=220, help="about so many words in a text")
+    parser.add_argument("--html", action="store_true", help="generate pages instead of texts")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument(
-        "--in-turns", action="store_true", help="one run, by one and by more; nothing else"
+        "--in-turns", action="store_true", help="only one run: one worker and more take turns"
     )
-    parser.add_argument("--turn-jobs", type=int, default=300, help="of some dozens of records")
+    parser.add_argument("--turn-jobs", type=int, default=300, help="jobs (some records) in a turn")
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--wait-s", type=float, default=0.0, help="for others to be quiet")
-    parser.add_argument("--peer-records", type=float, default=2e4, help="0 for no peers")
+    parser.add_argument(
+        "--wait-s", type=float, default=0.0, help="most to wait for an idle machine"
+    )
+    parser.add_argument("--peer-records", type=float, default=2e4, help="for peers; 0: no peers")
     parser.add_argument(
         "--peers",
         type=parsed,

@@ -1,15 +1,15 @@
-"""How many error pages with status 200 SIMHASH_PROBE_ERRORS finds, on generated sites.
+"""Measure how many error pages with status 200 SIMHASH_PROBE_ERRORS finds, on generated sites.
 
     python benchmarks/error_pages.py [--languages tuned|held-back|all] [--json FILE]
 
-Each language has one host for each kind of error page: among 40 real pages (articles, products of
-one template, pages with few words) are 20 URLs without a page, in random order; behind a wall, 60.
-All hosts are crawled by Scrapy at once, with pages made in the process instead of a network. The
-crawl asks for pages of a host one after the other. *Recall* is the share of the pages that are
-errors, *precision* that of the pages that were called so. *Asked* is the largest number of
-additional requests of a host.
+Each language has a host for each kind of error page. A host has 40 real pages (articles, products
+of one template, pages with few words), and in random order among them 20 URLs without a page; 60
+behind a consent wall. Scrapy crawls all hosts at once, but the pages of a host one after the other.
+Pages are generated in the process, without a network. *Recall* is the share of the error pages that
+are reported, *precision* the share of error pages among the reported pages. *Asked* is the largest
+number of additional requests to a host.
 
-The languages that are held back were not looked at while thresholds were chosen.
+Thresholds were chosen without looking at the held-back languages.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ LANGUAGES = {"tuned": TUNED, "held-back": HELD_BACK, "all": TUNED | HELD_BACK}
 
 
 class GeneratedHandler(BaseDownloadHandler):
-    """Answers from the generated sites, without a network."""
+    """A download handler that returns responses of the generated sites, without a network."""
 
     async def download_request(self, request: Request) -> Response:
-        """Return a site's answer."""
+        """Return the response of a site."""
         answer = SITES[urlsplit(request.url).netloc].answer(request.url)
         response = HtmlResponse(
             request.url,
@@ -58,7 +58,7 @@ class GeneratedHandler(BaseDownloadHandler):
 
 
 class SitesSpider(Spider):
-    """Requests the URLs of each site one after the other, and records verdicts."""
+    """A spider that requests the URLs of each site one after the other, and records verdicts."""
 
     name = "sites"
 
@@ -76,23 +76,23 @@ class SitesSpider(Spider):
     def _next(self, host: str) -> Iterator[Request]:
         url = next(self._waiting[host], None)
         if url is not None:
-            # With dont_filter, so that redirected pages are downloaded again.
+            # dont_filter: several URLs may be redirected to the same page.
             yield Request(url, dont_filter=True, errback=self.failed, cb_kwargs={"host": host})
 
     def parse(self, response: Response, host: str) -> Iterator[Request]:
-        """Record a page."""
+        """Record the verdict on a page, and request the next page of the site."""
         is_error = response.headers["X-Is-Error"] == b"1"
         called = response.meta["simhash"]["kind"] == "error-page"
         self.found[host].append((is_error, called))
         yield from self._next(host)
 
     def failed(self, failure: Any) -> Iterator[Request]:
-        """Go on after an error that has status 404."""
+        """Request the next page of the site after a failed request, such as a status 404."""
         yield from self._next(failure.request.cb_kwargs["host"])
 
 
 def crawl() -> dict[str, list[tuple[bool, bool]]]:
-    """Return (is an error, was called so) of the pages of each site."""
+    """Return, for each host, (is an error page, was reported as one) of each page."""
     with tempfile.TemporaryDirectory(prefix="error-pages-") as directory:
         process = AsyncCrawlerProcess(
             {
@@ -115,7 +115,7 @@ def crawl() -> dict[str, list[tuple[bool, bool]]]:
 
 
 def figures(pages: list[tuple[bool, bool]]) -> tuple[int, int, int]:
-    """Return how many pages are errors, were called so, and are both."""
+    """Return how many pages are error pages, how many were reported, and how many are both."""
     errors, called = sum(one for one, _ in pages), sum(one for _, one in pages)
     return errors, called, sum(one and other for one, other in pages)
 

@@ -1,8 +1,8 @@
-"""Time fingerprints, and with --extraction pages, beside what others offer, in one run.
+"""Measure the CPU time of fingerprints, and with --extraction of extraction, beside other packages.
 
-CPU time of one process; the candidates take turns, so that ratios hold on a noisy machine where
-figures in milliseconds don't. Texts are generated unless there are real ones: page sets are
-folders with ``docs.jsonl`` (a line per document: ``id``, ``lang`` and, with a page, ``file``) and
+The candidates take turns in one process. So ratios are right even on a noisy machine, where times
+in milliseconds are not. Without --texts, texts are generated. A page set is a folder with
+``docs.jsonl`` (a line per document: ``id``, ``lang`` and, if it has a page, ``file``) and
 ``truth.jsonl.gz`` (``id``, ``text``).
 
     python benchmarks/fingerprints.py [--texts FOLDER…] [--extraction FOLDER…] [--json FILE]
@@ -40,9 +40,9 @@ SHOWN = 90
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the tables and goals."""
     arguments = _arguments()
-    # Extractors warn and log about pages; jieba's source warns when it is compiled.
+    # Extractors warn and log about pages, and jieba causes warnings when Python compiles it.
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     results = {
@@ -71,17 +71,17 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     folders: dict[str, Any] = {"nargs": "+", "type": Path, "metavar": "FOLDER", "default": []}
-    parser.add_argument("--texts", **folders, help="page sets with texts; generated ones without")
-    parser.add_argument("--extraction", **folders, help="page sets with pages")
+    parser.add_argument("--texts", **folders, help="page sets with texts (default: generated)")
+    parser.add_argument("--extraction", **folders, help="page sets whose pages are extracted")
     parser.add_argument(
         "--languages", nargs="*", choices=texts.LANGUAGES, default=list(texts.LANGUAGES)
     )
     parser.add_argument("--documents", type=int, default=200, help="texts in each language")
-    parser.add_argument("--pages", type=int, default=0, help="pages that are timed; 0 for all")
+    parser.add_argument("--pages", type=int, default=0, help="pages to extract; 0 for all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--python-simhash", type=Path, metavar="FOLDER", help="where pip put it")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    parser.add_argument("--python-simhash", type=Path, metavar="FOLDER", help="where it is")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures")
     return parser.parse_args()
 
 
@@ -99,7 +99,7 @@ def _texts(arguments: argparse.Namespace) -> dict[str, list[str]]:
 
 
 def environment(python_simhash: Path | None = None) -> dict[str, str]:
-    """CPU, system, Python, and the versions of all packages that take part."""
+    """Return the CPU, the system, and the versions of Python and of all measured packages."""
     found = {
         "cpu": f"{_cpu()}, {os.cpu_count()} logical",
         "system": platform.platform(),
@@ -136,7 +136,7 @@ def fingerprints(
     arguments: argparse.Namespace,
     results: dict[str, Any],
 ) -> None:
-    """The three tables of a language, and its goal."""
+    """Print the three tables of a language, and add them and the goal to the results."""
     megabytes = sum(len(text.encode()) for text in documents) / len(documents) / 1e6
     print(f"\n{title}: {len(documents)} texts of {1e6 * megabytes:.0f} bytes on average")
     mine = candidates.ours(language)
@@ -154,7 +154,7 @@ def fingerprints(
 def run(
     found: Sequence[Candidate | Missing], items: Sequence[Any], rounds: int
 ) -> list[Row | Missing]:
-    """Rows of those that are here, the first being the base, then those that are not."""
+    """Return rows of the installed candidates (ratios are to the first), then the missing ones."""
     present = [candidate for candidate in found if isinstance(candidate, Candidate)]
     seconds = measure(present, items, rounds)
     missing = [candidate for candidate in found if isinstance(candidate, Missing)]
@@ -168,7 +168,7 @@ def show(
     results: dict[str, Any],
     megabytes: float = 0.0,
 ) -> None:
-    """Print a table and keep its figures."""
+    """Print a table, and add its figures to the results; `megabytes` is the size of an item."""
     print(f"\n{title}\n{table(found, unit, megabytes)}")
     results["tables"][title] = [
         row._asdict()
@@ -185,7 +185,7 @@ def show(
 
 
 def goal(title: str, found: Sequence[Row | Missing], results: dict[str, Any]) -> None:
-    """How often ours goes into the time of the package simhash."""
+    """Add to the results how many times faster ours is than the package simhash."""
     prefix, least = GOALS[title]
     own = found[0].name
     row = next((row for row in found if row.name.startswith(prefix)), None)
@@ -204,11 +204,11 @@ def _verdict(ratio: Spread, least: float) -> str:
 
 
 def extraction(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
-    """Time for a page, and the texts of our readability and the stock one."""
+    """Time the extraction of pages, and compare the texts of our and the stock readability."""
     found = pages.pages(arguments.extraction)
     print(f"\nextraction: {len(found)} pages of {', '.join(f.name for f in arguments.extraction)}")
     timed = texts.sample(found, arguments.pages or len(found), arguments.seed)
-    # The lean readability is the base: it is what stands beside the stock one.
+    # Ratios are to the lean readability, which is compared with the stock one.
     extractors = sorted(pages.extractors(), key=lambda extractor: extractor.name != pages.LEAN)
     timings = run(extractors, timed, arguments.rounds)
     show(f"extraction of {len(timed)} pages", timings, "page", results)

@@ -1,13 +1,13 @@
-"""Take many broken pages from bytes to verdict, and see what escapes, hangs or dies.
+"""Process many mutated pages from bytes to verdict, and report exceptions, hangs and crashes.
 
-Pages (of page sets, of any folder of ``.html`` files, or written by the run itself) are mutated:
-bytes flipped, slices gone or repeated, elements nested, attributes blown up, encodings that lie.
-Each is decoded by Scrapy, fingerprinted, and judged by an index on disk. The same seed, number and
-folders give the same page: ``--only NUMBER`` takes it alone, and prints what became of it.
+The pages are from page sets, from folders of ``.html`` files, or generated. Mutations flip bytes,
+delete or repeat slices, nest elements, enlarge attributes, and declare wrong encodings. Scrapy
+decodes each page, and then it is fingerprinted and looked up in an index. The same seed, number,
+folders and options give the same page: ``--only NUMBER`` processes one page and prints the result.
 
     python benchmarks/fuzz.py [FOLDER…] [--pages 100000] [--seed 1] [--processes 2]
 
-Ends with 1 if an exception escaped, a page took longer than ``--timeout-ms``, or a process ended.
+The exit status is 1 if an exception escaped, a page exceeded ``--timeout-ms``, or a process died.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ _PROGRESS_S = 60.0
 
 
 def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("folders", nargs="*", type=Path, metavar="FOLDER", help="pages; its own, if not given")
+    add("folders", nargs="*", type=Path, metavar="FOLDER", help="pages (default: generated)")
     add("--pages", type=int, default=100_000, metavar="N")
-    add("--first", type=int, default=0, metavar="NUMBER", help="of the first page")
+    add("--first", type=int, default=0, metavar="NUMBER", help="number of the first page")
     add("--seed", type=int, default=1)
     add("--processes", type=int, default=2)
-    add("--timeout-ms", type=float, default=10_000.0, help="a page that takes longer hangs")
-    add("--max-bytes", type=int, default=60_000, help="of most pages; one in a hundred is larger")
+    add("--timeout-ms", type=float, default=10_000.0, help="a page that takes longer is a hang")
+    add("--max-bytes", type=int, default=60_000, help="limit for pages; one in 100 is larger")
     add("--preset", choices=PRESETS, default="wide")
-    add("--extractor", help="another than the preset's")
+    add("--extractor", help="use another extractor than the preset's")
     add("--index", choices=("leveldb", "rocksdb", "memory"), default=default_kind_name())
-    add("--only", type=int, metavar="NUMBER", help="take one page alone, in this process")
-    add("--keep", type=Path, metavar="FOLDER", help="write pages that failed there")
+    add("--only", type=int, metavar="NUMBER", help="process only this page, in this process")
+    add("--keep", type=Path, metavar="FOLDER", help="write the pages that failed to FOLDER")
     return parser.parse_args(argv)
 
 
 def environment() -> dict[str, str]:
-    """Where and with what."""
+    """Return the command, the system and the versions that the results depend on."""
     installed = {found.name.lower(): found.version for found in metadata.distributions()}
     return {
         "command": shlex.join(["python", *sys.argv]),
@@ -73,7 +73,7 @@ def environment() -> dict[str, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run, print, and say whether anything failed."""
+    """Process the pages and print the results; return 1 if a page failed, else 0."""
     arguments = arguments_of(argv)
     for name, value in environment().items():
         print(f"{name}: {value}")
@@ -113,7 +113,7 @@ def show(
     found: Outcome | Lost,
     arguments: argparse.Namespace,
 ) -> None:
-    """What failed, and how to see it again."""
+    """Print what failed, and the command that repeats it."""
     case = plan.case(found.number, pages)
     how = found.how if isinstance(found, Lost) else "an exception escaped"
     print(f"\npage {found.number}: {how}: {'; '.join(case.steps)}; key {case.key[:80]!r}")
@@ -129,7 +129,7 @@ def show(
 
 
 def keep(folder: Path | None, number: int, body: bytes) -> None:
-    """Write a page for later, if that was asked for."""
+    """Write a page to a folder, unless `folder` is None."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{number}.html"
@@ -138,7 +138,7 @@ def keep(folder: Path | None, number: int, body: bytes) -> None:
 
 
 def take_one(plan: Plan, pages: list[tuple[str, bytes]], number: int, folder: Path | None) -> int:
-    """One case in this process: no watch, and what is raised is shown."""
+    """Process a page here, without a timeout, and print the result; return 1 on an exception."""
     case = plan.case(number, pages)
     print(f"page {number}: {len(case.body):,} bytes, {case.content_type}: {'; '.join(case.steps)}")
     keep(folder, number, case.body)

@@ -1,9 +1,9 @@
-"""Groups of copies in public corpora, judged by the measures of their papers, beside other ways.
+"""Measure the groups of copies that are found in public corpora, with the measures of their papers.
 
-    python benchmarks/groups.py SETS [--core FILE] [--news-copy ARTICLES PAIRS]
+    python benchmarks/groups.py SET… [--core FILE] [--news-copy ARTICLES PAIRS]
 
-SETS are page sets, as for `quality.py`; their texts are those that people cleaned. Needs
-``pip install simhash datasketch``. No corpus is downloaded:
+A SET is a page set with cleaned texts, as for `quality.py`. The peers need ``pip install simhash
+datasketch``. No corpus is downloaded:
 
 - ``--core``: https://huggingface.co/datasets/pinecone/core-2020-05-10-deduplication, 100,000
   abstracts, as JSON lines or Parquet with the columns ``core_id``, ``processed_title``,
@@ -11,9 +11,9 @@ SETS are page sets, as for `quality.py`; their texts are those that people clean
 - ``--news-copy``: https://github.com/dell-research-harvard/NEWS-COPY; ``test_inf_data.json`` and
   ``full_test_gt.json`` of its ``test_sets.zip``.
 
-"dedupe" and "connected" are ours, by the preset `wide`: the representatives of
-`scrapy simhash dedupe`, and what chains of copies connect. "text-dedup" stands for its rules and
-settings, computed with datasketch. All groups but those of dedupe are connected.
+"dedupe" and "connected" are ours, with the preset `wide`: the groups of `scrapy simhash dedupe`,
+and groups that chains of copies connect, as all methods except "dedupe" have. "text-dedup" has the
+rules and settings of that package, computed with datasketch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NAMES = ("precision", "recall", "macro precision", "macro F1", "accuracy", "ARI
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the methods on the corpora that the command line names, and print the tables."""
     options = _options()
     sets = [page_set(folder) for folder in options.sets]
     corpora = list(sets)
@@ -84,7 +84,7 @@ def _said(name: str, found: Score, cpu_s: float | None) -> dict[str, Any]:
 
 
 def _together(sets: Sequence[Corpus]) -> Corpus:
-    """Return one corpus; texts of different sets are no copies."""
+    """Return the sets as one corpus, in which texts of different sets are no copies."""
     starts = np.cumsum([0, *(len(one.texts) for one in sets)]).tolist()
 
     def shifted(name: str) -> list[set[int]]:

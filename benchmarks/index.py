@@ -1,8 +1,8 @@
-"""Query and insert: speed, memory, disk and recall of the index, beside its peers.
+"""Measure queries and inserts of the index beside its peers: speed, memory, disk and recall.
 
-Each contestant runs in a process of its own, grows to each size, and is then given the last tenth
-of that size (at most 45,000 new pages) page by page: is something near here? if not, take it. One
-page in ten is planted near an earlier one. Machines are noisy: compare within one run.
+Each contestant runs in a separate process. For each size, the last tenth of the pages (at most
+45,000 new pages) is measured page by page: look up near pages, and insert the page if there are
+none. One page in ten is planted near an earlier one. Compare figures of one run only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PACKAGES = (
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the contestants that the command line names, and print the tables."""
     arguments = parsed()
     if arguments.child:
         run_contestant(arguments.child)
@@ -60,24 +60,24 @@ def main() -> None:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--schemes", nargs="+", choices=SCHEMES, default=["classic"])
     parser.add_argument("--sizes", nargs="+", type=lambda text: int(float(text)), default=[100_000])
-    parser.add_argument("--contestants", nargs="+", metavar="NAME", help="all, if not given")
+    parser.add_argument("--contestants", nargs="+", metavar="NAME", help="default: all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit-s", type=float, default=20.0, help="of one measured part")
+    parser.add_argument("--limit-s", type=float, default=20.0, help="time limit of a measured part")
     parser.add_argument(
         "--unrelated-bits",
         type=float,
         metavar="D",
-        help="by which unrelated fingerprints differ on average, as those of one language do: 98 "
-        "of 256 and 23.5 of 64 in English; half of them, if not given",
+        help="bits in which unrelated fingerprints differ on average (default: half of the bits). "
+        "For texts in English, 98 of 256 and 23.5 of 64 bits differ",
     )
     parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="cost by size; matplotlib")
-    parser.add_argument("--plan", nargs="+", type=int, metavar="N", help="of ours; see Task.plan")
-    parser.add_argument("--cost-model", action="store_true", help="the constants of index/cost.py")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot costs; needs matplotlib")
+    parser.add_argument("--plan", nargs="+", type=int, metavar="N", help="our tables: `Task.plan`")
+    parser.add_argument("--cost-model", action="store_true", help="fit constants of index/cost.py")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     most = min(SCHEMES[scheme][0] for scheme in arguments.schemes) / 2
@@ -87,7 +87,7 @@ def parsed() -> argparse.Namespace:
 
 
 def environment() -> dict[str, str]:
-    """What a figure depends on."""
+    """Return the command, the system and the versions that the figures depend on."""
     installed = {found.name: found.version for found in metadata.distributions()}
     versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
     return {
@@ -104,7 +104,7 @@ def run(
     arguments: argparse.Namespace,
     plan: list[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """One contestant's results, a dictionary for each size."""
+    """Return the results of a contestant, one for each size; or one with the reason (`missing`)."""
     measured = arguments.sizes, arguments.seed, arguments.limit_s
     task = Task(scheme, name, *measured, plan, arguments.unrelated_bits)
     child = [sys.executable, __file__, *child_arguments(task)]
@@ -122,7 +122,7 @@ def run(
 
 
 def print_table(results: list[dict[str, Any]]) -> None:
-    """A row for each contestant and size; ratios are to ours at that size."""
+    """Print a row for each contestant and size. Ratios are to our index at the same size."""
     ours = {r["size"]: r for r in results if r["name"] == "ours" and "size" in r}
     print(
         f"{'contestant':<30}{'size':>11}{'pages/s':>9}{'ours by its':>12}{'CPU µs':>9}{'p50 µs':>9}"
@@ -160,7 +160,7 @@ def print_table(results: list[dict[str, Any]]) -> None:
 
 
 def fit_cost_model(arguments: argparse.Namespace) -> None:
-    """Measure several plans at several sizes, and fit the constants of the cost model."""
+    """Measure several table plans at several sizes, and fit the constants of the cost model."""
     from scrapy_simhash.index import TablePlan
     from scrapy_simhash.index.cost import check_bits, met_candidates
 
@@ -187,7 +187,7 @@ def fit_cost_model(arguments: argparse.Namespace) -> None:
 
 
 def print_fit(rows: list[list[float]], costs: list[float], names: tuple[str, ...]) -> None:
-    """Fit constants to measured costs, each error by its share."""
+    """Fit constants to measured costs by least squares of relative errors, and print them."""
     import numpy as np
 
     constants, *_ = np.linalg.lstsq(

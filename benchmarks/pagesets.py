@@ -2,7 +2,7 @@
 
 A page set is a folder with ``docs.jsonl`` (a line per document: ``id``, ``lang``, ``file``; the
 files may be gzip-compressed) and, if it has judged pairs, ``pairs.tsv`` with the columns ``a``,
-``b`` and ``jaccard``. Each document gets one URL on loopback; all are linked from one page.
+``b`` and ``jaccard``. Each document has a URL on loopback, and one page links to all of them.
 
     python benchmarks/pagesets.py FOLDER…  [--pairs N] [-s NAME=VALUE …]
 """
@@ -30,7 +30,7 @@ SEED = 1
 
 
 class Document(NamedTuple):
-    """One page of a set."""
+    """A document of a page set; `path` is its page."""
 
     page_set: str
     id: str
@@ -39,7 +39,7 @@ class Document(NamedTuple):
 
 
 def documents(folder: Path) -> list[Document]:
-    """Those of a set that have a page."""
+    """Return the documents of a set that have a page."""
     lines = (folder / "docs.jsonl").read_text(encoding="utf-8").splitlines()
     return [
         Document(folder.name, doc["id"], doc.get("lang") or "?", folder / doc["file"])
@@ -49,7 +49,7 @@ def documents(folder: Path) -> list[Document]:
 
 
 def judged_pairs(folder: Path) -> dict[frozenset[str], float]:
-    """Resemblance of the judged pairs of a set, by their ids; empty if it has none."""
+    """Return the resemblance of the judged pairs of a set, by their two ids."""
     path = folder / "pairs.tsv"
     if not path.exists():
         return {}
@@ -59,12 +59,12 @@ def judged_pairs(folder: Path) -> dict[frozenset[str], float]:
 
 
 class PageSetHandler(BaseHTTPRequestHandler):
-    """Serves ``/`` with links to all documents, and document n as ``/n``."""
+    """A handler that serves ``/`` with links to all documents, and document n as ``/n``."""
 
     documents: list[Document]
 
     def do_GET(self) -> None:
-        """Answer one request."""
+        """Send a document, the page of links, or status 404."""
         number = self.path.lstrip("/")
         if not number:
             links = "".join(f'<a href="/{n}">{n}</a> ' for n in range(len(self.documents)))
@@ -77,18 +77,18 @@ class PageSetHandler(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes) -> None:
         self.send_response(200)
-        # No charset: the pages say what they say, or nothing, as they did.
+        # No charset in the header: only the pages declare it, if at all.
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def crawl(url: str, directory: Path, settings: list[str]) -> tuple[list[dict[str, str]], str]:
-    """Items and log of a crawl in tag mode."""
+    """Return the items and the log of a crawl in tag mode."""
     options = [
         "SIMHASH_ACTION=tag",
         f"SIMHASH_DIR={directory / 'index'}",
@@ -106,7 +106,7 @@ def crawl(url: str, directory: Path, settings: list[str]) -> tuple[list[dict[str
 
 
 def main() -> None:
-    """Serve, crawl, count."""
+    """Serve and crawl the page sets, and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--pairs", type=int, default=10, help="near-duplicate pairs to print")
@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def document_of(url: str) -> Document | None:
-    """The document that was served there; None for the page of links."""
+    """Return the document that was served at a URL; None for the page of links."""
     number = url.rsplit("/", 1)[1]
     return PageSetHandler.documents[int(number)] if number else None
 
@@ -140,7 +140,7 @@ def document_of(url: str) -> Document | None:
 def report(
     items: list[dict[str, str]], judged: dict[str, dict[frozenset[str], float]], shown: int
 ) -> None:
-    """Counts by set, language and verdict; how the pairs were judged; some of them to read."""
+    """Print verdicts by set and language, reported pairs by their judgement, and some pairs."""
     verdicts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     pairs = []
     for item in items:
@@ -185,10 +185,10 @@ def grade(
     resemblance: float | None,
     judged: dict[str, dict[frozenset[str], float]],
 ) -> str:
-    """Where a pair stands: resemblance below 0.2 is wrong, from 0.8 on right."""
+    """Return the judgement of a reported pair: below a resemblance of 0.2 wrong, from 0.8 right."""
     if resemblance is None:
         same = document.page_set == other.page_set and document.lang == other.lang
-        # Sets with judged pairs list all pairs of one language from 0.05 on.
+        # Sets with judged pairs list all pairs of one language with a resemblance of 0.05 or more.
         return "wrong (< 0.05)" if same and judged[document.page_set] else "not judged"
     if resemblance < 0.2:
         return "wrong (< 0.2)"

@@ -1,15 +1,15 @@
-"""All pairs within k among many fingerprints: time, memory and completeness, beside plain numpy.
+"""Measure the search for all pairs within k in a list of fingerprints, beside plain numpy.
 
-A tenth of the fingerprints are 1 to k bits from one of the others. Each contender runs in a process
-of its own, on the same fingerprints. Machines are noisy: compare within one run.
+A tenth of the fingerprints are planted: 1 to k bits from another one. Each contender runs in a
+separate process, on the same fingerprints. Machines are noisy, so compare figures of one run only.
 
     python benchmarks/pairs.py --fingerprints 1e6 1e7
     python benchmarks/pairs.py --bits 256 --max-distance 36 --fingerprints 1e5 1e6
     python benchmarks/pairs.py --bits 256 --max-distance 52 --certainties --fingerprints 1e5 1e6
     python benchmarks/pairs.py --skew
 
-With --certainties, planted pairs are as far apart as real near-duplicates and differ in uncertain
-bits; fingerprints are searched with and without the certainties of their bits.
+With --certainties, planted pairs are as far apart as real near-duplicates, and differ in uncertain
+bits. The search runs with and without the certainties of the bits.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from pairs_lib.inputs import SKEWED
 from pairs_lib.running import CERTAIN, OURS, PLAIN, Task
 from pairs_lib.running import main as measure
 
-# CPU seconds of simhash-cpp (C++, 64 bits, k = 3), measured once on a like machine.
+# CPU seconds of simhash-cpp (C++, 64 bits, k = 3), measured once on a similar machine.
 ELSEWHERE = {1_000_000: 1.5, 10_000_000: 40.0}
 PACKAGES = ("scrapy-simhash", "numpy")
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the contenders that the command line names, and print the tables."""
     arguments = parsed()
     if arguments.child:
         measure(arguments.child)
@@ -48,20 +48,20 @@ def main() -> None:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--fingerprints", nargs="+", type=lambda text: int(float(text)), default=[1_000_000]
     )
-    parser.add_argument("--bits", type=int, default=64, help="a multiple of 64")
+    parser.add_argument("--bits", type=int, default=64, help="width; a multiple of 64")
     parser.add_argument("--max-distance", type=int, default=3, metavar="K")
     parser.add_argument("--certainties", action="store_true", help="see above")
     parser.add_argument(
-        "--skew", nargs="*", metavar="NAME", help=f"skewed inputs, ours alone: {', '.join(SKEWED)}"
+        "--skew", nargs="*", metavar="NAME", help=f"only ours, on skewed input: {', '.join(SKEWED)}"
     )
-    parser.add_argument("--repeat", type=int, default=1, help="runs in turn; the fastest counts")
+    parser.add_argument("--repeat", type=int, default=1, help="runs; the fastest counts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -69,7 +69,7 @@ def parsed() -> argparse.Namespace:
 
 
 def environment(seed: int) -> dict[str, str]:
-    """What a figure depends on."""
+    """Return the command, the system and the versions that the figures depend on."""
     return {
         "command": " ".join(["python", *sys.argv]),
         "seed": str(seed),
@@ -80,7 +80,7 @@ def environment(seed: int) -> dict[str, str]:
 
 
 def at_sizes(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Each contender at each size; plain numpy takes 64-bit words alone."""
+    """Measure each contender at each size, and print tables. Plain numpy needs 64 bits."""
     contenders = (*OURS, *PLAIN) if arguments.bits == 64 else OURS
     if arguments.certainties:
         contenders = (*CERTAIN, *OURS)
@@ -104,7 +104,7 @@ def at_sizes(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def skewed(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Ours on each skewed input."""
+    """Measure ours on each skewed input, and print tables."""
     results = []
     for skew in arguments.skew or SKEWED:
         print(f"\n## {skew}, among 100,000 random fingerprints of {arguments.bits} bits\n")
@@ -118,7 +118,7 @@ def skewed(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def run(task: Task) -> dict[str, Any]:
-    """What a child measured."""
+    """Return what a child process measured."""
     child = [sys.executable, __file__, "--child", task.to_json()]
     finished = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(finished.stdout)
@@ -126,7 +126,7 @@ def run(task: Task) -> dict[str, Any]:
 
 
 def print_table(rows: list[dict[str, Any]]) -> None:
-    """A line for each; ratios are to the first one."""
+    """Print a line for each contender. Ratios are to the first contender."""
     ours = rows[0]
     print(
         f"{'contender':<36}{'CPU s':>8}{'ratio':>7}{'wall s':>8}{'ratio':>7}{'RSS MB':>8}  ", end=""

@@ -1,12 +1,12 @@
-"""Measure the passage index: what it finds and misses, how fast it is, and what else could be used.
+"""Measure the passage index: what it finds and misses, its speed, and alternatives.
 
 A page set is a folder with ``docs.jsonl`` (a line per document: ``id``, ``lang``) and
 ``truth.jsonl.gz`` (``id``, ``text``), and, for ``shares``, ``pairs.tsv`` (``a``, ``b``,
 ``jaccard``).
 
-    python benchmarks/passages.py quality FOLDER…    recall and precision of planted passages
-    python benchmarks/passages.py schemes FOLDER…    other fingerprints, and distances
-    python benchmarks/passages.py shares FOLDER…     shares of text beside the pairs' resemblance
+    python benchmarks/passages.py quality FOLDER…    recall and precision on planted passages
+    python benchmarks/passages.py schemes FOLDER…    distances with other kinds of fingerprints
+    python benchmarks/passages.py shares FOLDER…     shares of text, compared with resemblance
     python benchmarks/passages.py speed FOLDER…      adding and checking, memory, disk, peers
 """
 
@@ -34,7 +34,7 @@ PACKAGES = ("scrapy-simhash", "numpy", "rapidfuzz", "xxhash", "plyvel", "rocksdi
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run what the command line asks for."""
+    """Run the measurement that the command line names."""
     arguments = arguments_of(argv)
     if arguments.child:
         from passages_lib import speed
@@ -60,27 +60,27 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("what", choices=("quality", "schemes", "shares", "speed"))
     add("folders", nargs="+", type=Path, metavar="FOLDER")
-    add("--passages", type=int, default=10_000, help="planted, or compared")
-    add("--languages", nargs="+", metavar="LANGUAGE", help="all, if not given")
+    add("--passages", type=int, default=10_000, help="quality: to plant; schemes: to compare")
+    add("--languages", nargs="+", metavar="LANGUAGE", help="quality (default: all)")
     add("--cutting", nargs="+", choices=tuple(quality.CUTTINGS), default=list(quality.CUTTINGS)[:3])
     add("--max-distance", type=int, default=DEFAULT_MAX_DISTANCE, metavar="K", help="of the index")
-    add("--misses", type=int, default=10, help="how many unedited ones that are missed to print")
-    add("--pairs", type=int, default=10_000, help="how many at most")
-    add("--documents", type=int, default=10_000)
-    add("--characters", type=int, default=5_000, help="of the text that is checked")
-    add("--repeat", type=int, default=20, help="texts that are checked")
+    add("--misses", type=int, default=10, help="quality: missed unedited passages to print")
+    add("--pairs", type=int, default=10_000, help="shares: upper limit for the pairs")
+    add("--documents", type=int, default=10_000, help="speed: documents to add")
+    add("--characters", type=int, default=5_000, help="speed: length of a checked text")
+    add("--repeat", type=int, default=20, help="speed: number of checked texts")
     add("--seed", type=int, default=SEED)
     add("--child", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
 def environment(seed: int) -> dict[str, str]:
-    """Where and with what the figures were got."""
+    """Return the command, the system and the versions that the figures depend on."""
     versions = [f"{name} {found}" for name in PACKAGES if (found := version_of(name))]
     return {
         "command": shlex.join(["python", *sys.argv]),
@@ -92,7 +92,7 @@ def environment(seed: int) -> dict[str, str]:
 
 
 def show_quality(arguments: argparse.Namespace) -> None:
-    """All tables of planted passages."""
+    """Plant passages in other texts, check these, and print the tables."""
     documents = texts.load(arguments.folders)
     if arguments.languages:
         documents = [one for one in documents if one.language in arguments.languages]
@@ -138,7 +138,7 @@ def show_quality(arguments: argparse.Namespace) -> None:
 
 
 def show_misses(runs: Sequence[quality.Run], count: int) -> None:
-    """Unedited plants that were not found."""
+    """Print `count` planted passages of each exact run that were not found, though unedited."""
     for one in runs:
         if one.missed and one.way.mode == "exact":
             heading(f"{one.way}, {one.level}: {len(one.missed)} missed")
@@ -148,7 +148,7 @@ def show_misses(runs: Sequence[quality.Run], count: int) -> None:
 
 
 def heading(text: str) -> None:
-    """Print one."""
+    """Print a heading."""
     print(f"\n== {text}\n")
 
 

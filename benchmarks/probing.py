@@ -1,11 +1,11 @@
-"""What probed tables find of the near-duplicates of page sets, and how far these are apart.
+"""Measure which near-duplicates of page sets probed tables find, and the distances of these pairs.
 
-Prints the quantiles of the distances of confirmed pairs, which `scrapy_simhash.index.probing` takes
-for its model, and for each plan the share of the pairs that it finds, asked in either order. The
-pages of a set count as one site. The tables' bits are the first ones, and those of random orders.
+Prints the quantiles of the distances of confirmed pairs, which the model of
+`scrapy_simhash.index.probing` uses, and the share of the pairs that each plan finds, with either
+page as the query. The pages of a set count as one site. Bits are in their order and random orders.
 
-With --entries, the pages are stored in a LevelDB index with the default's tables, among so many
-fingerprints of one language (bits are set as often as those of the pages), and asked there.
+With --entries, the pages are stored in a LevelDB index with the tables of the default preset, and
+looked up there. The index has so many other entries, whose bits are set as often as in the pages.
 
     python benchmarks/probing.py PAGE_SET… --entries 0 1e6
 """
@@ -47,13 +47,12 @@ class Page(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Confirmed pairs in both orders: a row for each.
+    """The confirmed pairs, each in both orders. Arrays have a row for each ordered pair.
 
-    :param keys: of the page that asks, and of the one to be found.
-
-    :param differs: which bits of the second are not those of the first.
-    :param certainty: of the first.
-    :param same: whether their judged resemblance is `SAME` or more.
+    :param keys: the keys of the page that is the query, and of the page to find.
+    :param differs: True for each bit in which the two fingerprints differ.
+    :param certainty: the certainties of the query's bits.
+    :param same: True if the judged resemblance of the pair is `SAME` or more.
     """
 
     keys: np.ndarray
@@ -63,7 +62,7 @@ class Pairs(NamedTuple):
 
 
 def main() -> None:
-    """Measure what the command line names."""
+    """Measure the page sets that the command line names, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="PAGE_SET")
     parser.add_argument("--extractor", default="segments")
@@ -105,7 +104,7 @@ def main() -> None:
 
 
 def fingerprinted(folder: Path, detector: Detector, site: int) -> list[Page]:
-    """The pages of a set."""
+    """Return the pages of a set that have a fingerprint."""
     pages = []
     for document in documents(folder):
         if not document.path.exists():
@@ -121,13 +120,13 @@ def fingerprinted(folder: Path, detector: Detector, site: int) -> list[Page]:
 
 
 def packed_rows(pages: list[Page], bits: int) -> np.ndarray:
-    """The fingerprints as rows of bytes."""
+    """Return the fingerprints of pages as rows of bytes."""
     packed = b"".join(page.fingerprint.to_bytes(bits // 8, "big") for page in pages)
     return np.frombuffer(packed, np.uint8).reshape(len(pages), bits // 8)
 
 
 def confirmed(pages: list[Page], judged: dict[frozenset[str], float], preset: Preset) -> Pairs:
-    """The pairs of a set that a linear scan confirms."""
+    """Return the pairs of a set that a linear scan finds and confirms."""
     bits = preset.scheme.bits
     packed = packed_rows(pages, bits)
     keys, differs, certainty, same = [], [], [], []
@@ -152,8 +151,8 @@ def confirmed(pages: list[Page], judged: dict[frozenset[str], float], preset: Pr
 
 
 def share(plan: TablePlan, pairs: Pairs, order: int) -> tuple[float, float, float]:
-    """The share of all pairs, and of those of `SAME` resemblance, that the plan finds; and of all
-    without certainty, with each single bit of a prefix flipped.
+    """Return the shares that a plan finds: of all pairs; of the pairs in `Pairs.same`; and of all
+    pairs without certainties, when each prefix is looked up with each single bit flipped.
     """
     bits = np.random.default_rng(order).permutation(plan.bits) if order else np.arange(plan.bits)
     used = bits[: plan.blocks * plan.prefix_bits]
@@ -165,7 +164,7 @@ def share(plan: TablePlan, pairs: Pairs, order: int) -> tuple[float, float, floa
 
 
 def through_index(pages: list[Page], pairs: Pairs, preset: Preset, entries: int) -> None:
-    """Print the share of the pairs that a LevelDB index finds among so many other entries."""
+    """Print the share of the pairs that a LevelDB index finds among `entries` other entries."""
     often = np.unpackbits(packed_rows(pages, preset.scheme.bits), axis=1).mean(axis=0)
     random = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as directory:
@@ -196,8 +195,8 @@ def through_index(pages: list[Page], pairs: Pairs, preset: Preset, entries: int)
 
 
 def store(index: ObservingIndex, page: Page) -> None:
-    """Store a page, whatever it is a copy of."""
-    tables = index._shared.store  # noqa: SLF001 - an index would log a near-duplicate
+    """Store a page, even if it is a near-duplicate."""
+    tables = index._shared.store  # noqa: SLF001 - the index itself would only log a near-duplicate
     sequence = tables.next_sequence
     evidence = page.evidence._replace(certainty=b"")
     entry = Entry(sequence, page.key, page.fingerprint, sequence, 0, 0, evidence=evidence)

@@ -1,24 +1,24 @@
-"""Measure how well near-duplicates are found in page sets whose pairs are judged.
+"""Measure how well near-duplicates are found in page sets with judged pairs.
 
 A page set is a folder with ``docs.jsonl`` (a line per document: ``id``, ``lang``, ``ntok``, and
-``file`` if it has a page), ``truth.jsonl.gz`` (``id``, ``text``: the main text) and ``pairs.tsv``
-(``a``, ``b``, ``jaccard``, and if known ``lang``, ``origin``, ``grade``: all pairs of one language
-with a resemblance of at least 0.05). Without ``pairs.tsv`` the pairs are made from the texts, see
-``quality_lib/truth.py``.
+``file`` if it has a page), ``truth.jsonl.gz`` (``id``, ``text``: the main text, cleaned by people)
+and ``pairs.tsv`` (``a``, ``b``, ``jaccard``, and if known ``lang``, ``origin``, ``grade``). It has
+all pairs of one language with a resemblance of at least 0.05. Without ``pairs.tsv``, the pairs are
+computed from the texts, see ``quality_lib/truth.py``.
 
     python benchmarks/quality.py CORPUS…  [--text page|truth|both] [--edits] [--curves FILE] …
     python benchmarks/quality.py --kept CORPUS…  [--dedupe OPTIONS]
     python benchmarks/quality.py --templates  [--dedupe OPTIONS]
 
-Pairs with a resemblance of at least 0.8 must be found, those below 0.2 must not, those between are
-reported and not judged; nor are pairs of different sets, or unlisted ones of different languages.
-Texts of fewer than 50 tokens take no part; a page that the detector skips is missed in all of its
-pairs. Intervals are 95 %: Wilson's of pairs as if they were independent, which those of one site
-are not; those of averages over sets by drawing the sets again.
+Pairs with a resemblance of at least 0.8 must be found, and pairs below 0.2 must not be found. Pairs
+between are counted, but not judged. Pairs of different sets are not judged, nor are unlisted pairs
+of different languages. Texts of fewer than 50 tokens are left out. If the detector skips a page,
+all of its pairs are missed. Intervals are 95 % intervals: for pairs, Wilson's, as if pairs were
+independent, although pairs of one site are not; for averages over sets, by bootstrap of the sets.
 
-``--kept`` and ``--templates`` run ``scrapy simhash dedupe`` instead, as users do: on the pages of
-the sets, judged by what stays and what is lost (``quality_lib/kept.py``), and on generated sites of
-distinct pages that share a template (``quality_lib/templates/families.py``).
+``--kept`` and ``--templates`` run ``scrapy simhash dedupe`` instead: on the pages of the sets, to
+count what stays and what is lost (``quality_lib/kept.py``), and on generated sites of distinct
+pages that share a template (``quality_lib/templates/families.py``).
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ PACKAGES = (
 
 
 def heading(text: str) -> None:
-    """Print one."""
+    """Print a heading."""
     print(f"\n== {text}\n")
 
 
 def show_served(name: str, served: Sequence[Served]) -> dict[str, dict[str, int]]:
-    """What the detector did, in one line."""
+    """Print and return how many documents were skipped and how they were extracted, by reason."""
     counts = {
         "skipped": Counter(page.skipped for page in served if page.skipped),
         "way": Counter(page.way for page in served),
@@ -89,7 +89,7 @@ def show_served(name: str, served: Sequence[Served]) -> dict[str, dict[str, int]
 
 
 def show(measured: Measured, title: str, seed: int) -> dict[str, Any]:
-    """All tables of one kind of text."""
+    """Print all tables of one kind of text, and return the figures."""
     heading(f"{title}: all judged pairs")
     print(results.summary_table(measured.every))
     heading(f"{title}: averages over the sets")
@@ -112,7 +112,7 @@ def show(measured: Measured, title: str, seed: int) -> dict[str, Any]:
 def show_openings(
     page_sets: Sequence[PageSet], schemes: Sequence[Entry], arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """Texts cut to their first tokens, judged by their own resemblance."""
+    """Measure texts that are cut to their first tokens, with the resemblance of the cut texts."""
     report = {}
     for length in short.LENGTHS:
         cut = short.openings(page_sets, length)
@@ -128,7 +128,7 @@ def show_openings(
 
 
 def show_kept(page_sets: Sequence[PageSet], options: Sequence[str]) -> list[dict[str, Any]]:
-    """Print what stays and what is lost of the sets, and return the figures."""
+    """Run dedupe on the sets, print what stays and what is lost, and return the figures."""
     outcomes = list(kept.measure(page_sets, options))
     for form in FORMS:
         of_form = [one for one in outcomes if one.form == form]
@@ -140,7 +140,7 @@ def show_kept(page_sets: Sequence[PageSet], options: Sequence[str]) -> list[dict
 
 
 def show_templates(seed: int, options: Sequence[str]) -> list[dict[str, Any]]:
-    """Print what is lost of the template sites, and return the figures."""
+    """Run dedupe on the template sites, print what is lost, and return the figures."""
     outcomes = list(template_results.measure(seed, options))
     heading("template sites: distinct pages lost, copies dropped")
     print(template_results.table(outcomes))
@@ -154,7 +154,7 @@ def write_fingerprints(
     schemes: Sequence[Entry],
     rows: Sequence[Row],
 ) -> None:
-    """Append a line for each document and scheme."""
+    """Append a line of JSON for each document and scheme."""
     names = [(page_set.name, doc.id) for page_set in page_sets for doc in page_set.documents]
     with path.open("a", encoding="utf-8") as file:
         for number, one in enumerate(schemes):
@@ -172,7 +172,7 @@ def write_fingerprints(
 
 
 def environment(seed: int) -> dict[str, Any]:
-    """Where and with what the figures were got."""
+    """Return the command, the system and the versions that the figures depend on."""
     versions = {name: found for name in PACKAGES if (found := version_of(name))}
     return {
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
@@ -184,7 +184,7 @@ def environment(seed: int) -> dict[str, Any]:
 
 
 def show_sets(page_sets: Sequence[PageSet]) -> dict[str, Any]:
-    """What there is to find."""
+    """Print and return the documents and judged pairs of each set."""
     report, rows = {}, []
     for page_set in page_sets:
         bands: Counter[str] = Counter()
@@ -204,7 +204,7 @@ def show_sets(page_sets: Sequence[PageSet]) -> dict[str, Any]:
 
 
 def show_schemes(schemes: Sequence[Entry]) -> None:
-    """Each with its tables, and each peer."""
+    """Print each scheme with its tables at each k."""
     for one in schemes:
         print(f"{one.name}: {one.scheme.id}")
         for k in one.distances:
@@ -213,28 +213,28 @@ def show_schemes(schemes: Sequence[Entry]) -> None:
 
 
 def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("folders", nargs="*", type=Path, metavar="CORPUS")
     add("--kept", action="store_true",
-        help="run dedupe on the sets: what stays, what is lost; no verdicts")  # fmt: skip
+        help="only run dedupe on the sets, and count what stays and what is lost")  # fmt: skip
     add("--templates", action="store_true",
-        help="run dedupe on generated sites of one template each; no verdicts")  # fmt: skip
+        help="only run dedupe on generated sites of one template each")  # fmt: skip
     add("--dedupe", type=shlex.split, default=[], metavar="OPTIONS",
-        help="for dedupe, such as --dedupe='--extractor text'")  # fmt: skip
+        help="options of dedupe, such as --dedupe='--extractor text'")  # fmt: skip
     add("--text", choices=("page", "truth", "both"), default="page",
-        help="serve pages (extraction and all), or the cleaned texts")  # fmt: skip
+        help="extract and fingerprint pages, or only fingerprint the cleaned texts")  # fmt: skip
     add("--scheme", action="append", default=[],
         metavar="PRESET[:bits[:shingle_length[:weighting]]]")  # fmt: skip
     add("--k", action="append", default=[], metavar="[BITS=]K,K,…", help="distances to measure")
     add("--min-tokens", type=int, default=DEFAULT_MIN_TOKENS)
     add("--edits", type=int, nargs="?", const=120, default=0, metavar="TEXTS",
-        help="edit that many real texts, too")  # fmt: skip
+        help="also edit so many real texts (without a number: 120)")  # fmt: skip
     add("--no-peers", action="store_true")
-    add("--no-openings", action="store_true", help="don't measure short texts")
-    add("--curves", type=Path, metavar="FILE", help="recall against precision, PNG or SVG")
-    add("--fingerprints", type=Path, metavar="FILE", help="write what was scored, JSON lines")
+    add("--no-openings", action="store_true", help="do not measure texts cut to their beginning")
+    add("--curves", type=Path, metavar="FILE", help="draw recall against precision, PNG or SVG")
+    add("--fingerprints", type=Path, metavar="FILE", help="write the fingerprints as JSON lines")
     add("--json", type=Path, metavar="FILE", help="write all figures")
     add("--seed", type=int, default=SEED)
     add("--processes", type=int, default=PROCESSES)
@@ -248,7 +248,7 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def show_environment(found: dict[str, Any], schemes: Sequence[Entry], peers: Sequence[str]) -> None:
-    """Everything that the figures depend on."""
+    """Print the environment, the schemes and the peers that the figures depend on."""
     for name, value in found.items():
         items = value.items() if isinstance(value, dict) else ()
         print(f"{name}:", ", ".join(f"{k} {v}" for k, v in items) or value)
@@ -265,7 +265,7 @@ def measure_text(
     peers: Sequence[str],
     arguments: argparse.Namespace,
 ) -> tuple[Measured, dict[str, Any]]:
-    """Serve pages or texts, score and print them."""
+    """Fingerprint pages or texts, print the scores, and return them with the report."""
     rows = served_rows(page_sets, schemes, installed(peers), arguments, pages=text == "page")
     heading(f"{text}: what the detector did")
     did = {
@@ -285,7 +285,7 @@ def measure_text(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Read, serve, score, print."""
+    """Run the measurements that the command line names."""
     arguments = arguments_of(argv)
     report: dict[str, Any] = {"environment": environment(arguments.seed)}
     if arguments.kept or arguments.templates:
@@ -304,7 +304,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def judge_verdicts(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
-    """Print how well schemes and peers tell the pairs of page sets, and add it to the report."""
+    """Print how well schemes and peers find the pairs of page sets, and add it to the report."""
     if arguments.curves:
         curves.check()
     if arguments.fingerprints:
@@ -329,7 +329,7 @@ def judge_verdicts(arguments: argparse.Namespace, report: dict[str, Any]) -> Non
 
 
 def draw(measured: Measured, text: str, path: Path) -> None:
-    """The curves, with a mark for each scheme's own distance and each peer."""
+    """Draw the curves, with a mark for each scheme at its own k and for each peer."""
     marks = []
     for result in measured.own:
         finder = result.finder

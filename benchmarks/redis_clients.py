@@ -1,9 +1,9 @@
-"""An index in Redis with several client processes: pages a second, CPU time, bytes per page.
+"""Measure an index in Redis with several client processes: pages per second, CPU time and memory.
 
-Starts a redis-server (or a cluster) on a free port, fills an index up to a tenth below each size,
-and gives the last pages (at most --pages) to the clients at the same time: observe, and confirm
-what is new. One page in ten is planted near an earlier one. Clients and server share the machine,
-so the CPU time of both says more than the pages a second. Peers: see `index_lib.redis_peers`.
+Starts a redis-server (or a cluster) on a free port, and fills an index. The last tenth of the pages
+of a size, at most --pages for each number of clients, is measured: all clients together observe
+pages, and confirm new ones. One page in ten is planted near an earlier one. CPU times say more than
+pages per second, as clients and server share the machine. Peers: see `index_lib.redis_peers`.
 
     python benchmarks/redis_clients.py --sizes 1e5 1e6 --clients 1 4
     python benchmarks/redis_clients.py --contestants ours leveldb datasketch scrapy-redis
@@ -31,15 +31,15 @@ PACKAGES = ("scrapy-simhash", "numpy", "redis", "hiredis", "datasketch", "scrapy
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the contestants that the command line names, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--schemes", nargs="+", choices=SCHEMES, default=["wide"])
     parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, default=["ours"])
     parser.add_argument("--sizes", nargs="+", type=lambda text: int(float(text)), default=[100_000])
     parser.add_argument("--clients", nargs="+", type=int, default=[1, 4])
-    parser.add_argument("--pages", type=int, default=8_000, help="to measure, of all clients")
-    parser.add_argument("--masters", type=int, default=0, help="of a cluster; 0: one server")
-    parser.add_argument("--unrelated-bits", type=float, help="see benchmarks/index.py")
+    parser.add_argument("--pages", type=int, default=8_000, help="limit for the measured pages")
+    parser.add_argument("--masters", type=int, default=0, help="0: one server, not a cluster")
+    parser.add_argument("--unrelated-bits", type=float, help="see benchmarks/index.py --help")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -59,13 +59,13 @@ def main() -> None:
 
 
 def versions() -> str:
-    """The versions of packages."""
+    """Return the versions of the measured packages."""
     installed = {one.name: one.version for one in metadata.distributions()}
     return ", ".join(f"{name} {installed.get(name, 'absent')}" for name in PACKAGES)
 
 
 def measure(name: str, scheme: str, size: int, arguments: argparse.Namespace) -> None:
-    """Fill an index, and let each number of clients go on from there."""
+    """Fill an index, and print a line for each number of clients, which continue in turn."""
     with (
         tempfile.TemporaryDirectory() as directory,
         Servers(directory, arguments.masters) as servers,
@@ -115,7 +115,7 @@ def measure(name: str, scheme: str, size: int, arguments: argparse.Namespace) ->
 
 
 def print_row(results: list[dict[str, Any]], server_us: float, per_page: float) -> None:
-    """One measured line."""
+    """Print the figures of all clients; `per_page` is the server's memory in bytes."""
     pages = sum(result["pages"] for result in results)
     rate = sum(result["pages"] / result["wall_s"] for result in results)
     cpu_us = 1e6 * sum(result["cpu_s"] for result in results) / pages
@@ -136,7 +136,7 @@ def print_row(results: list[dict[str, Any]], server_us: float, per_page: float) 
 
 
 class Task(NamedTuple):
-    """What a client does: the pages from `first` to `last`; before `loaded`, all are stored."""
+    """The pages of a client: from `first` to before `last`. Pages before `loaded` are stored."""
 
     contestant: str
     directory: str
@@ -151,7 +151,7 @@ class Task(NamedTuple):
 
 
 def client(task: Task) -> None:
-    """One client process."""
+    """Process the pages of a task after a line on stdin, and print the results as JSON."""
     bits, _, distances = SCHEMES[task.scheme]
     first = task.first
     pages = [
@@ -161,7 +161,7 @@ def client(task: Task) -> None:
             unrelated_bits=task.unrelated_bits,
             evidence=task.scheme == "wide",
         )
-        # Another client may not have stored what a planted page is near to.
+        # A planted page is left out if it is near a page that another client may not have stored.
         if page.distance is None or not task.loaded <= page.number < first
     ]
     found: dict[int, list[int]] = {}

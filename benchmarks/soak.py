@@ -1,16 +1,15 @@
-"""A long crawl: memory, pages per second and lag of the event loop over time, and what it found.
+"""Measure a long crawl: memory, pages per second and event loop lag over time, recall, precision.
 
-Generated pages, a third of them near-duplicates and copies with a known original, are served on
-loopback by a process of their own and crawled once, one after the other, by another. The crawl
-samples itself each second. Edits are small and unrelated pages far apart: this shows what a crawl
-loses on the way, not how well real near-duplicates are told from others, which is what
-``benchmarks/quality.py`` does.
+One process serves generated pages on loopback, and another crawls each page once. A third of the
+pages are near-duplicates and copies with a known original. The crawl samples itself each second.
+Edits are small, and unrelated pages are far apart. So this shows what a long crawl loses, not how
+well real near-duplicates are found: ``benchmarks/quality.py`` measures that.
 
     python benchmarks/soak.py [--pages N] [--workers N] [--action tag] [--json FILE] [--plot FILE]
     python benchmarks/soak.py --off --json off.jsonl       # the same crawl without the plugin
     python benchmarks/soak.py --read FILE --beside off.jsonl --plot docs/soak.svg
 
-At 100,000 pages, a quarter of an hour or more.
+A crawl of 100,000 pages takes a quarter of an hour or more.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ PACKAGES = (
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the crawl, or read its samples, and print the summary."""
     arguments = parsed()
     if arguments.serve:
         serving.main(*json.loads(arguments.serve))
@@ -70,17 +69,17 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--pages", type=lambda text: int(float(text)), default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, help="SIMHASH_WORKERS; its default, if not given")
+    parser.add_argument("--workers", type=int, help="SIMHASH_WORKERS (default: the default)")
     parser.add_argument("--action", choices=["drop", "tag"], default="drop")
-    parser.add_argument("--off", action="store_true", help="without the plugin")
+    parser.add_argument("--off", action="store_true", help="crawl without the plugin")
     parser.add_argument("--concurrency", type=int, default=16)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="all samples, as JSON lines")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="over time; matplotlib")
-    parser.add_argument("--read", type=Path, metavar="FILE", help="do not crawl: what --json wrote")
-    parser.add_argument("--beside", type=Path, metavar="FILE", help="what --off --json wrote")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="keep the log of the crawl")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples as JSON lines")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot samples; needs matplotlib")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="read the --json of a crawl")
+    parser.add_argument("--beside", type=Path, metavar="FILE", help="the --json of a crawl --off")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write the log of the crawl")
     parser.add_argument(
-        "--trace", action="store_true", help="which allocations grew; several times as slow"
+        "--trace", action="store_true", help="show which allocations grew; several times slower"
     )
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--crawl", help=argparse.SUPPRESS)
@@ -89,7 +88,7 @@ def parsed() -> argparse.Namespace:
 
 
 def environment(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what the figures depend on."""
+    """Return the command, the system, the versions and the settings of the crawl."""
     installed = {found.name.lower(): found.version for found in metadata.distributions()}
     versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
     return {
@@ -108,7 +107,7 @@ def environment(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def soak(arguments: argparse.Namespace, directory: Path) -> Report:
-    """Serve, crawl, score."""
+    """Serve and crawl the pages, score the crawl, and return the report."""
     path = arguments.json or directory / "report.jsonl"
     path.write_text("", "ascii")
     summary.add(path, "environment", environment(arguments))
@@ -145,7 +144,7 @@ def soak(arguments: argparse.Namespace, directory: Path) -> Report:
 
 
 def score_of(report: Report, directory: Path, arguments: argparse.Namespace) -> scoring.Score:
-    """Compare the near-duplicate log with the planted pages."""
+    """Return the score of the near-duplicate log against the planted pages."""
     from scrapy_simhash.index import index_url, open_index
 
     unjudged = {number for numbers in report.end["skipped"].values() for number in numbers}
@@ -170,8 +169,8 @@ def number_of(key: str) -> int:
 
 
 def index_limit_bytes() -> int:
-    """What an index in LevelDB may hold in memory: two generations of its buffer, with Python's
-    objects about twice as large, the cache, and two write buffers.
+    """Return the upper limit for the memory of an index in LevelDB: two generations of its buffer
+    (twice, because Python's objects are about twice as large), the cache, and two write buffers.
     """
     from scrapy_simhash.index.buckets import BUFFER_BYTES
     from scrapy_simhash.index.leveldb import _OPTIONS

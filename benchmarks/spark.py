@@ -1,11 +1,11 @@
-"""Verdicts in Spark and in one process, on the same generated fingerprints: time, CPU time, memory,
-bytes that Spark shuffles and writes, and whether all verdicts are equal.
+"""Compare verdicts in Spark and in one process, on the same generated fingerprints: time, CPU time,
+memory, bytes that Spark shuffles and writes, and the number of different verdicts.
 
     python benchmarks/spark.py [--records 1e6] [--master local[2]] [--json FILE]
 
-A tenth of the fingerprints are near-duplicates of earlier ones, of 4 to 52 bits. They are made
-beforehand, in ``--work``: 0.5 GB for a million. Needs ``pip install "scrapy-simhash[spark]"`` and
-Java; on a cluster, ``--work`` is a folder that all machines share. At a million, half an hour.
+A tenth of the fingerprints are near-duplicates of earlier ones, at distances of 4 to 52 bits. They
+are first written to ``--work``, which all machines of a cluster must share. A million need 0.5 GB
+and half an hour. Needs ``pip install "scrapy-simhash[spark]"`` and Java.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _METRICS = {
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run Spark and one process, compare the verdicts, and print the figures."""
     options = _options()
     count = int(options.records)
     report: dict[str, Any] = {
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _write(folder: Path, count: int, seed: int, unrelated_bits: float | None) -> None:
-    """Write fingerprints as `scrapy_simhash.spark.fingerprints` returns them, but their texts."""
+    """Write fingerprints as `scrapy_simhash.spark.fingerprints` returns them, without texts."""
     new = -(-count * NEW_PER_PLANTED // (NEW_PER_PLANTED + 1)) + 1
     pages = stream(256, DISTANCES, seed, 0, new, unrelated_bits=unrelated_bits, evidence=True)
     rows: list[dict[str, Any]] = []
@@ -107,7 +107,7 @@ def _write(folder: Path, count: int, seed: int, unrelated_bits: float | None) ->
 
 
 def in_spark(folder: Path, master: str, settings: list[str]) -> dict[str, Any]:
-    """Judge the fingerprints in Spark."""
+    """Write the verdicts of Spark, and return CPU time and shuffled bytes."""
     from pyspark.sql import SparkSession
 
     from scrapy_simhash.spark import duplicates
@@ -134,13 +134,13 @@ def in_spark(folder: Path, master: str, settings: list[str]) -> dict[str, Any]:
     frame = spark.read.parquet(f"{url}/fingerprints.parquet")
     found = duplicates(frame, _dedupe_options(), order="n", work=f"{url}/work")
     found.select("n", "kind", "representative").write.parquet(f"{url}/verdicts")
-    cpu_s = time.process_time() + children_cpu_s()  # the Java of local masters among them
+    cpu_s = time.process_time() + children_cpu_s()  # with the Java process of a local master
     spark.stop()
     return {"cpu_s": cpu_s, **_shuffled(log)}
 
 
 def _shuffled(log: Path) -> dict[str, float]:
-    """Return what all stages shuffled and wrote, and the most that one of them shuffled."""
+    """Return the bytes that all stages shuffled, wrote and spilled, and the largest shuffle."""
     totals = dict.fromkeys(_METRICS, 0)
     most = 0
     [path] = log.iterdir()
@@ -160,7 +160,7 @@ def _shuffled(log: Path) -> dict[str, float]:
 
 
 def in_one_process(folder: Path) -> dict[str, Any]:
-    """Judge the fingerprints as `dedupe` does after it has made them."""
+    """Write the verdicts that `dedupe` has for these fingerprints, and return the CPU time."""
     from scrapy_simhash.dedupe.judging import Judge
     from scrapy_simhash.dedupe.state import State
     from scrapy_simhash.index import index_url, open_index
@@ -206,7 +206,7 @@ def _dedupe_options() -> DedupeOptions:
 
 
 def _measured(part: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Run a part in a process of its own."""
+    """Run a function in a separate process, and return its result with time and memory."""
     busy_s, started_s = machine_cpu_s(), time.monotonic()
     sampler = MemorySampler(os.getpid())
     sampler.start()
@@ -260,10 +260,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--records", type=float, default=1e6)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="NAME=VALUE", help="of Spark"
+        "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark"
     )
-    parser.add_argument("--unrelated-bits", type=float, help="as in benchmarks/index.py")
-    parser.add_argument("--work", type=Path, help="folder to work in (default: that of TMPDIR)")
+    parser.add_argument("--unrelated-bits", type=float, help="see benchmarks/index.py --help")
+    parser.add_argument("--work", type=Path, help="folder for all files (default: TMPDIR)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()

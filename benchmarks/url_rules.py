@@ -1,14 +1,14 @@
-"""What learned rules of URLs spare, and what is lost, on generated sites whose contents are known.
+"""Measure the requests that learned URL rules spare, and the contents that they lose.
 
     python benchmarks/url_rules.py [--sites NAME…] [--contestants NAME…] [--order depth|breadth]
     python benchmarks/url_rules.py --cost
 
-Each site is crawled by Scrapy, with pages made in the process instead of a network. ``off`` is the
-plugin without rules. A request is avoidable if an earlier one had the same content. *Spared* is the
-share of avoidable requests that were not made, of the whole crawl and after its first 500 URLs;
-*lost* are contents that ``off`` found and the other crawl did not. The calendar has no end: its
-crawls stop after --pages pages, and *trap* is the share of requests for empty months after the
-first 500.
+Scrapy crawls sites with known contents, which are generated in the process. ``off`` is the plugin
+without rules. A request is avoidable if an earlier one had the same content, or if it is for an
+empty month of the calendar. *Spared* is the share of avoidable requests that were not made, *later*
+the same after the first 500 URLs. *Lost* counts the contents that ``off`` found and the other crawl
+did not. As the calendar has no end, its crawls stop after --pages pages. *Trap* is the share of
+empty months among the requests after the first 500.
 
 duplicate-url-discarder (with its public rules) and MaybeDont are compared where they are installed:
 ``pip install duplicate-url-discarder duplicate-url-discarder-rules maybedont``.
@@ -38,10 +38,10 @@ NEEDS = {"duplicate-url-discarder": "duplicate_url_discarder_rules", "MaybeDont"
 
 @dataclass(frozen=True)
 class Result:
-    """What a crawl requested and spared.
+    """The requests that a crawl made and spared.
 
     :param asked: (URL, content) of the pages, in the order of their arrival.
-    :param spared: (number of pages that had arrived, URL).
+    :param spared: (number of pages that had arrived before, URL) of the spared requests.
     """
 
     asked: list[list[str]]
@@ -50,11 +50,11 @@ class Result:
 
     @property
     def contents(self) -> set[str]:
-        """Return the contents that were found; an empty month is none."""
+        """Return the contents that were found, without empty months."""
         return {content for _, content in self.asked if not content.startswith(EMPTY)}
 
     def avoidable(self, after: int) -> int:
-        """Return how many requests from one on had a content that was seen before."""
+        """Return the number of avoidable requests that were made, without the first `after`."""
         seen: set[str] = set()
         repeated = 0
         for at, (_, content) in enumerate(self.asked):
@@ -65,7 +65,7 @@ class Result:
     def spared_share(self, without: Result, after: int) -> float:
         """Return the share of the avoidable requests that were spared.
 
-        :param after: URLs at the beginning that don't count, made or spared.
+        :param after: number of URLs at the beginning, made or spared, that do not count.
         """
         if after and self.spared:
             urls = sorted([*range(len(self.asked)), *(at - 0.5 for at, _ in self.spared)])
@@ -76,7 +76,7 @@ class Result:
 
 
 def crawl(site: str, contestant: str, pages: int, order: str) -> Result:
-    """Return what a crawl in a process of its own did."""
+    """Return the result of a crawl in a separate process."""
     with tempfile.TemporaryDirectory(prefix="url-rules-") as directory:
         child = subprocess.run(
             [
@@ -92,16 +92,16 @@ def crawl(site: str, contestant: str, pages: int, order: str) -> Result:
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the crawls that the command line names, and print a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sites", nargs="+", choices=SITES, default=[*SITES])
     parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS[1:], metavar="NAME")
     parser.add_argument("--order", choices=["depth", "breadth"], default="depth")
-    parser.add_argument("--pages", type=int, default=6000, help="at most, for each crawl")
+    parser.add_argument("--pages", type=int, default=6000, help="limit for the pages of a crawl")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
-    parser.add_argument("--cost", action="store_true", help="CPU time and memory, without crawls")
+    parser.add_argument("--cost", action="store_true", help="only CPU time and memory of rules")
     arguments = parser.parse_args()
     if arguments.cost:
         from url_rules_lib.cost import print_cost

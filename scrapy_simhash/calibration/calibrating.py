@@ -1,8 +1,4 @@
-"""Choose the k and the least resemblance that fit a sample of documents best, for each preset.
-
-`scrapy_simhash.calibration.choosing` has the rules. If another least resemblance than the present
-one is chosen, k is chosen again.
-"""
+"""Choose the k and the least resemblance that fit a sample of documents best, for each preset."""
 
 from __future__ import annotations
 
@@ -48,8 +44,7 @@ class PresentSettings(NamedTuple):
     """A preset to calibrate, with its present settings.
 
     :param max_distance: the present k.
-    :param served_distance: the largest k that the tables of existing indexes support; None if no
-        index has this scheme.
+    :param served_distance: largest k that the tables of indexes with this scheme support, or None.
     """
 
     name: str
@@ -270,7 +265,7 @@ def _calibrate_preset(
         pairs = near[:, within_k].sum(axis=1) + weight * copies[:, within_k].sum(axis=1)
         wrong = loss[:, within_k].sum(axis=1)
         least = choose_resemblance(pairs.tolist(), wrong.tolist(), present_per_cent)
-        if least.per_cent != present_per_cent:
+        if least.per_cent != present_per_cent:  # k depends on it, and is chosen again
             scores = scores_at(least.per_cent)
             choice = choose(scores, bits, present=present, served=served)
     return Calibrated(

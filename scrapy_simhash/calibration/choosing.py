@@ -109,10 +109,9 @@ class LeastResemblance(NamedTuple):
 
 
 def fill_weight(near_duplicates: int, copies: int) -> float:
-    """Return the weight of one edited copy: pairs and copies together count as at least 20 pairs.
+    """Return the weight of one edited copy: with it, pairs and copies count as at least 20 pairs.
 
-    With a larger weight, copies would outweigh the real pairs and hide wrong ones. The weight is 0
-    if there are no copies, or enough pairs.
+    With a larger weight, copies would outweigh the real pairs and hide wrong ones.
     """
     return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / copies if copies else 0.0
 

@@ -118,10 +118,7 @@ class Pairs:
     def count(
         self, *, on_progress: Callable[[int, int], object] = lambda _done, _of: None
     ) -> list[Counts]:
-        """Return the counts of each scheme, of the pages with a fingerprint.
-
-        :param on_progress: called with (pages done, pages in all).
-        """
+        """Return the counts of each scheme; `on_progress` gets (pages done, pages in all)."""
         import numpy as np
 
         totals = [np.zeros((3, bits + 1), dtype=np.int64) for bits in self._bits]

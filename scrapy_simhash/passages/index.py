@@ -83,8 +83,7 @@ class PassageIndex:
         """Add a document, or replace the document with this name.
 
         :return: number of its passages with a fingerprint; None if it was stored with this text.
-        :raises StorageError: the disk fails, the index is damaged or has had too many documents, or
-            the text is too long.
+        :raises StorageError: the disk fails, the index is damaged or full, or the text is too long.
         """
         with self._shared.lock:
             if self._require_open().has(name, text):
@@ -172,8 +171,7 @@ def open_passages(
     :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
     :raises PlanError: no tables support the distance of a new index.
     :raises SchemeError: the kind of database is unknown, or its driver is not installed.
-    :raises StorageError: the index is missing, locked, foreign or damaged, or it cannot be read,
-        written or created.
+    :raises StorageError: it is missing, locked, foreign or damaged, or cannot be read or written.
     """
     directory = Path(directory).absolute()
     name = os.path.realpath(directory)

@@ -180,10 +180,7 @@ class Matcher:
         return "high" if is_high else "medium"
 
     def _sources(self, passage: str, distance: int, entry: Entry) -> tuple[int, list[Source]]:
-        """Return (number of documents that have a neighbour, sources); (0, []) without sources.
-
-        Documents that are not compared, because there are too many, count in the number.
-        """
+        """Return (number of documents with a neighbour, sources in those compared), or (0, [])."""
         store, excluded = self._store, self._excluded
         neighbour = entry.ordinal, entry.fingerprint
         documents = store.passage(*neighbour).documents

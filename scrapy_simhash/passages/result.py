@@ -100,8 +100,7 @@ class PassageReport:
     def rounded(self, digits: int) -> PassageReport:
         """Return the report with rounded shares.
 
-        Shares of sources that add up to `known_share` still do so. A share that would be rounded to
-        0 stays as it is.
+        Shares of sources that add up to `known_share` still do so. No share is rounded to 0.
         """
         return replace(
             self,
