@@ -144,7 +144,6 @@ def test_they_are_used_where_they_help_and_never_needed(fingerprints, monkeypatc
         {bytes(256): 1, bytes([1] * 256): 2},
         iter([bytes(256), bytes(256)]),
     ],
-    ids=str,
 )
 def test_certainties_that_do_not_fit_are_refused(certainties):
     with pytest.raises(SchemeError, match="certainties"):

@@ -184,7 +184,7 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
 
     def interrupted(self):
         commit(self)
-        if self.records:
+        if self.records_judged:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
