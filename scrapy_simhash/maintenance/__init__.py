@@ -1,1 +1,1 @@
-"""Maintain an index that no crawl uses: check, repair, merge, expire, rebuild, export, explain."""
+"""Operations on a whole index, such as check, merge and export. They lock an index on disk."""

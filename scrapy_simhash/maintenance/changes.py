@@ -1,8 +1,8 @@
 """List the pages of an index that are new, changed or gone since a given time.
 
-The entry of a page holds the times of its first and last sight. Of its last change, it holds only
-the sequence number (`Entry.number`). The history (`scrapy_simhash.index.history`) has the sequence
-numbers and times of crawls: it dates the change, and tells which crawls should have seen a page.
+Only pages with an entry are listed. The entry has the times of first and last sight, but only the
+sequence number of the last change (`Entry.number`). The history (`scrapy_simhash.index.history`)
+has numbers and times of crawls: it dates the change, and says which crawls should have seen a page.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ ChangeKind = Literal["new", "changed", "gone"]
 class Change(NamedTuple):
     """A change of a page. All times are Unix times.
 
-    :param at_s: time at which a crawl noticed the change. For a page that is gone or was seen again
-        later, this is the end of that crawl, or else the start of the next one.
-    :param copy_of: key of the page that a changed page is now a copy of; None for other changes.
+    :param at_s: time at which a crawl found the change. For a page that was seen again later, the
+        end of that crawl or the start of the next one, but at most `last_seen_s`; for a page that
+        is gone, the end of the first crawl that missed it.
+    :param copy_of: if a changed page is a copy now, the key of its representative, else None.
     """
 
     key: str
@@ -44,11 +45,12 @@ class Change(NamedTuple):
 def changes(
     where: Location, since_s: int, *, on_progress: Callable[[], object] = lambda: None
 ) -> list[Change]:
-    """Return one change for each page that changed since a time, ordered by `Change.at_s`.
+    """Return the last change of each page that changed since a time, ordered by time, then key.
 
-    :param since_s: Unix time, inclusive. A page first seen since then is new, even if it changed.
+    :param since_s: Unix time, inclusive. A page that was first seen since then is new, even if its
+        text changed later, unless it is a copy or gone now.
     :param on_progress: called for each entry.
-    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
+    :raises StorageError: see `opened_source`.
     """
     with opened_source(where) as source:
         try:
@@ -57,14 +59,14 @@ def changes(
             raise corrupt(source.location, error) from error
         times = _CrawlTimes(crawls)
         last_start = crawls[-1].start if crawls else 0
-        last_changes, unseen = [], {}
+        last_changes, unseen = [], {}  # entries that the last crawl has not seen
         for entry in source.entries():
             if entry.met < last_start:
                 unseen[entry.key] = entry
             else:
                 last_changes.append(_content_change(entry, times, since_s))
             on_progress()
-        # The first and the last log line that calls an unseen page a copy since it was last seen.
+        # By page: the first and the last log line that calls it a copy since its entry was seen.
         copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
         for line in source.near_duplicates() if unseen else ():
             unseen_entry = unseen.get(line.key)
@@ -78,7 +80,7 @@ def changes(
 
 
 def _content_change(entry: Entry, times: _CrawlTimes, since_s: int) -> Change:
-    """Return the last change of a page's content; ``new`` if none, or if first seen since then."""
+    """Return the last known change of a page's text; ``new`` for pages first seen since then."""
     changed_at_s = times.changed_at_s(entry)
     if changed_at_s is None or entry.first_seen_s >= since_s:
         return Change(entry.key, "new", entry.first_seen_s, entry.first_seen_s, entry.last_seen_s)
@@ -94,7 +96,7 @@ def _unseen_change(
     """Return the last change of a page whose entry the last crawl has not seen.
 
     :param change: the result of `_content_change`.
-    :param copies: the first and the last log line that calls the page a copy since then, or None.
+    :param copies: the first and last log line since `entry.met` that call the page a copy, or None.
     """
     last_met = entry.met
     if copies is not None:
@@ -114,7 +116,7 @@ def _unseen_change(
 
 
 class _CrawlTimes:
-    """The sequence numbers at which crawls began and ended, with their Unix times."""
+    """The sequence numbers and Unix times at which crawls began and, if known, ended."""
 
     def __init__(self, crawls: Sequence[CrawlRow]) -> None:
         points = [(crawl.start, crawl.began_s) for crawl in crawls]
@@ -124,11 +126,13 @@ class _CrawlTimes:
         self._times_s = [time_s for _, time_s in points]
 
     def changed_at_s(self, entry: Entry) -> int | None:
-        """Return when a crawl found the present content of a page; None if it is the first one."""
-        at = bisect_right(self._sequences, entry.number)
-        if not at or self._times_s[at - 1] <= entry.first_seen_s:
+        """Return when a crawl found the present text of a page; None if that crawl saw the page
+        first, or is not in the history.
+        """
+        following = bisect_right(self._sequences, entry.number)
+        if not following or self._times_s[following - 1] <= entry.first_seen_s:
             return None
-        if entry.number == entry.met or at == len(self._times_s):
+        if entry.number == entry.met or following == len(self._times_s):
             return entry.last_seen_s
         # The page was seen again since, so the exact time is lost: take the next known time.
-        return min(self._times_s[at], entry.last_seen_s)
+        return min(self._times_s[following], entry.last_seen_s)

@@ -1,13 +1,15 @@
-"""Check the consistency of an index. This module reads directories, `redis_check` reads Redis.
+"""Check the consistency of an index in a directory. `redis_check` checks an index in Redis.
 
-A table finds an entry by a *record* in a *bucket* (`scrapy_simhash.index.records`); page keys are a
-table, too. Each entry must have one record in each table, each record must belong to an entry, and
-the counts in the state row must match. *Buffered* entries, which a killed crawl had in memory, may
-lack records; the next opening adds these.
+A table finds an entry by a *record*, in a *bucket* (`scrapy_simhash.index.records`) or, if tables
+are probed, in a *run* (`scrapy_simhash.index.runs`). Page keys are a table, too. Each entry must
+have one record in each table, and each record an entry; runs may also have records of removed
+entries. *Buffered* entries, whose records a killed crawl had in memory, may lack them until the
+next opening. No page may have two entries, and the numbers in the state row must match.
 """
 
 from __future__ import annotations
 
+from array import array
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -19,10 +21,10 @@ from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.maintenance.rows import read_rows
+from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
@@ -36,9 +38,9 @@ MAX_PROBLEMS = 100
 class CheckReport:
     """The result of a check.
 
-    :param buffered: entries whose records the next opening adds; 0 in Redis.
-    :param near_duplicates: readable lines of the near-duplicate log.
-    :param records: records in all tables; in Redis, without page keys, which have no table there.
+    :param buffered: number of entries whose records the next opening adds; 0 in Redis.
+    :param near_duplicates: number of readable log lines; in Redis, before the first damaged one.
+    :param records: number of records in all tables; in Redis, page keys are no table.
     :param problems: the first 100 problems, each a sentence.
     """
 
@@ -49,7 +51,7 @@ class CheckReport:
     problems: list[str] = field(default_factory=list)
 
     def add(self, problem: str) -> None:
-        """Add a problem, unless 100 are known."""
+        """Add a problem, unless the report has 100."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
@@ -59,12 +61,12 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
 
     :param on_progress: called for each entry.
     :raises IndexCorrupt: the manifest or files cannot be read; for files, `repair` may help.
-    :raises StorageError: the index is missing, open elsewhere, or its server does not answer.
+    :raises StorageError: the index is missing, open elsewhere, of another format, or unreachable.
     """
     if isinstance(where, RedisAddress):
-        report = CheckReport()
         from scrapy_simhash.maintenance.redis_check import check_in_redis
 
+        report = CheckReport()
         with where.open() as index:
             check_in_redis(index, report, on_progress)
         return report
@@ -107,7 +109,7 @@ class _Check:
             if state.first_buffered > state.next_ordinal:
                 report.add(
                     f"the state row says that entries below {state.first_buffered} are in buckets, "
-                    f"but also that the next entry gets the number {state.next_ordinal}"
+                    f"but also that the next entry gets the ordinal {state.next_ordinal}"
                 )
         except ValueError as error:
             report.add(f"the state row is missing or damaged ({error})")
@@ -125,6 +127,7 @@ class _Check:
     def _check_rows(self) -> int:
         """Check all rows but those of tables; return how many records in buckets have an entry."""
         report, state = self._report, self._state
+        ordinals, hashes = array("Q"), array("q")
         owned_records = newer_entries = last_sequence = 0
         for row in read_rows(self._database, self._width_bytes):
             if row.problem:
@@ -132,11 +135,13 @@ class _Check:
             elif isinstance(row.content, Entry):
                 entry = row.content
                 report.entries += 1
+                ordinals.append(entry.ordinal)
+                hashes.append(hash(entry.key))
                 self._on_progress()
                 if entry.ordinal < state.next_ordinal:
                     last_sequence = max(last_sequence, entry.number, entry.met)
                 else:
-                    newer_entries += 1  # than the state row
+                    newer_entries += 1  # the state row may be older than these
                 if self._runs is None:
                     owned_records += self._check_records(entry)
                 else:
@@ -144,6 +149,8 @@ class _Check:
             elif row.content is not None:
                 report.near_duplicates += 1
                 last_sequence = max(last_sequence, row.content.sequence)
+        # Only pages whose keys have equal hashes can have two entries.
+        self._check_page_keys(ordinals[position] for position in repeated_positions(hashes))
         entries = report.entries - newer_entries
         if entries != state.entries:
             report.add(f"the state row counts {state.entries} entries, but there are {entries}")
@@ -156,7 +163,7 @@ class _Check:
 
     def _check_records(self, entry: Entry) -> int:
         """Check that an entry has one record in each table, and return the number of records."""
-        counts = [self._count_in(bucket, record) for bucket, record in self._expected(entry)]
+        counts = [self._count_in(bucket, record) for bucket, record in self._records_of(entry)]
         if entry.ordinal >= self._state.first_buffered:
             self._report.buffered += 0 in counts
         elif 0 in counts:
@@ -167,8 +174,8 @@ class _Check:
             )
         return sum(counts)
 
-    def _expected(self, entry: Entry) -> list[tuple[bytes, bytes]]:
-        """Return (bucket, record) of an entry for each table, page keys last."""
+    def _records_of(self, entry: Entry) -> list[tuple[bytes, bytes]]:
+        """Return (key of the bucket's open row, record) for each table, page keys last."""
         ordinal = entry.ordinal
         check = records.fold(entry.fingerprint, self._check_bits)
         record = records.record(check, self._check_bits, ordinal)
@@ -181,13 +188,13 @@ class _Check:
         ]
 
     def _count_in(self, bucket: bytes, record: bytes) -> int:
-        """Return how often a record is in a bucket."""
+        """Return how often a record is in a bucket, given the key of the bucket's open row."""
         value = self._database.get(bucket)
         if value is None:
             return 0
         closed = int.from_bytes(value[:HEADER_BYTES], "little")
         if closed > len(value) + self._state.next_ordinal:
-            return 0  # an impossible number, which `_check_buckets` reports
+            return 0  # The number is impossible, and `_check_buckets` reports it.
         rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
         times = 0
         for packed in (*(row for row in rows if row is not None), value[HEADER_BYTES:]):
@@ -197,38 +204,32 @@ class _Check:
                 at = packed.find(record, at + 1)
         return times
 
-    def _check_page_keys(self, packed: bytes, record_bytes: int) -> None:
-        """Report pages that have two entries, given all records of a bucket of page keys."""
-        by_check: dict[bytes, list[int]] = {}
-        for at in range(0, len(packed), record_bytes):
-            record = packed[at : at + record_bytes]
-            by_check.setdefault(record[:-4], []).append(int.from_bytes(record[-4:], "little"))
-        for ordinals in by_check.values():
-            first: dict[str, int] = {}
-            for ordinal in ordinals if len(ordinals) > 1 else ():
-                value = self._database.get(records.entry_row(ordinal))
-                with suppress(ValueError):  # `_check_rows` reports damaged entries
-                    key = records.decode_entry(ordinal, value or b"", self._width_bytes).key
-                    if first.setdefault(key, ordinal) != ordinal:
-                        self._report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
+    def _check_page_keys(self, ordinals: Iterable[int]) -> None:
+        """Report pages that have two of the entries with these ordinals."""
+        first: dict[str, int] = {}
+        for ordinal in ordinals:
+            value = self._database.get(records.entry_row(ordinal)) or b""
+            key = records.decode_entry(ordinal, value, self._width_bytes).key
+            if first.setdefault(key, ordinal) != ordinal:
+                self._report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
 
     def _check_buckets(self) -> None:
         """Check that the rows of each bucket fit each other, and count their records."""
         report = self._report
         lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
 
-        def name_of(row: tuple[bytes, bytes]) -> bytes:
-            """Return the name of a row's bucket; empty if the plan has no such table."""
+        def open_row_of(row: tuple[bytes, bytes]) -> bytes:
+            """Return the key of the open row of a row's bucket; empty if no table has the row."""
             key = row[0]
             length = lengths.get(key[: 1 if key.startswith(b"K") else 3], 0)
             return key[:length] if len(key) >= length else b""
 
         all_rows = chain(self._database.rows(b"K", b"L"), self._database.rows(b"T", b"U"))
-        for name, rows_of_bucket in groupby(all_rows, name_of):
+        for open_row, rows_of_bucket in groupby(all_rows, open_row_of):
             rows = dict(rows_of_bucket)
-            check_bits = KEY_CHECK_BITS if name.startswith(b"K") else self._check_bits
-            record_bytes = 4 + check_bits // 8
-            packed = _packed(name, rows, record_bytes)
+            check_bits = KEY_CHECK_BITS if open_row.startswith(b"K") else self._check_bits
+            record_bytes = check_bits // 8 + 4  # check, ordinal
+            packed = _packed(open_row, rows, record_bytes)
             if packed is None:
                 names = ", ".join(map(repr, rows))
                 report.add(f"the rows of a bucket don't fit each other: {names}")
@@ -236,12 +237,10 @@ class _Check:
             ordinals = records.ordinals(packed, record_bytes)
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
-                report.add(f"the records of the bucket {name!r} are not in order")
-            if name.startswith(b"K"):
-                self._check_page_keys(packed, record_bytes)
+                report.add(f"the records of the bucket {open_row!r} are not in order")
 
     def _check_runs(self, runs: Runs) -> None:
-        """Check the runs of a probed index: their pages must be its entries or removed ones."""
+        """Check that runs have the entries, and further records only of removed entries."""
         import numpy as np
 
         report = self._report
@@ -258,7 +257,7 @@ class _Check:
             with suppress(ValueError):  # `_check_rows` reports damaged entries
                 entry = records.decode_entry(ordinal, row[1], self._width_bytes)
                 if (entry.fingerprint, runs.key_hash(entry.key)) != (fingerprint, key_hash):
-                    report.add(f"the page of entry {ordinal} in runs is not its own")
+                    report.add(f"entry {ordinal} has another fingerprint or key in runs")
                 has_entry[position] = True
             row = next(entry_rows, None)
         if row is not None:
@@ -284,17 +283,17 @@ class _Check:
                 )
 
 
-def _packed(name: bytes, rows: dict[bytes, bytes], record_bytes: int) -> bytes | None:
+def _packed(open_row: bytes, rows: dict[bytes, bytes], record_bytes: int) -> bytes | None:
     """Return all records of a bucket, closed rows first; None if the rows are inconsistent."""
-    value = rows.get(name, b"")
-    closed = [rows[row] for row in rows if row != name]
-    expected = [name, *(records.closed_row(name, n) for n in range(len(closed)))]
+    value = rows.get(open_row, b"")
+    closed = [rows[row] for row in rows if row != open_row]
+    expected = [open_row, *(records.closed_row(open_row, n) for n in range(len(closed)))]
     packed = [*closed, value[HEADER_BYTES:]]
     if (
         list(rows) != expected
         or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
         or len(value) < HEADER_BYTES
-        # The row of an empty bucket is deleted.
+        # A bucket without records must have no row.
         or not any(packed)
         or any(len(part) % record_bytes for part in packed)
     ):

@@ -1,11 +1,11 @@
 """Group the entries and the near-duplicate log of an index into clusters.
 
-The log keeps all lines of a page; only the latest state of each page counts:
+The log keeps all lines of a page; only the last verdict on each page counts:
 
 - A page that became a representative later is no longer a near-duplicate.
-- If a representative became a near-duplicate, its near-duplicates move to its representative.
-- If a representative has left the index (removed, expired or replaced), its oldest near-duplicate
-  is *promoted*: it represents the others.
+- If a representative became a near-duplicate, its cluster joins that of its new representative.
+- If the entry of a representative was removed, expired or replaced, its oldest near-duplicate is
+  *promoted*: it represents the others.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class IndexCluster:
     """A representative and its near-duplicates.
 
-    :param near_duplicates: the last log line of each page, oldest first. If a line names another
-        representative, its `distance` is replaced by that to this one, which may exceed k, and its
-        `similarity` by None.
+    :param near_duplicates: the last log line of each near-duplicate, oldest first. If a line names
+        another representative, `similarity` is set to None, and `distance` to the distance to this
+        one, which may exceed k.
     """
 
     representative: str
@@ -40,18 +40,18 @@ class IndexCluster:
 
 @dataclass
 class Duplication:
-    """The clusters of an index and their counts. Each page counts once.
+    """The clusters and counts of an index. Each page is a representative or a near-duplicate.
 
     :param representatives: number of entries that are not near-duplicates, plus promoted pages.
     :param promoted: the last log line of each promoted page.
-    :param seen_before_s: Unix time of first sight by key, of pages seen before their last log line.
-    :param lines: number of lines of the near-duplicate log, including repeated ones of a page.
-    :param near_duplicates: number of pages whose latest state is near-duplicate.
-    :param similar: the last log line of each page that confirmation rejected, unless the page was
+    :param seen_before_s: by key, Unix time of first sight of pages seen before their last log line.
+    :param lines: number of all lines of the near-duplicate log, also of similar pages.
+    :param near_duplicates: number of near-duplicates, without promoted pages.
+    :param similar: the last log line of each page that was only similar to another one, and was not
         found to be a copy later; oldest first.
     :param distances: number of near-duplicates by distance to the representative of their cluster.
-    :param farthest: the largest distance that a crawl measured, in the last log lines of
-        near-duplicates and promoted pages.
+    :param farthest: the largest distance in the last log lines of near-duplicates and promoted
+        pages, as crawls measured it; 0 if there are none.
     :param clusters: clusters with at least two pages, the largest first.
     :param hosts: number of near-duplicates by host (`host_of`).
     :param host_representatives: number of representatives by host.
@@ -77,11 +77,11 @@ class Duplication:
 
 
 def duplication(source: Source) -> Duplication:
-    """Return the duplication in an index.
+    """Return the clusters and counts of an index.
 
-    :raises IndexCorrupt: a row cannot be decoded.
+    :raises StorageError: the index cannot be read, or a row cannot be decoded (IndexCorrupt).
     """
-    last: dict[str, NearDuplicate] = {}
+    last_lines: dict[str, NearDuplicate] = {}
     similar: dict[str, NearDuplicate] = {}
     seen_before_s: dict[str, int] = {}
     lines = 0
@@ -91,26 +91,26 @@ def duplication(source: Source) -> Duplication:
         if not line.confirmed:
             similar[line.key] = line
             continue
-        earlier = last.get(line.key)
+        earlier = last_lines.get(line.key)
         if earlier is not None:
             seen_before_s.setdefault(line.key, earlier.seen_at_s)
-        last[line.key] = line
-    # The next loop removes the pages that are representatives now from `last`.
+        last_lines[line.key] = line
+    # The next loop removes the lines of pages that are representatives now.
     host_representatives: Counter[str] = Counter()
     entry_times_s: Counter[int] = Counter()
     for entry in source.entries():
-        if is_representative_now(entry, last):
-            last.pop(entry.key, None)
+        if is_representative_now(entry, last_lines):
+            last_lines.pop(entry.key, None)
             host_representatives[host_of(entry.key)] += 1
             entry_times_s[entry.first_seen_s] += 1
         else:
             first_s = entry.first_seen_s
             seen_before_s[entry.key] = min(seen_before_s.get(entry.key, first_s), first_s)
-    groups = _group_by_representative(last)
+    groups = _group_by_representative(last_lines)
     fingerprints = {
         entry.key: entry.fingerprint
         for entry in source.entries()
-        if entry.key in groups and entry.key not in last
+        if entry.key in groups and entry.key not in last_lines
     }
     clusters = []
     promoted = []
@@ -121,9 +121,9 @@ def duplication(source: Source) -> Duplication:
             representative, fingerprint = oldest.key, oldest.fingerprint
             promoted.append(oldest)
             host_representatives[host_of(oldest.key)] += 1
-        near = [_measured_from(line, representative, fingerprint) for line in members]
-        if near:
-            clusters.append(IndexCluster(representative, near))
+        near_lines = [_measure_from(line, representative, fingerprint) for line in members]
+        if near_lines:
+            clusters.append(IndexCluster(representative, near_lines))
     near_duplicates = [line for cluster in clusters for line in cluster.near_duplicates]
     return Duplication(
         representatives=host_representatives.total(),
@@ -133,7 +133,7 @@ def duplication(source: Source) -> Duplication:
         near_duplicates=len(near_duplicates),
         similar=list(similar.values()),
         distances=Counter(line.distance for line in near_duplicates),
-        farthest=max((line.distance for line in last.values()), default=0),
+        farthest=max((line.distance for line in last_lines.values()), default=0),
         clusters=sorted(clusters, key=len, reverse=True),
         hosts=Counter(host_of(line.key) for line in near_duplicates),
         host_representatives=host_representatives,
@@ -141,13 +141,13 @@ def duplication(source: Source) -> Duplication:
     )
 
 
-def is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
-    """Return True if the page of an entry is a representative, given the last log line of each key.
+def is_representative_now(entry: Entry, last_lines: dict[str, NearDuplicate]) -> bool:
+    """Return True if the page of an entry is a representative, given the last line of each copy.
 
     The later of sight and log line decides. A page that replaced its representative
     (`Index.supersede`) has both at one sequence number, and is a representative.
     """
-    line = last.get(entry.key)
+    line = last_lines.get(entry.key)
     return line is None or entry.met >= line.sequence
 
 
@@ -167,42 +167,43 @@ def host_of(key: str) -> str:
     return host if port is None or not host else f"{host}:{port}"
 
 
-def _measured_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:
+def _measure_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:
+    """Return a log line with its distance to a representative; see `IndexCluster`."""
     if line.representative == representative:
         return line
     distance = hamming_distance(line.fingerprint, fingerprint)
     return replace(line, distance=distance, similarity=None)
 
 
-def _group_by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:
+def _group_by_representative(lines: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:
     groups: dict[str, list[NearDuplicate]] = {}
     ends: dict[str, str] = {}
-    for line in sorted(last.values(), key=lambda line: line.sequence):
-        groups.setdefault(_end_of_chain(line.representative, last, ends), []).append(line)
+    for line in sorted(lines.values(), key=lambda line: line.sequence):
+        groups.setdefault(_end_of_chain(line.representative, lines, ends), []).append(line)
     return groups
 
 
-def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]) -> str:
+def _end_of_chain(key: str, last_lines: dict[str, NearDuplicate], ends: dict[str, str]) -> str:
     """Follow representatives to the last one, and return its key; in a cycle, the least key.
 
     :param ends: the cache of results; all keys on the way are added.
     """
     visited: set[str] = set()
-    while key in last and key not in ends and key not in visited:
+    while key in last_lines and key not in ends and key not in visited:
         visited.add(key)
-        key = last[key].representative
+        key = last_lines[key].representative
     if key in ends:
         end = ends[key]
     elif key in visited:
-        end = min(_cycle(key, last))
+        end = min(_keys_of_cycle(key, last_lines))
     else:
         end = key
     ends.update(dict.fromkeys(visited, end))
     return end
 
 
-def _cycle(key: str, last: dict[str, NearDuplicate]) -> set[str]:
+def _keys_of_cycle(key: str, last_lines: dict[str, NearDuplicate]) -> set[str]:
     cycle = {key}
-    while (key := last[key].representative) not in cycle:
+    while (key := last_lines[key].representative) not in cycle:
         cycle.add(key)
     return cycle

@@ -1,4 +1,4 @@
-"""Explain past verdicts on a page from an index and its near-duplicate log, or predict one."""
+"""Explain past verdicts on a page from an index and its near-duplicate log; predict the next."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Explanation:
 
     :param max_distance: k of the index.
     :param entry: the entry of the page; None if the index has none.
-    :param near_duplicates: log lines of this page, as a near-duplicate or similar page of another
-        one, oldest first.
-    :param copies: log lines of other pages that name this page as the other one, oldest first.
+    :param near_duplicates: log lines of this page, as a near-duplicate of another page or similar
+        to it, oldest first.
+    :param copies: log lines of pages that are near-duplicates of this one or similar to it, oldest
+        first.
     """
 
     key: str
@@ -41,9 +42,9 @@ class Explanation:
 
 
 def explain(where: Location, key: str) -> Explanation:
-    """Return the entry and the log lines of a page. Reads the whole near-duplicate log.
+    """Return the entry and the log lines of a page, after reading the whole near-duplicate log.
 
-    :raises StorageError: the index is missing or cannot be read; or a crawl has the directory open.
+    For errors, see `opened_index`.
     """
     with opened_index(where) as index:
         lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
@@ -64,8 +65,8 @@ class Prediction:
 
     For the other parameters, see `Observation`.
 
-    :param matches: all other pages found within k, also those out of scope: first the confirmed
-        ones, then the others, both nearest first.
+    :param matches: the pages found within k, without the page itself, but with pages out of scope:
+        first the confirmed ones, then the others, both nearest first.
     """
 
     kind: ObservationKind
@@ -86,7 +87,7 @@ def predict(
 ) -> Prediction:
     """Return how the index would classify a page. Nothing is written.
 
-    :param key: key of the page; None if unknown, and then the page counts as one without an entry.
+    :param key: key of the page. If it is None, the page counts as one without an entry.
     :param in_scope: see `Index.observe`.
     :raises SchemeError: the fingerprint does not fit the scheme of the index.
     :raises StorageError: the index cannot be read.
@@ -94,14 +95,15 @@ def predict(
     matches = [match for match in index.query(fingerprint, evidence) if match.key != key]
     stored = None if key is None else index.entry(key)
     own = None if stored is None else index.rules.own(fingerprint, evidence, stored)
+    # `classify` needs the age of equally near pages. The order of `query` tells it.
     neighbours = [
         Neighbour(
             match.distance,
-            Entry(number, match.key, match.fingerprint, 0, 0, 0),
+            Entry(age_rank, match.key, match.fingerprint, 0, 0, 0),
             match.similarity,
             match.confirmed,
         )
-        for number, match in enumerate(matches)
+        for age_rank, match in enumerate(matches)
         if in_scope is None or in_scope(match.key)
     ]
     result = classify(own, lambda: (neighbours, ()), lambda _: True)

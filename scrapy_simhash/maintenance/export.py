@@ -5,8 +5,8 @@ The record of an entry has these fields:
 - `key`, `fingerprint` (hexadecimal) and `scheme` (the id of the scheme),
 - `first_seen_s` and `last_seen_s` (Unix times),
 - `near_duplicates`: number of log lines of pages that were confirmed to be copies of this one,
-- the evidence that confirms a copy: `sketch`, `title_hashes` and `heading_hashes` (hexadecimal),
-  and the number of the `site`.
+- the evidence that confirms a copy (`Evidence`): `sketch`, `title_hashes` and `heading_hashes`
+  (hexadecimal), and the number of the `site`.
 
 Records are sorted by age, because the oldest of equally near pages becomes the representative.
 """
@@ -79,10 +79,7 @@ class PlacedRecord(NamedTuple):
 
 
 def entry_records(where: Location) -> Iterator[EntryRecord]:
-    """Yield the entries of an index as records, oldest first.
-
-    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
-    """
+    """Yield the entries of an index as records, oldest first. For errors, see `opened_source`."""
     with opened_source(where) as source:
         scheme = source.manifest.scheme
         copies = Counter(line.representative for line in source.near_duplicates() if line.confirmed)
@@ -102,7 +99,7 @@ def entry_records(where: Location) -> Iterator[EntryRecord]:
 
 
 def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
-    """Yield the near-duplicate log as records, oldest first; for errors, see `entry_records`."""
+    """Yield the near-duplicate log as records, oldest first. For errors, see `opened_source`."""
     with opened_source(where) as source:
         scheme = source.manifest.scheme
         for line in source.near_duplicates():
@@ -129,10 +126,10 @@ def import_entries(
 ) -> int:
     """Create an index from records of entries, and return their number. An error leaves no index.
 
-    :param manifest: manifest of the new index: a `RedisManifest` for an index in Redis.
-    :param placed_records: the first one counts as the oldest.
+    :param manifest: see `making`; also for StorageError.
+    :param placed_records: oldest first; only `key` and `fingerprint` are required.
+    :param on_progress: called for each record.
     :raises SimhashError: a record is invalid, or has the key of an earlier one.
-    :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
     now_s = int(time.time())
     with making(where, manifest) as store:
@@ -152,10 +149,13 @@ def import_entries(
 
 
 def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -> Entry:
-    """Return the entry of a record. A missing time is the other one, or `now_s`."""
+    """Return the entry of a record. If one time is missing, both are equal; if both, `now_s`.
+
+    :raises KeyError, TypeError, ValueError: a field is missing, or has a wrong type or value.
+    """
     key, scheme_id = record["key"], record.get("scheme")
     if not isinstance(key, str) or not key:
-        raise TypeError(f"the key of a page must be a string that is not empty, not {key!r}")
+        raise TypeError(f"the key of a page must be a non-empty string, not {key!r}")
     if scheme_id is not None and scheme_id != scheme.id:
         raise SchemeError(
             f"its scheme is {scheme_id!r}, but the index has {scheme.id!r}: their fingerprints "
@@ -171,7 +171,7 @@ def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -
 
 
 def _evidence(record: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of a record."""
+    """Return the evidence of a record; missing parts are empty. For errors, see `_entry`."""
     parts = {}
     for name, lengths in (
         ("sketch", (0, SKETCH_BYTES)),
@@ -186,12 +186,12 @@ def _evidence(record: Mapping[str, Any]) -> Evidence:
             raise ValueError(f"{name} cannot have {len(parts[name])} bytes")
     site = record.get("site") or 0
     if type(site) is not int or not 0 <= site < 1 << 32:
-        raise ValueError(f"site must be a number of 32 bits, not {site!r}")
+        raise ValueError(f"site must be an integer from 0 to 2**32 - 1, not {site!r}")
     return Evidence(parts["sketch"], site, parts["title_hashes"], parts["heading_hashes"])
 
 
 def _time(record: Mapping[str, Any], name: str, default_s: int) -> int:
-    """Return a time of a record, or the default if the record does not have it."""
+    """Return a time of a record, or the default if the time is missing or None."""
     time_s = record.get(name)
     if time_s is None:
         return default_s

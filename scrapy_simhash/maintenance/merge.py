@@ -1,4 +1,4 @@
-"""Merge the index of a later crawl into another index."""
+"""Merge the index of a later crawl into the index of an earlier one."""
 
 from __future__ import annotations
 
@@ -33,19 +33,21 @@ def merge(
     in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Merge another index into this one as if its crawl came later, and return the counts.
+    """Merge the index `other` into the index `where`, and return the counts of the result.
 
-    The result is what a crawl with this index would leave if it saw each page of the other index
-    once, with its last content. Pages of the other index replace the entries of this one that they
-    are copies of; pages of both are unchanged or changed. Pages of the other index are not compared
-    with each other again. The history of this index is deleted, and the other index stays as it is.
+    The result is what a later crawl with `where` would leave if it saw each entry of `other` once.
+    A page of `other` replaces the entries of `where` that it is a copy of. A page whose key is in
+    both is unchanged or changed. Pages of `other` are not compared with each other again. The
+    history of `where` is deleted. Texts are copied between directories. `other` stays as it is.
 
-    In Redis, this index is changed in place, and no crawl may use it. An interrupted merge can be
-    repeated; the near-duplicate log may then have lines of the other index twice.
+    In Redis, `where` is changed in place, and no crawl may use it. An interrupted merge can be
+    repeated; the near-duplicate log may then have lines of `other` twice.
 
-    :param in_scope: returns, for the key of a page, `in_scope` of `Index.observe`.
+    :param in_scope: given the key of a page of `other`, returns a function that is True for the
+        keys of `where` that the page may replace; None allows all.
     :raises IndexMismatch: the indexes have different schemes.
-    :raises StorageError: both are the same index, or one is missing, in use, damaged or unreadable.
+    :raises StorageError: both are the same index; one is missing, in use, damaged or unreadable; or
+        sequence numbers would exceed their limit.
     """
     if _resolved(where) == _resolved(other):
         raise StorageError(str(other), "an index cannot be merged with itself: give another one")
@@ -60,17 +62,17 @@ def merge(
     with opened_source(other) as source, _changing(where, on_progress) as store:
         rules = Rules(manifest.max_distance, manifest.confirmation)
         merging = _Merging(store, str(where), rules, in_scope)
-        # First, because an index in Redis is changed from then on.
+        # This may fail, so it comes first: later writes in Redis cannot be undone.
         merging.reserve(source.next_sequence)
         for entry in source.entries_by_age():
-            merging.meet(entry)
+            merging.add_entry(entry)
             on_progress()
         for line in source.near_duplicates():
-            merging.log(line)
+            merging.add_line(line)
         result.entries, result.removed_entries = len(store), merging.removed_entries
         result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
     if isinstance(where, Path) and isinstance(other, Path):
-        # Last, because an interrupted merge must change nothing.
+        # Texts are not in the copy but in `where` itself, which a failed merge must not change.
         copy_texts(other, other_manifest.database, where, manifest.database)
     return result
 
@@ -85,7 +87,7 @@ def _changing(
             yield original
             original.forget_history()
         return
-    # Without the history, because its crawls saw no page of the other index.
+    # The history is left out, because its crawls saw no page of the other index.
     with rewriting(where, side_rows=("url-rules", "validators", "sitemaps")) as (source, store):
         copy_all(source, store, on_progress=on_progress)
         store.skip_to(source.next_sequence)
@@ -97,7 +99,7 @@ def _resolved(where: Location) -> object:
 
 
 class _Merging:
-    """A merge: it replays the entries and the log of another index as a later crawl of a store."""
+    """A writer of the entries and the log of another index to a store, as a later crawl would."""
 
     def __init__(
         self,
@@ -114,11 +116,11 @@ class _Merging:
         self.removed_entries = 0
 
     def reserve(self, next_sequence: int) -> None:
-        """Reserve numbers for all sequence numbers of the other index, which are below this one."""
+        """Reserve sequence numbers for the other index, which has numbers below `next_sequence`."""
         self._store.skip_to(self._renumbered(next_sequence))
 
-    def meet(self, entry: Entry) -> None:
-        """Merge an entry of the other index."""
+    def add_entry(self, entry: Entry) -> None:
+        """Write an entry of the other index, and remove the entries that it replaces."""
         entry = entry._replace(
             number=self._renumbered(entry.number), met=self._renumbered(entry.met), ordinal=-1
         )
@@ -126,44 +128,45 @@ class _Merging:
         own = None
         if stored is not None:
             own = self._rules.own(entry.fingerprint, entry.evidence, stored)
-        # Entries of earlier crawls cannot be representatives (see `Index`).
-        result = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
+        # No entry may be a representative: to the later crawl, all are from earlier ones (`Index`).
+        verdict = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
         if stored is not None:
-            if result.kind == "unchanged":
+            if verdict.kind == "unchanged":
                 entry = entry._replace(number=stored.number)
             entry = entry._replace(
                 first_seen_s=min(stored.first_seen_s, entry.first_seen_s),
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
-        self.removed_entries += len(result.outdated)
+        self.removed_entries += len(verdict.outdated)
         next_sequence = max(self._store.next_sequence, entry.met + 1)
-        self._store.write(entry, stored, result.outdated, next_sequence)
+        self._store.write(entry, stored, verdict.outdated, next_sequence)
 
-    def log(self, line: NearDuplicate) -> None:
-        """Append a line of the other index's near-duplicate log."""
+    def add_line(self, line: NearDuplicate) -> None:
+        """Write a line of the other index's near-duplicate log."""
         line = replace(line, sequence=self._renumbered(line.sequence))
         self._store.log(line, max(self._store.next_sequence, line.sequence + 1))
 
     def _renumbered(self, sequence: int) -> int:
-        """Return the sequence number in this index for one of the other index."""
+        """Return the sequence number in the store for a sequence number of the other index."""
         renumbered = self._first_sequence - 1 + sequence
         if renumbered > MAX_SEQUENCE:
             raise StorageError(
                 self._location,
-                f"sequence {renumbered} is too large, after very many merges: export the index, "
-                "and import it as a new one, whose numbers begin at 1; nothing was changed",
+                f"after very many merges, sequence {renumbered} exceeds the limit {MAX_SEQUENCE}: "
+                "export the index, and import it as a new one, whose numbers begin at 1; nothing "
+                "was changed",
             )
         return renumbered
 
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
-        """Return the entries of this index within k of an entry of the other one, in its scope."""
-        # Without merged entries, which the other index has compared already.
-        in_scope = self._in_scope(entry.key)
+        """Return the entries of the store within k of an entry of the other index, in its scope."""
+        # Merged entries are left out, because the other index has compared them already.
+        in_scope, max_distance = self._in_scope(entry.key), self._rules.max_distance
         within_k = [
-            (distance, other)
-            for distance, other in self._store.within(entry.fingerprint, self._rules.max_distance)
-            if other.key != entry.key
-            and other.met < self._first_sequence
-            and (in_scope is None or in_scope(other.key))
+            (distance, candidate)
+            for distance, candidate in self._store.within(entry.fingerprint, max_distance)
+            if candidate.key != entry.key
+            and candidate.met < self._first_sequence
+            and (in_scope is None or in_scope(candidate.key))
         ]
         return self._rules.neighbours(entry.evidence, within_k)

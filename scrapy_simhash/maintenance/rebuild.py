@@ -1,4 +1,4 @@
-"""Rebuild an index with other tables, another k or another kind of database, or compact it."""
+"""Rebuild an index with other tables, another k or another kind of database; or compact one."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def rebuild(
     database: str | None = None,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Rebuild an index with other tables, another k or another database, and return the counts.
+    """Rebuild an index with other tables, k or kind of database, and return the counts.
 
-    None keeps what the index has. An index of format version 2 becomes one of the current version.
-    Its entries have no sketches and names, so every page within k confirms as a copy of them.
+    None keeps the present tables, k or kind of database (``leveldb`` or ``rocksdb``). An index of
+    format version 2 becomes one of the current version. Its entries have no sketches and names, so
+    every page within k counts as a confirmed copy.
 
-    :param database: kind of database, ``leveldb`` or ``rocksdb``.
-    :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
-        the fingerprints.
+    :raises PlanError: the tables or `max_distance` do not fit the fingerprints, or the tables find
+        less than 95 % of the pairs at `max_distance`.
     :raises SchemeError: the kind of database is unknown, or its package is missing.
     :raises StorageError: see `rewriting`.
     """
@@ -62,17 +62,18 @@ def rebuild(
         "check_bits": check_bits(bits, max_distance),
         "database": manifest.database if database is None else database,
     }
-    if manifest.version != FORMAT_VERSION:
+    if manifest.version != FORMAT_VERSION:  # such a manifest has no confirmation
         changes["confirmation"] = preset_confirmation(manifest.scheme)
     with rewriting(directory, older=True, **changes) as (source, store):
         result = copy_all(source, store, on_progress=on_progress)
+        # Within the lock. The old texts stay until the manifest is replaced.
         if changes["database"] != manifest.database:
             copy_texts(directory, manifest.database, directory, str(changes["database"]))
     return result
 
 
 def compact(where: Location) -> tuple[int, int]:
-    """Drop overwritten and deleted data of an index; return (bytes before, bytes after)."""
+    """Free the space of overwritten and deleted data; return (bytes before, bytes after)."""
     if isinstance(where, RedisAddress):
         with where.open() as index:
             before_bytes = index.memory_bytes()

@@ -24,22 +24,22 @@ _BATCH_RECORDS = 65_536
 
 
 def is_parquet(name: str) -> bool:
-    """Return True if a file name means Parquet."""
+    """Return True if a file name ends with ``.parquet`` or ``.pq``."""
     return name.lower().endswith((".parquet", ".pq"))
 
 
 def is_csv(name: str) -> bool:
-    """Return True if a file name means CSV, compressed or not."""
+    """Return True if a file name ends with ``.csv`` or ``.csv.gz``."""
     return name.lower().removesuffix(".gz").endswith(".csv")
 
 
 def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
-    """Write records atomically to a file, or to standard output, and return their number.
+    """Write records to a file atomically, or to standard output, and return their number.
 
-    :param name: a file name, or ``-`` for JSON lines on standard output. ``.csv`` and ``.parquet``
-        (or ``.pq``) select the format, ``.gz`` compresses; other names mean JSON lines.
-    :param types: the type of each field: str, int, bool or int | None.
-    :raises SimhashError: Parquet cannot store a record, or pyarrow is missing.
+    :param name: a file name, or ``-`` for JSON lines on standard output. The format is CSV or
+        Parquet (`is_csv`, `is_parquet`), else JSON lines; ``.gz`` compresses CSV and JSON lines.
+    :param types: the type of each field, for CSV and Parquet: str, int, bool or int | None.
+    :raises SimhashError: Parquet cannot store a value, or pyarrow is missing.
     :raises OSError: the file cannot be written.
     """
     if name == STANDARD_STREAM:
@@ -49,7 +49,7 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
         if is_parquet(name):
             return _write_parquet(temporary, records, types)
         open_text = gzip.open if name.lower().endswith(".gz") else open
-        # With newline="", the line ends stay as they are written: \r\n in CSV, \n in JSON lines.
+        # newline="" keeps line ends as they are written: \r\n in CSV, \n in JSON lines.
         with open_text(temporary, "wt", encoding="utf-8", newline="") as file:
             if is_csv(name):
                 return _write_csv(file, records, types)
@@ -57,9 +57,10 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
 
 
 def read_records(name: str) -> Iterator[PlacedRecord]:
-    """Yield the records of a file without validating them.
+    """Yield the records of a file without checking their fields.
 
-    :param name: a file name, or ``-`` for JSON lines on standard input. Files may be gzipped.
+    :param name: name of a Parquet file or of a file of JSON lines, which may be gzipped; or ``-``
+        for JSON lines on standard input.
     :raises SimhashError: the file is CSV, has another format or is damaged, or pyarrow is missing.
     :raises OSError: the file cannot be read.
     """
@@ -103,7 +104,7 @@ def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[s
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
-    """Yield the records of JSON lines; empty lines are skipped."""
+    """Yield the records of JSON lines; blank lines are skipped."""
     number = 0
     try:
         for number, line in enumerate(file, 1):
@@ -116,6 +117,7 @@ def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
     except (ValueError, TypeError, RecursionError) as error:
         raise SimhashError(f"{name}, line {number}: {error}; expected JSON lines") from error
     except (EOFError, OSError, zlib.error) as error:
+        # `gzip.BadGzipFile` is an OSError without a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise SimhashError(f"{name}: truncated or damaged ({error})") from error

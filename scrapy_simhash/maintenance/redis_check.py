@@ -1,8 +1,8 @@
 """Check the consistency of an index in Redis.
 
-Every entry must be in the group of its key and have a record in one bucket of each table, and the
-number of entries in each shard must match (`scrapy_simhash.index.redis.layout` has the terms).
-Crawls may go on; then the numbers are not compared.
+Each entry must be in the group of its key, and have a record in a bucket of each table. The counter
+of each shard must equal the number of its entries (`scrapy_simhash.index.redis.layout` defines the
+terms). Crawls may go on; then the counters are not compared, because they change during the check.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.records import decode_entry
 from scrapy_simhash.index.redis.layout import digest_of
+from scrapy_simhash.maintenance.sources import each_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,23 +30,24 @@ def check_in_redis(
 ) -> None:
     """Add the counts and problems of an index to a report."""
     layout, server = index.layout, index.server
-    entries_by_shard: Counter[bytes] = Counter()
+    entries_by_counter: Counter[bytes] = Counter()
     batch: list[Entry] = []
     pending_pages = last_sequence = 0
-    first_sequence = index.next_sequence
+    next_sequence_before = index.next_sequence
     for number, group in index.groups():
         pending_pages += len(group.pending)
+        _, _, counter_key = layout.group_keys(number)
+        entries_by_counter[counter_key] += len(group.entries)
         for digest, value in group.entries.items():
             report.entries += 1
-            entries_by_shard[layout.group_keys(number)[2]] += 1
             on_progress()
             try:
                 entry = decode_entry(-1, value, layout.width_bytes)
-            except ValueError as error:
-                report.add(f"an entry in group {number} cannot be read: {error}")
+            except ValueError:
+                report.add(f"the entry with digest {digest.hex()} in group {number} cannot be read")
                 continue
             if digest != digest_of(entry.key) or layout.group_of(digest) != number:
-                report.add(f"the entry of {entry.key!r} is in the place of another")
+                report.add(f"the entry of {entry.key!r} is stored under another digest or group")
             last_sequence = max(last_sequence, entry.number, entry.met)
             batch.append(entry)
         if len(batch) >= _ENTRIES_AT_ONCE:
@@ -55,17 +57,21 @@ def check_in_redis(
     next_sequence = index.next_sequence
     if last_sequence >= next_sequence:
         report.add(
-            f"sequence {last_sequence} is in use, but {next_sequence} comes next on the server"
+            f"an entry has sequence {last_sequence}, but on the server, {next_sequence} comes next"
         )
-    is_crawled = bool(pending_pages) or next_sequence != first_sequence
-    for name, stored in zip(layout.count_keys, server.values(layout.count_keys), strict=True):
-        stored_count, count = int(stored or 0), entries_by_shard[name]
-        if stored_count != count and not is_crawled:
-            report.add(f"{name!r} counts {stored_count} entries, but there are {count}")
-    for key, (length,) in server.each(layout.pattern("t"), "STRLEN"):
+    has_crawl = bool(pending_pages) or next_sequence != next_sequence_before
+    for key, stored in zip(layout.count_keys, server.values(layout.count_keys), strict=True):
+        stored_count, count = int(stored or 0), entries_by_counter[key]
+        if stored_count != count and not has_crawl:
+            report.add(
+                f"the shard counter {key!r} counts {stored_count} entries, but there are {count}"
+            )
+    for key, (length,) in each_key(index, "t", "STRLEN"):
         report.records += length // layout.record_bytes
         if length % layout.record_bytes:
-            report.add(f"the bucket {key!r} has {length} bytes, which are no whole records")
+            report.add(
+                f"the bucket {key!r} has {length} bytes, not a multiple of {layout.record_bytes}"
+            )
     try:
         for _ in index.lines():
             report.near_duplicates += 1
@@ -79,8 +85,8 @@ def _check_records(index: RedisIndex, entries: Sequence[Entry], report: CheckRep
     prefixes = [index.plan.prefixes(entry.fingerprint) for entry in entries]
     for table in range(len(index.plan.tables)) if entries else ():
         head = layout.table_head(table)
-        names = [head + each[table].to_bytes(layout.prefix_bytes, "big") for each in prefixes]
-        for entry, value in zip(entries, index.server.call("MGET", *names), strict=True):
-            record, packed = layout.record(digest_of(entry.key), entry.fingerprint), value or b""
-            if record not in (packed[at : at + size] for at in range(0, len(packed), size)):
+        keys = [head + each[table].to_bytes(layout.prefix_bytes, "big") for each in prefixes]
+        for entry, value in zip(entries, index.server.call("MGET", *keys), strict=True):
+            record, bucket = layout.record(digest_of(entry.key), entry.fingerprint), value or b""
+            if record not in (bucket[at : at + size] for at in range(0, len(bucket), size)):
                 report.add(f"the entry of {entry.key!r} has no record in table {table}")

@@ -19,12 +19,12 @@ _ENTRIES_AT_ONCE = 100
 class RedisStore:
     """A store of an index in Redis, with the methods of `TableStore` that merge and import call.
 
-    It buffers changes of entries until `flush`, so no crawl may use the index.
+    No crawl may use the index, because changes of entries wait in memory until `flush`.
     """
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
-        # By key. Then, the keys of stored entries that `flush` removes before it writes these.
+        # `flush` first removes stored entries, given their keys, and then writes entries, by key.
         self._buffered: dict[str, Entry] = {}
         self._to_remove: set[str] = set()
         self.next_sequence = index.next_sequence
@@ -36,14 +36,14 @@ class RedisStore:
         return self._index.entry(key)
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """Return (distance, entry) of the entries found within a distance; no buffered ones."""
-        found = self._index.within(fingerprint, max_distance)
-        return [(distance, entry) for distance, entry in found if entry.key not in self._to_remove]
+        """Return (distance, entry) of stored entries within a distance, without buffered ones."""
+        stored = self._index.within(fingerprint, max_distance)
+        return [(distance, entry) for distance, entry in stored if entry.key not in self._to_remove]
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> None:
-        """Store an entry and remove others; see `Entries.write`."""
+        """Store an entry and remove others, at the latest in `flush`; see `Entries.write`."""
         for entry in [*outdated] if replaced is None else [replaced, *outdated]:
             if self._buffered.pop(entry.key, None) is None:
                 self._to_remove.add(entry.key)
@@ -58,16 +58,16 @@ class RedisStore:
         self.skip_to(next_sequence)
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """Return the near-duplicate log from a sequence number on, oldest first."""
+        """Flush, and return the near-duplicate log from a sequence number on, oldest first."""
         self.flush()
         return self._index.lines(since_sequence)
 
     def skip_to(self, next_sequence: int) -> None:
-        """Make the next sequence number at least this."""
+        """Raise the next sequence number to at least this one; `flush` stores it."""
         self.next_sequence = max(self.next_sequence, next_sequence)
 
     def flush(self) -> None:
-        """Write the buffered changes."""
+        """Write the buffered changes and the next sequence number."""
         for key in self._to_remove:
             self._index.forget(key)
         self._to_remove.clear()
@@ -89,7 +89,7 @@ class RedisStore:
 def making_in_redis(address: RedisAddress, manifest: RedisManifest) -> Iterator[RedisStore]:
     """Yield the store of a new index; delete the index after an error.
 
-    :raises StorageError: there is an index of that name, or the server fails.
+    :raises StorageError: the name is taken, or the server fails.
     """
     with address.make(manifest) as index:
         store = RedisStore(index)
@@ -103,10 +103,10 @@ def making_in_redis(address: RedisAddress, manifest: RedisManifest) -> Iterator[
 
 @contextmanager
 def changing_in_redis(address: RedisAddress) -> Iterator[RedisStore]:
-    """Yield a store that changes an index in place.
+    """Yield a store that changes an index in place. Changes remain after an error.
 
     :raises IndexLocked: pages are pending, so a crawl uses the index.
-    :raises StorageError: the index is missing, or the server fails.
+    :raises StorageError: the index is missing or damaged, or the server fails.
     """
     with address.open() as index:
         index.require_no_crawl()
@@ -114,5 +114,5 @@ def changing_in_redis(address: RedisAddress) -> Iterator[RedisStore]:
         try:
             yield store
         finally:
-            # A flush that failed may have removed entries whose successors are still buffered.
+            # If a flush failed, entries may be removed whose successors are still buffered.
             store.flush()

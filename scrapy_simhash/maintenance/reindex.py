@@ -1,4 +1,4 @@
-"""Reindex: make the fingerprints of an index again, from its stored texts, for another scheme."""
+"""Reindex: recompute the fingerprints of an index from its stored texts, for another scheme."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReindexResult:
-    """The content of a reindexed index, and the number of what was left out.
+    """The numbers of entries and log lines of the new index, and of those that were left out.
 
     :param near_duplicates: lines of the new near-duplicate log.
-    :param without_text: old entries and log lines of pages whose text is not stored.
-    :param too_short: old entries and log lines of pages that get no fingerprint, mostly because the
-        text is shorter than `min_tokens`.
+    :param without_text: old entries, and log lines of copies, of pages whose text is not stored.
+    :param too_short: old entries, and log lines of copies, of pages that get no fingerprint, mostly
+        because the text has fewer tokens than `min_tokens`.
     """
 
     entries: int = 0
@@ -61,16 +61,16 @@ def reindex(
     """Rebuild an index for another scheme, and return the counts.
 
     The new index is what a crawl would leave that sees the same pages, with their stored texts, in
-    the same order.
+    the same order. Side rows stay.
 
     :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
-    :param min_tokens: pages with a shorter text are left out.
+    :param min_tokens: pages whose text has fewer tokens are left out.
     :param drop_without_text: leave out pages whose text is not stored, instead of an error.
-    :param in_scope: returns, for the key of a page, `in_scope` of `Index.observe`.
+    :param in_scope: given the key of a page, returns the `in_scope` of `Index.observe` for it.
     :param on_progress: called for each entry and each log line of a copy.
     :raises SchemeError: the new scheme extracts other text than the old one.
-    :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
-    :raises StorageError: texts are missing; for other reasons, see `rewriting`.
+    :raises PlanError: `max_distance` is out of range, or no tables find 95 % of the pairs.
+    :raises StorageError: texts are missing; for other errors, see `rewriting`.
     """
     manifest = read_manifest(directory, older=True)
     for name in ("extractor", "select", "remove"):
@@ -110,7 +110,7 @@ def reindex(
             if fingerprinted.fingerprint is None:
                 report.too_short += 1
                 continue
-            # Headings are not stored with texts, so that of the old entry stays.
+            # Headings are not stored with texts, so the heading of the old entry is kept.
             site = site_of(page.key)
             evidence = fingerprinted.evidence._replace(
                 site=site_number(site) if site else page.evidence.site,
@@ -123,9 +123,9 @@ def reindex(
         if report.without_text and not drop_without_text:
             raise StorageError(
                 str(directory),
-                f"it has no text of {report.without_text} pages: leave them out with "
-                "--drop-without-text, and they count as new when a crawl sees them again; nothing "
-                "was changed",
+                f"it has no text for {report.without_text} entries and log lines: leave these out "
+                "with --drop-without-text, and their pages count as new when a crawl sees them "
+                "again; nothing was changed",
             )
         report.entries = len(store)
     return report
@@ -133,7 +133,7 @@ def reindex(
 
 def _pages(source: Source) -> Iterator[Entry]:
     """Yield entries, and log lines of copies as entries, in the order of their sequence numbers."""
-    # Without lines of similar pages, which have an entry.
+    # Lines of similar pages are left out: such a page got an entry, too.
     copies = (
         Entry(
             line.sequence, line.key, line.fingerprint, line.sequence, line.seen_at_s, line.seen_at_s
@@ -155,7 +155,7 @@ def _observe(
     """Write to the store what a crawl would write after it sees a page."""
     next_sequence = max(store.next_sequence, page.met + 1)
     stored = store.entry(page.key)
-    if stored is not None:  # with the same text, because one text of a page is stored
+    if stored is not None:  # It has the same text, because one text of a page is stored.
         seen_again = stored._replace(
             met=max(stored.met, page.met), last_seen_s=max(stored.last_seen_s, page.last_seen_s)
         )

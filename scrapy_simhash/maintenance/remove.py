@@ -26,8 +26,8 @@ def expire(
 ) -> RewriteResult:
     """Remove the entries of pages that were last seen before a time, and return the counts.
 
-    A directory is rewritten. Its texts of pages that are neither an entry nor in the log are
-    deleted. In Redis, crawls may go on, and pages that they are handling stay.
+    In a directory, the index is rewritten, and texts of pages without an entry or log line are
+    deleted. In Redis, crawls may go on, and the entries of pages that they are handling stay.
 
     :param before_s: Unix time; a page that was last seen at that second stays.
     :param log: also remove lines of the near-duplicate log from before that time.
@@ -51,7 +51,7 @@ def expire(
         )
         keys = {entry.key for entry in store.entries()}
         keys.update(line.key for line in store.near_duplicates(0))
-        # Here, while the index is still locked.
+        # Within the `with` statement, because the index is locked there.
         with opened_texts(where, source.manifest.database) as texts:
             if texts is not None:
                 texts.forget_all_but(keys)
@@ -59,10 +59,11 @@ def expire(
 
 
 def delete(where: Location) -> None:
-    """Delete an index, and no other files or keys. A directory without an index is no error.
+    """Delete an index, and no other files or keys. An empty or missing directory is no error.
 
-    :raises IndexLocked: a crawl uses it.
-    :raises StorageError: the directory is not an index; no index has the name; the storage fails.
+    :raises IndexLocked: a crawl uses the index.
+    :raises StorageError: the directory holds other files, no index in Redis has the name, or the
+        storage fails.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:
@@ -74,8 +75,8 @@ def delete(where: Location) -> None:
 def remove(where: Location, keys: Iterable[str]) -> list[str]:
     """Remove the entries of pages, and return the keys whose entries were removed.
 
-    In a directory, all are removed in one write. In Redis, they are removed one by one, and pages
-    that a crawl is handling stay. The near-duplicate log, which is a history, stays.
+    In a directory, all entries are removed in one write. In Redis, they are removed one by one, and
+    those of pages that a crawl is handling stay. The near-duplicate log, which is a history, stays.
 
     :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
-
-from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index import records
@@ -18,10 +17,10 @@ from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.run_files import destroy_runs
 from scrapy_simhash.index.tables import TableStore
-from scrapy_simhash.maintenance.rows import read_rows
+from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
@@ -34,9 +33,10 @@ _BATCH_ROWS = 4096
 class RepairReport:
     """The result of a repair.
 
-    :param salvaged: the database had to repair its files.
+    :param salvaged: files could not be read, so the database repaired them.
     :param near_duplicates: number of lines of the near-duplicate log.
-    :param dropped: number of deleted rows: damaged or unknown ones, and superseded entries.
+    :param dropped: number of deleted rows: damaged and unknown ones, and superseded entries, whose
+        page has a later entry.
     """
 
     salvaged: bool
@@ -49,7 +49,7 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
     """Rebuild the tables and the state row of an index from its entries, and return the counts.
 
     If files cannot be read, the database repairs them first (`Database.salvage`). Pages whose
-    entries are lost count as new in the next crawl. An interrupted repair can be started again.
+    entries are lost count as new in the next crawl. An interrupted repair must be started again.
 
     :param on_progress: called for each entry.
     :raises StorageError: the manifest cannot be read, the index is in use, or the disk fails.
@@ -71,11 +71,12 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
             try:
                 database_kind(manifest.database).salvage(location, path)
             except IndexLocked:
-                if not is_restarted:  # nothing has changed
+                if not is_restarted:  # No file has changed yet.
                     marker.unlink()
                 raise
         with opened_database(directory) as (_, database):
             state, lines, dropped = _read_entries_and_log(database, manifest, on_progress)
+            # Buckets, page keys, the files of runs, and removed entries.
             for head, stop in ((b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")):
                 _delete(database, (row for row, _ in database.rows(head, stop)))
             _delete(database, dropped)
@@ -92,9 +93,10 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
 def _read_entries_and_log(
     database: Database, manifest: Manifest, on_progress: Callable[[], object]
 ) -> tuple[State, int, list[bytes]]:
-    """Return (state that matches the entries, number of log lines, keys of rows to delete)."""
+    """Return (state that matches the kept entries, number of log lines, keys of rows to delete)."""
     width_bytes = manifest.plan.bits // 8
-    ordinals, hashes, dropped = [], [], []
+    dropped = []
+    ordinals, hashes = array("Q"), array("q")
     highest_sequence = lines = 0
     for row in read_rows(database, width_bytes):
         if row.problem:
@@ -104,11 +106,11 @@ def _read_entries_and_log(
             on_progress()
             highest_sequence = max(highest_sequence, entry.number, entry.met)
             ordinals.append(entry.ordinal)
-            hashes.append(xxh3_64_intdigest(records.encode_key(entry.key)))
+            hashes.append(hash(entry.key))
         elif row.content is not None:
             highest_sequence = max(highest_sequence, row.content.sequence)
             lines += 1
-    superseded = _superseded(database, ordinals, hashes, width_bytes)
+    superseded = _superseded_ordinals(database, ordinals, hashes, width_bytes)
     dropped += map(records.entry_row, superseded)
     stored_state = database.get(records.STATE_KEY)
     with suppress(ValueError):
@@ -123,29 +125,25 @@ def _read_entries_and_log(
     return state, lines, dropped
 
 
-def _superseded(
-    database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
+def _superseded_ordinals(
+    database: Database, ordinals: array[int], hashes: array[int], width_bytes: int
 ) -> list[int]:
-    """Return the ordinals of entries whose page has a younger entry, as salvaged files may have.
+    """Return the ordinals of entries whose page has a later one: salvage may restore deleted rows.
 
     :param hashes: for each ordinal, the hash of the page's key.
     """
-    import numpy as np
-
-    values, counts = np.unique(np.array(hashes, np.uint64), return_counts=True)
-    is_repeated = np.isin(np.array(hashes, np.uint64), values[counts > 1])
-    youngest: dict[str, Entry] = {}
+    latest: dict[str, Entry] = {}
     superseded = []
-    for position in np.flatnonzero(is_repeated).tolist():
+    for position in repeated_positions(hashes):
         ordinal = ordinals[position]
         value = database.get(records.entry_row(ordinal)) or b""
         entry = records.decode_entry(ordinal, value, width_bytes)
-        other = youngest.setdefault(entry.key, entry)
+        other = latest.setdefault(entry.key, entry)
         if other is entry:
             continue
-        older, younger = sorted((other, entry), key=lambda each: (each.met, each.ordinal))
-        youngest[entry.key] = younger
-        superseded.append(older.ordinal)
+        earlier, later = sorted((other, entry), key=lambda each: (each.met, each.ordinal))
+        latest[entry.key] = later
+        superseded.append(earlier.ordinal)
     return superseded
 
 

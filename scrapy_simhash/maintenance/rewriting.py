@@ -1,4 +1,4 @@
-"""Rewrite an index atomically: the old one stays until the new one is complete.
+"""Create an index, or rewrite one in a directory: the old one stays until the new one is complete.
 
 The new database is written next to the old one, which stays locked. The manifest names the current
 database and is replaced last, atomically. An interruption may leave an unused database; the next
@@ -31,14 +31,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.redis_store import RedisStore
 
-
 # Marks a directory whose index is incomplete and has no manifest yet.
 _MAKING = f".{FILE_NAME}.making"
 
 
 @dataclass
 class RewriteResult:
-    """The number of entries and of lines of the near-duplicate log, now and removed."""
+    """The numbers of entries and lines of the near-duplicate log, in the new index and removed."""
 
     entries: int = 0
     near_duplicates: int = 0
@@ -58,9 +57,10 @@ def rewriting(
 
     After an error, the old index is unchanged.
 
-    :param older: accept an index of an older format version.
-    :param side_rows: kinds of side rows to copy; validators only of pages that have a new entry.
+    :param older: also accept an index of an older format version.
+    :param side_rows: kinds of side rows to copy; validators only of pages that the store has.
     :param changes: changed fields of the manifest, such as `plan`.
+    :raises SchemeError: a kind of database is unknown, or its driver is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     location = str(directory)
@@ -104,7 +104,7 @@ def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
     location = str(directory)
     try:
         marker = directory / _MAKING
-        if marker.exists():  # left by an interruption
+        if marker.exists():  # an earlier call was interrupted
             for path in databases(directory):
                 database_kind(path.name.partition("-")[0]).destroy(location, path)
         elif directory.exists() and any(directory.iterdir()):
@@ -123,7 +123,7 @@ def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
 
 @contextmanager
 def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
-    """Yield a new store; sync and close it at the end, or delete it after an error."""
+    """Yield an empty store; sync and close it at the end, or delete it after an error."""
     location, path = str(directory), manifest.database_path(directory)
     kind = database_kind(manifest.database)
     database = kind(location, path)
@@ -139,7 +139,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
 
 
 def _delete_leftovers(directory: Path, manifest: Manifest) -> None:
-    """Delete all databases except that of the manifest, and texts in another kind of database."""
+    """Delete databases that the manifest does not name, and texts in another kind of database."""
     texts = [texts_path(directory, kind) for kind in DATABASES if kind != manifest.database]
     for path in (*databases(directory), *texts):
         if path.is_dir() and path != manifest.database_path(directory):
@@ -155,7 +155,7 @@ def copy_all(
     log_before_s: int = 0,
     on_progress: Callable[[], object],
 ) -> RewriteResult:
-    """Copy entries and log lines to a new store, and return the counts.
+    """Copy entries and log lines to an empty store, and return the counts.
 
     :param before_s: Unix time; entries that were last seen before that second are left out.
     :param log_before_s: Unix time; log lines from before that second are left out.

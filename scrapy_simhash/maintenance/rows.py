@@ -1,4 +1,4 @@
-"""Read and decode the rows of an index one by one, and say which are damaged."""
+"""Read and decode the rows of an index in a directory, and say which are damaged."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scrapy_simhash.index.validators import decode_validators
 from scrapy_simhash.url_rules.rows import decode_evidence, decode_rules
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Iterator, Mapping
 
     from scrapy_simhash.index.database import Database
@@ -26,8 +27,8 @@ _SIDE_NAMES: Mapping[SideKind, str] = {
 class Row(NamedTuple):
     """A row of an index.
 
-    :param content: the decoded entry or log line; None for side rows (`SideKind`) and for problems.
-    :param problem: a sentence that says what is wrong with the row, or an empty string.
+    :param content: the decoded entry or log line; None for side rows (`SideKind`) and damaged rows.
+    :param problem: a sentence that says what is wrong with the row; empty if it is sound.
     """
 
     key: bytes
@@ -36,26 +37,34 @@ class Row(NamedTuple):
 
 
 def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
-    """Yield the rows of entries, of the near-duplicate log, side rows, and rows of no known kind.
+    """Yield the rows of entries, log lines and side rows, and rows of no known kind, in this order.
 
-    Rows that can be rebuilt from these are left out: buckets, runs and the state row.
+    Rows that entries and log lines determine are left out: buckets, runs, removed entries, state.
 
     :param width_bytes: bytes of a fingerprint.
     """
     for key, value in database.rows(b"E", b"F"):
         if len(key) == records.ENTRY_ROW_BYTES:  # the last loop yields the others
-            yield _decoded(records.decode_entry, key, value, width_bytes)
+            yield _decode_row(records.decode_entry, key, value, width_bytes)
     for key, value in database.rows(b"N", b"O"):
         if len(key) == records.LOG_ROW_BYTES:
-            yield _decoded(records.decode_near_duplicate, key, value, width_bytes)
+            yield _decode_row(records.decode_near_duplicate, key, value, width_bytes)
     for kind in get_args(SideKind):
         for key, value in database.rows(*records.side_range(kind)):
-            yield Row(key, None, _side_problem(kind, key, value))
+            yield Row(key, None, _problem_of_side_row(kind, key, value))
     for key in records.rows_of_no_kind(database):
         yield Row(key, None, f"a row of no known kind: {key!r}")
 
 
-def _decoded(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
+def repeated_positions(hashes: array[int]) -> list[int]:
+    """Return the positions of the hashes (of type ``q``) that occur more than once, in order."""
+    import numpy as np
+
+    distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
+    return list(map(int, np.flatnonzero(np.isin(hashes, distinct[counts > 1]))))
+
+
+def _decode_row(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
     """Return a row with its content, or with its problem."""
     try:
         return Row(key, decode(int.from_bytes(key[1:], "big"), value, width_bytes))
@@ -63,7 +72,7 @@ def _decoded(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
         return Row(key, None, str(error))
 
 
-def _side_problem(kind: SideKind, key: bytes, value: bytes) -> str:
+def _problem_of_side_row(kind: SideKind, key: bytes, value: bytes) -> str:
     """Return the problem of a side row, or an empty string."""
     try:
         if kind == "url-rules":

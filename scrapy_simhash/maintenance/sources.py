@@ -1,4 +1,4 @@
-"""Read all entries and the whole near-duplicate log of an index, in a directory or in Redis."""
+"""Open an index, in a directory or in Redis, and read all of its entries and log lines."""
 
 from __future__ import annotations
 
@@ -28,15 +28,26 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
+EMPTY_STATE = records.State(next_sequence=0, entries=0, next_ordinal=0, first_buffered=0)
 Location = Path | RedisAddress
-"""The place of an index."""
+"""The directory of an index, or its address in Redis."""
+
+
+def each_key(index: RedisIndex, letter: str, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
+    """Yield the results of `Server.each` for all keys with a letter of `KINDS`, each key once."""
+    seen: set[bytes] = set()
+    for key, answers in index.server.each(index.layout.pattern(letter), *commands):
+        if key not in seen:  # SCAN may return a key twice
+            seen.add(key)
+            yield key, answers
 
 
 @contextmanager
 def opened_source(where: Location) -> Iterator[Source]:
-    """Yield the content of an index. A directory is locked; on a server, crawls may go on.
+    """Yield the content of an index. A directory is locked; in Redis, crawls may go on.
 
-    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
+    :raises SchemeError: the driver is not installed, or the name in Redis is not valid.
+    :raises StorageError: the index is missing, open elsewhere, damaged, or cannot be read.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index, RedisSource(index) as source:
@@ -52,12 +63,12 @@ def opened_index(
 ) -> AbstractContextManager[ObservingIndex | RedisIndex]:
     """Open an existing index.
 
-    :param options: of `open_index` or `open_redis_index`; see these for the other errors.
+    :param options: options of `open_index` or `open_redis_index`, which also list further errors.
     :raises IndexMissing: there is no index.
     """
     if isinstance(where, RedisAddress):
         return where.open(**options)
-    read_manifest(where)  # raises the error: `open_index` would create the index
+    read_manifest(where)  # `open_index` would create a missing index
     return open_index(index_url(where), **options)
 
 
@@ -75,7 +86,7 @@ def manifest_of(where: Location) -> Manifest | RedisManifest:
 def require_directory(where: Location, operation: str) -> Path:
     """Return the directory of an index.
 
-    :raises StorageError: the index is on a Redis server.
+    :raises StorageError: the index is in Redis; the message names the operation.
     """
     if isinstance(where, RedisAddress):
         raise StorageError(
@@ -93,7 +104,7 @@ class DatabaseSource:
     """The content of an open database, in the current format version or format version 2.
 
     :param location: directory of the index.
-    :raises IndexCorrupt: the state row, or an entry that is newer, cannot be decoded.
+    :raises IndexCorrupt: the state row, or an entry newer than that row, cannot be decoded.
     """
 
     def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
@@ -108,11 +119,11 @@ class DatabaseSource:
         )
         value = database.get(records.STATE_KEY)
         try:
-            state = records.decode_state(bytes(24) if value is None else value)
+            state = EMPTY_STATE if value is None else records.decode_state(value)
         except ValueError as error:
             raise corrupt(location, error) from error
         self.next_sequence = max(state.next_sequence, 1)
-        # Entries that were written after the state row have larger numbers.
+        # The state row may be older than the newest entries, which have higher sequence numbers.
         for entry in self._entries(state.next_ordinal):
             self.next_sequence = max(self.next_sequence, entry.met + 1)
 
@@ -137,9 +148,9 @@ class DatabaseSource:
     def near_duplicates(self) -> Iterator[NearDuplicate]:
         """Yield the lines of the near-duplicate log, oldest first."""
         for row, value in self._database.rows(b"N", b"O"):
-            number = int.from_bytes(row[1:], "big")
+            sequence = int.from_bytes(row[1:], "big")
             try:
-                yield self._decode_near_duplicate(number, value, self._width_bytes)
+                yield self._decode_near_duplicate(sequence, value, self._width_bytes)
             except ValueError as error:
                 raise corrupt(self.location, error) from error
 
@@ -160,16 +171,16 @@ class DatabaseSource:
 
 
 class RedisSource:
-    """The content of an index in Redis: a copy of its entries, and the log up to the copy."""
+    """The content of an index in Redis: entries and log lines when it was opened, side rows now."""
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
         self.manifest = index.manifest
         self.location = index.location
         self.next_sequence = index.next_sequence
-        # A copy, because callers read the entries repeatedly, and crawls may change them meanwhile.
+        # A copy of the entries: callers read them repeatedly, and crawls may change the originals.
         self._file = TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
-        # For each entry, its number and where it ends in the file.
+        # By entry: its sequence number, and the position of its end in the file, after a 0.
         self._numbers, self._ends = array("Q"), array("Q", [0])
         try:
             for entry in index.entries():
@@ -181,7 +192,7 @@ class RedisSource:
             raise
 
     def size_bytes(self) -> int:
-        """Return the size of the index in the server's memory."""
+        """Return the size of the index in the server's memory, see `RedisIndex.memory_bytes`."""
         return self._index.memory_bytes()
 
     def entries(self) -> Iterator[Entry]:
@@ -199,7 +210,7 @@ class RedisSource:
         return (line for line in self._index.lines() if line.sequence < self.next_sequence)
 
     def side_rows(self, kind: SideKind) -> Iterable[tuple[str, bytes]]:
-        """Return (name, value) of all side rows of a kind, as they are now."""
+        """Return (name, value) of all side rows of a kind."""
         return self._index.side_rows(kind)
 
     def __enter__(self) -> Self:
@@ -217,4 +228,4 @@ class RedisSource:
 
 
 Source = DatabaseSource | RedisSource
-"""The content of an index. Reading raises IndexCorrupt if an entry or log line is damaged."""
+"""The content of an index. Methods raise StorageError; IndexCorrupt for a row that is damaged."""

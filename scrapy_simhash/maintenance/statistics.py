@@ -12,7 +12,7 @@ from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.run_files import KEY_HASH_BITS
-from scrapy_simhash.maintenance.sources import Location, file_bytes
+from scrapy_simhash.maintenance.sources import EMPTY_STATE, Location, each_key, file_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROW_KINDS = ("entries", "buckets", "page keys", "near-duplicates", "state")
 
-# Kinds of keys in Redis: the letter in their names, and the commands that are sent for each key.
+# By kind of keys in Redis: the letter in the keys, and the commands that are sent for each key.
 REDIS_KINDS = {
     "entries": ("e", ("MEMORY USAGE",)),
     "buckets": ("t", ("MEMORY USAGE", "STRLEN")),
@@ -39,7 +39,7 @@ REDIS_KINDS = {
 
 @dataclass
 class RowStatistics:
-    """The number of rows (in Redis, keys) of one kind, with the size of their keys and values."""
+    """The number and sizes of the rows of one kind: keys in Redis, records in runs."""
 
     rows: int = 0
     key_bytes: int = 0
@@ -54,9 +54,10 @@ class RowStatistics:
 
 @dataclass
 class TableStatistics:
-    """The buckets of one table; on disk, page keys are a table, too.
+    """The buckets of one table; in a directory, page keys are a table, too.
 
     :param used: number of buckets with at least one record.
+    :param records: number of records in all buckets.
     :param largest: number of records in the fullest bucket.
     """
 
@@ -74,9 +75,10 @@ class TableStatistics:
 
     @property
     def skew(self) -> float:
-        """Return the size of the fullest bucket divided by the mean of all buckets, empty ones too.
+        """Return the records in the fullest bucket, divided by their mean in all buckets.
 
-        Evenly distributed fingerprints give a small number. An empty table gives 0.
+        Empty buckets count for the mean. Evenly distributed fingerprints give a small number, and a
+        table without records gives 0.
         """
         return self.largest * (1 << self.prefix_bits) / self.records if self.records else 0.0
 
@@ -85,10 +87,10 @@ class TableStatistics:
 class IndexStatistics:
     """The statistics of an index.
 
-    :param page_key_bytes: size of all page keys, which the values of entries include.
-    :param buffered: number of entries whose records the next opening adds; 0 in Redis.
-    :param file_bytes: size of the database's files; in Redis, of the keys and values in memory.
-    :param rows: statistics by kind: `ROW_KINDS`, or those of `REDIS_KINDS`.
+    :param page_key_bytes: size of all page keys, which are parts of the values of entries.
+    :param buffered: number of entries whose records the next opening may add; 0 in Redis.
+    :param file_bytes: size of the database's files; in Redis, memory of the rows.
+    :param rows: statistics by kind: `ROW_KINDS` or `REDIS_KINDS`. Other rows are not counted.
     """
 
     manifest: Manifest | RedisManifest
@@ -103,34 +105,34 @@ class IndexStatistics:
 def statistics(
     where: Location, *, on_progress: Callable[[], object] = lambda: None
 ) -> IndexStatistics:
-    """Read all rows of an index, and return its statistics.
+    """Read an index, and return its statistics. For errors, see `opened_source`.
 
     :param on_progress: called for each row of the database, or for each key in Redis.
-    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:
-            return _of_server(index, on_progress)
+            return _redis_statistics(index, on_progress)
     with opened_database(where) as (manifest, database):
         try:
-            return _of_directory(where, manifest, database, on_progress)
+            return _directory_statistics(where, manifest, database, on_progress)
         except ValueError as error:
             raise corrupt(str(where), error) from error
 
 
-def _of_directory(
+def _directory_statistics(
     directory: Path, manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
     """Return the statistics of an index in a directory."""
-    state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
+    state_value = database.get(records.STATE_KEY)
+    state = records.decode_state(state_value) if state_value else EMPTY_STATE
     first_buffered = records.entry_row(state.first_buffered)
     rows = {kind: RowStatistics() for kind in ROW_KINDS}
     page_key_bytes = buffered = 0
-    for row, value in _counted(database.rows(b"E", b"F"), rows["entries"], on_progress):
+    for row, value in _count_each(database.rows(b"E", b"F"), rows["entries"], on_progress):
         page_key_bytes += records.page_key_bytes(value, manifest.plan.bits // 8)
         buffered += row >= first_buffered
     for kind, start, stop in (("near-duplicates", b"N", b"O"), ("state", b"S", b"T")):
-        for _ in _counted(database.rows(start, stop), rows[kind], on_progress):
+        for _ in _count_each(database.rows(start, stop), rows[kind], on_progress):
             pass
     if manifest.plan.prefix_bits:
         tables = _tables_of_runs(opened_runs(directory, manifest, database), manifest, rows)
@@ -147,7 +149,7 @@ def _of_directory(
     )
 
 
-def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
+def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
     """Return the statistics of an index in Redis."""
     layout = index.layout
     tables = _empty_tables(index.plan)
@@ -155,7 +157,7 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
     rows = {}
     for kind, (letter, commands) in REDIS_KINDS.items():
         rows[kind] = totals = RowStatistics()
-        for key, (memory_bytes, *lengths) in index.server.each(layout.pattern(letter), *commands):
+        for key, (memory_bytes, *lengths) in each_key(index, letter, *commands):
             on_progress()
             totals.add(len(key), max((memory_bytes or 0) - len(key), 0))
             if kind == "buckets":
@@ -179,7 +181,7 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
 def _tables_of_runs(
     runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
 ) -> list[TableStatistics]:
-    """Return the tables of `scrapy_simhash.index.runs`, and add each record to `rows` as a row."""
+    """Return the statistics of tables in runs, and count each record as a row in `rows`."""
     import numpy as np
 
     tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
@@ -192,7 +194,7 @@ def _tables_of_runs(
         totals = rows["page keys" if table is tables[-1] else "buckets"]
         totals.rows += len(prefixes)
         totals.value_bytes += sum(run.table_bytes(number) for run in runs.runs)
-    # The files with fingerprints and ids serve all tables.
+    # All tables share the files with fingerprints and ids, so these are added once.
     rows["buckets"].value_bytes += runs.page_count * runs.page_bytes
     return tables
 
@@ -203,7 +205,7 @@ def _tables_of_buckets(
     rows: dict[str, RowStatistics],
     on_progress: Callable[[], object],
 ) -> list[TableStatistics]:
-    """Return the tables in rows of the database, and add the rows to `rows`."""
+    """Return the statistics of tables in rows of the database, and count these in `rows`."""
     tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", records.KEY_PREFIX_BITS)]
     heads = records.bucket_heads(manifest.plan)
     for table, (head, prefix_bytes) in zip(tables, heads, strict=True):
@@ -211,26 +213,26 @@ def _tables_of_buckets(
         if head == b"K":
             kind, check_bits = "page keys", records.KEY_CHECK_BITS
         stop = (int.from_bytes(head, "big") + 1).to_bytes(len(head), "big")
-        table_rows = _counted(database.rows(head, stop), rows[kind], on_progress)
+        table_rows = _count_each(database.rows(head, stop), rows[kind], on_progress)
         name_bytes = len(head) + prefix_bytes
         sizes = ((row[:name_bytes], len(value)) for row, value in table_rows)
         # A bucket has one open row, which begins with a header, and any number of closed rows.
         for _, bucket in groupby(sizes, itemgetter(0)):
             packed_bytes = sum(size for _, size in bucket) - records.HEADER_BYTES
-            table.add_bucket(packed_bytes // (4 + check_bits // 8))
+            table.add_bucket(packed_bytes // (check_bits // 8 + 4))  # check, ordinal
     return tables
 
 
 def _empty_tables(plan: TablePlan) -> list[TableStatistics]:
-    """Return statistics of zero for each table of a plan, without page keys."""
+    """Return the statistics of an empty index for each table of a plan, without page keys."""
     widths_bits = plan.prefix_widths_bits
     return [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
 
 
-def _counted(
+def _count_each(
     rows: Iterable[tuple[bytes, bytes]], totals: RowStatistics, on_progress: Callable[[], object]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield rows, and add them to the totals of their kind."""
+    """Yield rows unchanged; add each to the totals of its kind, and report progress."""
     for row, value in rows:
         totals.add(len(row), len(value))
         on_progress()

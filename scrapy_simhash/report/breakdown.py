@@ -1,7 +1,8 @@
 """Count near-duplicates by host, URL pattern and pair of patterns.
 
 The first page of a cluster that a crawl sees is the representative, original or not; the others are
-near-duplicates. So counts by host and pattern depend on the crawl order. Counts of pairs do not.
+near-duplicates. So counts by host and pattern depend on the order of the crawl. Counts of pairs
+depend only on which pages are in a cluster.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Source
 
 _MAX_ROWS = 100
-# In each cluster, only the most frequent patterns are paired.
+# In each cluster, only the patterns with the most pages are paired.
 _MAX_PAIRED_PATTERNS = 20
 
 
 class Breakdown(NamedTuple):
-    """The tables of a report, most frequent first, at most 100 rows each, as values for JSON.
+    """The tables of a report, highest numbers first, at most 100 rows each, as values for JSON.
 
-    :param hosts: number of near-duplicates and representatives of each host.
-    :param patterns: the same for each URL pattern, with the number of similar pages and an example.
-    :param pairs: for each pair of patterns, the number of clusters with both, an example of each,
-        and the number of pages of the pattern that is rarer in a cluster. A pattern is also paired
-        with itself; then all its pages in a cluster except one count.
-    :param row_counts: number of hosts, patterns and pairs, including those not listed.
+    :param hosts: numbers of near-duplicates and representatives of hosts with near-duplicates.
+    :param patterns: the same for URL patterns, with the number of similar pages and an example.
+    :param pairs: for pairs of patterns, the number of clusters with both, an example of each, and
+        the number of pages of the pattern that is rarer in a cluster, summed over clusters. A
+        pattern is also paired with itself; then all its pages in a cluster except one count.
+    :param row_counts: numbers of hosts, patterns and pairs, including those not listed.
     """
 
     hosts: list[dict[str, Any]]
@@ -41,9 +42,9 @@ class Breakdown(NamedTuple):
     row_counts: dict[str, int]
 
     def numbered(self, keys: Sequence[str]) -> dict[str, Any]:
-        """Return a list of hosts and one of patterns, and the positions of each key in these.
+        """Return lists of hosts and patterns, and the positions of each page key in both lists.
 
-        Both begin with the names in the tables. Other hosts follow; other patterns get -1.
+        The lists begin with the names in the tables. Other hosts follow; other patterns get -1.
         """
         hosts, of_host = _numbered(keys, host_of, (row["host"] for row in self.hosts), add_new=True)
         listed_patterns = chain(
@@ -62,7 +63,7 @@ class Breakdown(NamedTuple):
 def break_down(source: Source, duplication: Duplication) -> Breakdown:
     """Return the tables of an index.
 
-    :raises IndexCorrupt: an entry cannot be decoded.
+    :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
     """
     hosts = [
         {
@@ -126,12 +127,12 @@ def break_down(source: Source, duplication: Duplication) -> Breakdown:
 def _pairs(
     keys_by_pattern: Mapping[str, list[str]],
 ) -> Iterator[tuple[tuple[str, str], int, list[str]]]:
-    """Yield (pair of patterns, number of pages of the rarer one, two examples) for one cluster."""
+    """Yield (pair of patterns, number of pages, two examples) for one cluster; see `Breakdown`."""
     ranked = sorted(keys_by_pattern, key=lambda pattern: (-len(keys_by_pattern[pattern]), pattern))
     for pair in combinations_with_replacement(sorted(ranked[:_MAX_PAIRED_PATTERNS]), 2):
-        keys, others = (keys_by_pattern[pattern] for pattern in pair)
+        keys, other_keys = (keys_by_pattern[pattern] for pattern in pair)
         if pair[0] != pair[1]:
-            yield pair, min(len(keys), len(others)), [keys[0], others[0]]
+            yield pair, min(len(keys), len(other_keys)), [keys[0], other_keys[0]]
         elif len(keys) > 1:
             yield pair, len(keys) - 1, keys[:2]
 
@@ -139,7 +140,7 @@ def _pairs(
 def _representatives(source: Source, duplication: Duplication, listed: set[str]) -> Counter[str]:
     """Count the representatives of each listed pattern."""
     promoted = {line.key for line in duplication.promoted}
-    # These may have an entry, too.
+    # Their entries, if any, are left out: they are near-duplicates or counted as promoted.
     logged = promoted.union(
         line.key for cluster in duplication.clusters for line in cluster.near_duplicates
     )
@@ -151,7 +152,7 @@ def _representatives(source: Source, duplication: Duplication, listed: set[str])
 def _numbered(
     keys: Iterable[str], name_of: Callable[[str], str], listed: Iterable[str], *, add_new: bool
 ) -> tuple[list[str], list[int]]:
-    """Return all names, and the position of each key's name; -1 if not listed, unless `add_new`."""
+    """Return (names, position of each key's name). Names not listed are added, or have -1."""
     positions = {name: position for position, name in enumerate(dict.fromkeys(listed))}
     key_positions = []
     for key in keys:

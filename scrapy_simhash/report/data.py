@@ -34,7 +34,7 @@ _MAX_FLOODS = 20
 _MAX_TITLE_CHARACTERS = 200
 _MAX_SIMILAR = 200
 _MAX_RULES = 200
-# The chart over time has at most so many columns, and the first of these widths that fits.
+# The chart over time has at most this many columns, with the first of these widths that fits.
 _MAX_COLUMNS = 120
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
 
@@ -51,12 +51,11 @@ def build(
     """Return the data of a report.
 
     :param texts: stored texts of the index, or None.
-    :param crawl: facts about the crawl that has just ended, from
-        `scrapy_simhash.crawl.crawl_report`.
+    :param crawl: facts about a crawl from `scrapy_simhash.crawl.crawl_report`, or None.
     :param cluster_limit: clusters with more near-duplicates are floods; 0 means no limit.
     :param max_pages: upper limit for listed pages, see `select`.
-    :param max_text_bytes: upper limit for the sum of the compressed texts.
-    :raises IndexCorrupt: an entry, a log line or a rule cannot be decoded.
+    :param max_text_bytes: upper limit for the total size of the compressed texts.
+    :raises StorageError: the index or a text cannot be read, or a row is damaged (IndexCorrupt).
     """
     from scrapy_simhash import __version__
 
@@ -68,9 +67,9 @@ def build(
     selection = select(source, duplication, max_distance, max_pages)
     pages = selection.pages
     page_numbers = {page.key: number for number, page in enumerate(pages)}
-    encoded, titles, of_text, no_room = _texts(texts, page_numbers, clusters, max_text_bytes)
-    tables = break_down(source, duplication)
-    positions = tables.numbered([*page_numbers])
+    encoded, titles, text_numbers, omitted = _texts(texts, page_numbers, clusters, max_text_bytes)
+    breakdown = break_down(source, duplication)
+    positions = breakdown.numbered([*page_numbers])
     floods = [cluster for cluster in clusters if 0 < cluster_limit < len(cluster) - 1]
     return {
         "version": __version__,
@@ -92,7 +91,7 @@ def build(
         "timeline": _timeline(duplication),
         "distances": [distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(count for distance, count in distances.items() if distance > max_distance),
-        **tables._asdict(),
+        **breakdown._asdict(),
         "similar": [
             {
                 "key": line.key,
@@ -111,7 +110,7 @@ def build(
             "distance": [page.distance for page in pages],
             "similarity": [_percent(page.similarity) for page in pages],
             "component": selection.components,
-            "text": of_text,
+            "text": text_numbers,
             "host": positions["of_host"],
             "pattern": positions["of_pattern"],
         },
@@ -131,12 +130,12 @@ def build(
                 for cluster in floods[:_MAX_FLOODS]
             ],
         },
-        "left_out": {**selection.left_out._asdict(), "texts": no_room},
+        "left_out": {**selection.left_out._asdict(), "texts": omitted},
     }
 
 
 def _url_rules(source: Source) -> dict[str, Any]:
-    """Return the valid rules of URLs as a table, those that spared most requests first."""
+    """Return the rules of URLs that apply somewhere, those that spared most requests first."""
     try:
         valid = [rule for rule in known_rules(source.side_rows("url-rules")) if rule.holds]
     except ValueError as error:
@@ -162,16 +161,15 @@ def _similarity(line: NearDuplicate) -> float:
 
 
 def _percent(similarity: float | None) -> int:
-    """Return whole per cent, rounded down so that only 1 gives 100; -1 for None."""
+    """Return whole per cent, rounded down so that only a similarity of 1 gives 100; -1 for None."""
     return -1 if similarity is None else int(100 * similarity + 1e-9)
 
 
 def _texts(
     texts: Texts | None, page_numbers: dict[str, int], clusters: list[IndexCluster], max_bytes: int
 ) -> tuple[list[str], list[str], list[int], int]:
-    """Return (texts, their titles, text number of each page or -1, number of pages left out).
-
-    Equal texts are listed once, those of the largest clusters first.
+    """Return (texts in Base64, their titles, position of each page's text or -1, number of pages
+    whose text exceeds the limit). Equal texts are listed once; large clusters come first.
     """
     text_numbers = [-1] * len(page_numbers)
     if texts is None:
@@ -204,13 +202,13 @@ def _texts(
 def _title(texts: Texts, key: str) -> str:
     try:
         text = texts.get(key)
-    except IndexCorrupt:  # the comparison will show no text
+    except IndexCorrupt:  # the comparison cannot read this text either, and shows none
         return ""
     return text.title[:_MAX_TITLE_CHARACTERS] if text else ""
 
 
 def _timeline(duplication: Duplication) -> dict[str, Any]:
-    """Return the number of representatives and near-duplicates by the time of first sight."""
+    """Return the numbers of representatives and near-duplicates by column of first sight."""
     first_seen_s = duplication.first_seen_s
     representatives = duplication.entry_times_s + Counter(map(first_seen_s, duplication.promoted))
     lines = chain.from_iterable(cluster.near_duplicates for cluster in duplication.clusters)
@@ -226,13 +224,13 @@ def _timeline(duplication: Duplication) -> dict[str, Any]:
     return {
         "from_s": from_s,
         "step_s": step_s,
-        "representatives": _by_column(representatives, from_s, step_s, columns),
-        "near_duplicates": _by_column(near_duplicates, from_s, step_s, columns),
+        "representatives": _count_by_column(representatives, from_s, step_s, columns),
+        "near_duplicates": _count_by_column(near_duplicates, from_s, step_s, columns),
     }
 
 
-def _by_column(times_s: Mapping[int, int], from_s: int, step_s: int, columns: int) -> list[int]:
+def _count_by_column(times: Mapping[int, int], from_s: int, step_s: int, columns: int) -> list[int]:
     counts = [0] * columns
-    for time_s, count in times_s.items():
+    for time_s, count in times.items():
         counts[(time_s - from_s) // step_s] += count
     return counts

@@ -27,7 +27,7 @@ _SCRIPTS = (
     "moved_paragraphs", "runs",
     "rows", "compare", "csv", "main",
 )  # fmt: skip
-# Name in the counts of a crawl, label, meaning.
+# (name in the facts of a crawl, label, meaning)
 _VERDICTS = (
     ("new", "new", "content that was not seen before"),
     ("changed", "changed", "known pages with other content"),
@@ -38,7 +38,7 @@ _VERDICTS = (
 
 
 class VerdictRow(NamedTuple):
-    """The number of pages with one verdict, and where their part of the bar lies, in per cent."""
+    """The number of pages with one verdict, and the start and width of their part of a bar in %."""
 
     name: str
     label: str
@@ -60,7 +60,7 @@ def render(report: Mapping[str, Any]) -> str:
         report=report,
         index=report["index"],
         crawl=crawl,
-        judged=_verdict_rows(crawl) if crawl else [],
+        verdicts=_verdict_rows(crawl) if crawl else [],
         policy=_policy(style, script),
         style=style,
         script=script,
@@ -69,7 +69,7 @@ def render(report: Mapping[str, Any]) -> str:
         chart_height=HEIGHT,
         clusters=report["index"]["clusters"],
         floods=floods["largest"],
-        all_floods=floods["count"],
+        flood_count=floods["count"],
         data=_json(_script_data(report)),
         fingerprints=_json(report["fingerprints"]),
         texts=_json(report["texts"]),
@@ -97,12 +97,12 @@ def _script_data(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict_rows(crawl: Mapping[str, Any]) -> list[VerdictRow]:
-    """Return the verdicts of the crawl, with their parts of the bar."""
+    """Return a row for each verdict; for error pages, only if the crawl found any."""
     total = sum(crawl[name] for name, *_ in _VERDICTS) or 1
     rows, start = [], 0.0
     for name, label, meaning in _VERDICTS:
         pages = crawl[name]
-        if name == "error_page" and not pages:  # few crawls look for error pages
+        if name == "error_page" and not pages:  # few crawls look for them
             continue
         width = 100 * pages / total
         rows.append(VerdictRow(name, label, meaning, pages, round(start, 3), round(width, 3)))
@@ -138,20 +138,20 @@ def _policy(style: str, script: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the hash of a style or script as a Content-Security-Policy has it."""
+    """Return the hash of a style or script in the form of a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @cache
 def _asset(name: str) -> str:
-    """Return the content of an asset. Line ends are normalized: browsers hash it so."""
+    """Return the content of an asset, with the line ends LF that browsers use for its hash."""
     source = files("scrapy_simhash.report") / "assets" / name
     return source.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 @cache
 def _script() -> str:
-    """Return all parts of the script in one function scope."""
+    """Return the script: all parts in one function, so that they share a strict scope."""
     parts = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 

@@ -1,7 +1,7 @@
 """Select the pages that a report lists, and group them into components.
 
-A *component* is a set of pages that are connected by pairs within k or with their representatives.
-Each cluster lies within one component, also after the report regroups the pages for a smaller k.
+A *component* is a set of pages that are connected by pairs: two pages within k of each other, or a
+page and its representative. Each cluster is in one component, also if regrouped for a smaller k.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 class ListedPage(NamedTuple):
     """A page as a report lists it.
 
-    :param sequence: its position in crawl order, by which pages are sorted.
-    :param seen_at_s: Unix time when it was first seen.
-    :param representative: key of its representative; its own key if it is one.
-    :param distance: distance to the representative; it may exceed k if this representative
-        replaced an earlier one.
+    :param sequence: sequence number, by which pages are sorted in crawl order.
+    :param seen_at_s: Unix time when the page was first seen.
+    :param representative: key of its representative; its own key if it is a representative.
+    :param distance: distance to the representative; may exceed k if the crawl found another one.
     :param similarity: estimated resemblance to the representative, from 0 to 1; None if unknown.
     """
 
@@ -41,11 +40,11 @@ class ListedPage(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """The counts of what is omitted to keep the report small.
+    """The numbers of clusters and near-duplicates that are omitted to keep the report small.
 
     :param clusters: clusters without any listed page.
-    :param shortened: clusters with only their oldest pages listed.
-    :param near_duplicates: omitted near-duplicates of both.
+    :param shortened: clusters of which only the representative and the oldest pages are listed.
+    :param near_duplicates: near-duplicates that are not listed, in both.
     """
 
     clusters: int
@@ -54,8 +53,9 @@ class LeftOut(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The listed pages in crawl order, and the component number of each.
+    """The listed pages in crawl order.
 
+    :param components: a number for each page, equal for pages of one component.
     :param sizes: by representative, the number of all near-duplicates of each shortened cluster.
     """
 
@@ -65,7 +65,7 @@ class Selection(NamedTuple):
     left_out: LeftOut
 
     def representatives(self) -> list[int]:
-        """Return the position of each page's representative; its own if it is one."""
+        """Return the position of each page's representative; for a representative, its own."""
         return _representative_positions(self.pages)
 
 
@@ -76,7 +76,8 @@ def select(
 
     :param max_distance: k of the components.
     :param max_pages: upper limit for listed pages. If the clusters have more, the largest ones are
-        shortened. If all pages of the index are more, only those in clusters are listed.
+        shortened. If the whole index has more, only pages of clusters are listed.
+    :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
     """
     from scrapy_simhash.clustering import cluster
 
@@ -104,8 +105,7 @@ def select(
         max_distance=max_distance,
         method="connected",
     ).representative.tolist()
-    # `cluster` may miss a pair that a crawl found, and a page may be farther than k from the page
-    # that replaced its representative.
+    # `cluster` may miss a pair that a crawl found, and a representative may be farther than k.
     components = _joined(components, _representative_positions(pages))
     sizes = Counter(components)
     listed = [number for number, component in enumerate(components) if sizes[component] > 1]
@@ -125,7 +125,7 @@ def _listed(line: NearDuplicate, representative: str, duplication: Duplication) 
     page = ListedPage(
         line.sequence, line.key, line.fingerprint, duplication.first_seen_s(line), representative
     )
-    if line.key == representative:  # a promoted page: the line names its old representative
+    if line.key == representative:  # a promoted page: the line has the distance to another page
         return page
     return page._replace(distance=line.distance, similarity=line.similarity)
 
@@ -133,10 +133,10 @@ def _listed(line: NearDuplicate, representative: str, duplication: Duplication) 
 def _shortened(
     clusters: Sequence[IndexCluster], max_pages: int
 ) -> tuple[list[IndexCluster], LeftOut]:
-    """Return the clusters that are listed, largest first, and the counts of what is omitted.
+    """Return the clusters to list, largest first, and the counts of what is omitted.
 
-    If they have more than `max_pages` pages, shorten the largest ones to the same length. If even
-    two pages of each are too many, omit the smallest ones.
+    If all clusters have more than `max_pages` pages together, the largest ones are shortened to one
+    length. If even two pages of each cluster are too many, the smallest ones are omitted.
     """
     sizes = [len(cluster) for cluster in clusters]
     if sum(sizes) <= max_pages:
@@ -164,7 +164,7 @@ def _representative_positions(pages: Sequence[ListedPage]) -> list[int]:
 
 
 def _joined(components: list[int], representatives: list[int]) -> list[int]:
-    """Return the components, with that of each page joined with that of its representative."""
+    """Return the component numbers after joining those of each page and its representative."""
     import numpy as np
 
     from scrapy_simhash.clustering.clusters import connect, earliest_members

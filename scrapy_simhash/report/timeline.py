@@ -10,7 +10,7 @@ from scrapy_simhash.report.visible import count
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# In SVG units.
+# In SVG units, with margins for labels.
 WIDTH, HEIGHT = 1120, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 26
 _MAX_COLUMN_WIDTH = 48
@@ -20,7 +20,7 @@ _MINUTE_S, _DAY_S = 60, 86_400
 
 
 class Column(NamedTuple):
-    """A column for one span of time: representatives down to `middle`, then near-duplicates."""
+    """A column for a span of time: representatives from `top` to `middle`, then near-duplicates."""
 
     start_s: float
     representatives: int
@@ -33,14 +33,14 @@ class Column(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A grid line or a mark on the time axis, with its place in SVG units and its label."""
+    """A grid line (`place` is its y) or a label of the time axis (its x), in SVG units."""
 
     place: float
     label: str
 
 
 class Timeline(NamedTuple):
-    """The layout of the chart; `levels` are the grid lines, `step_s` is the span of a column."""
+    """The layout of the chart: columns, labels of the time axis, grid lines, span of a column."""
 
     columns: list[Column]
     times: list[Tick]
@@ -80,7 +80,7 @@ def timeline(data: Mapping[str, Any]) -> Timeline:
 
 
 def _levels(highest: int) -> list[int]:
-    """Return evenly spaced round numbers, from 0 to the first that is at least `highest`."""
+    """Return evenly spaced round numbers, from 0 to at least `highest`; none if that is 0."""
     if highest <= 0:
         return []
     step, number = 1, 0
@@ -91,18 +91,18 @@ def _levels(highest: int) -> list[int]:
 
 
 def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
-    """Return the marks of the time axis, at most eight."""
+    """Return the labels of the time axis, at most eight."""
     if not columns:
         return []
-    every = -(-len(columns) // _MAX_LABELS)
+    columns_per_label = -(-len(columns) // _MAX_LABELS)
     span_s = step_s * len(columns)
-    time = "%H:%M:%S" if step_s < _MINUTE_S else "%H:%M"
-    template = time if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
+    time_format = "%H:%M:%S" if step_s < _MINUTE_S else "%H:%M"
+    template = time_format if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
     return [
-        Tick(round(column.x + column.width / 2, 2), _formatted(column.start_s, template))
-        for column in columns[::every]
+        Tick(round(column.x + column.width / 2, 2), _format_time(column.start_s, template))
+        for column in columns[::columns_per_label]
     ]
 
 
-def _formatted(seconds: float, template: str) -> str:
+def _format_time(seconds: float, template: str) -> str:
     return datetime.fromtimestamp(max(seconds, 0), timezone.utc).strftime(template)

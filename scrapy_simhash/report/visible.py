@@ -18,7 +18,7 @@ _YEAR_10000_S = 253_402_300_800
 
 
 def visible(text: object) -> str:
-    """Return a text, shortened to 400 characters, with invisible and control characters escaped."""
+    """Return a text with its invisible characters escaped, cut in the middle if longer than 400."""
     shown = str(text)
     if len(shown) > _MAX_SHOWN:
         shown = f"{shown[:_SHOWN_AT_EACH_END]}…{shown[-_SHOWN_AT_EACH_END:]}"
@@ -26,7 +26,7 @@ def visible(text: object) -> str:
 
 
 def address(text: object) -> str:
-    """Return the text if it is an http or https URL, otherwise an empty string."""
+    """Return the text if it is an http or https URL without spaces, otherwise an empty string."""
     return text if isinstance(text, str) and _WEB_ADDRESS.fullmatch(text) else ""
 
 
@@ -36,7 +36,7 @@ def count(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in per cent, rounded down: only the whole is 100 %, and only 0 is 0 %."""
+    """Return a share in per cent, rounded down, so that 100 % is the whole; a dash for no whole."""
     if whole <= 0:
         return _UNKNOWN
     tenths = int(1000 * min(max(part / whole, 0.0), 1.0) + 1e-9)
@@ -45,7 +45,7 @@ def share(part: float, whole: float) -> str:
 
 
 def moment(seconds: float, *, precise: bool = False) -> str:
-    """Return a Unix time in UTC, to the minute or, if `precise`, to the second; else a dash."""
+    """Return a Unix time in UTC, to the minute or, if `precise`, second; a dash if out of range."""
     if not 0 <= seconds < _YEAR_10000_S:
         return _UNKNOWN
     return datetime.fromtimestamp(seconds, timezone.utc).strftime(
@@ -54,7 +54,7 @@ def moment(seconds: float, *, precise: bool = False) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in its two largest units that are not 0."""
+    """Return a duration in days, hours, minutes and seconds: the two largest that are not 0."""
     rest_s = max(int(seconds), 0)
     parts = []
     for unit, length_s in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 def size(number: float) -> str:
-    """Return a number of bytes in a suitable unit."""
+    """Return a number of bytes with a unit: bytes, KB (1000 bytes), MB, GB or TB."""
     unit = 0
     while number >= _UNIT_STEP and unit < len(_UNITS) - 1:
         number /= _UNIT_STEP

@@ -21,16 +21,16 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
     """Write the report of an index to a file atomically, and return its data.
 
     :param options: `crawl`, `cluster_limit`, `max_pages` and `max_text_bytes` of `build`.
-    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
+    :raises SchemeError, StorageError: see `opened_source`.
     :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
     """
-    if not path.parent.is_dir():  # fail now, because collecting the data may take long
+    if not path.parent.is_dir():  # fail early: it may take long to collect the data
         raise OSError(errno.ENOENT, "its directory does not exist", str(path))
     data = report_data(where, **options)
     content = render(data).encode()
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a pipe or a device cannot be replaced
+            path.write_bytes(content)  # a pipe or a device, which cannot be replaced
         else:
             with replaced(path) as temporary:
                 temporary.write_bytes(content)
@@ -40,9 +40,9 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
 
 
 def report_data(where: Location, **options: Any) -> dict[str, Any]:
-    """Return the data of a report; for the options and StorageError, see `write_report`."""
+    """Return the data of a report. For options and errors, see `write_report`."""
     with opened_source(where) as source:
-        if isinstance(where, RedisAddress):  # Redis stores no texts
+        if isinstance(where, RedisAddress):  # an index in Redis has no texts
             return build(source, None, **options)
         with opened_texts(where, source.manifest.database) as texts:
             return build(source, texts, **options)

@@ -13,6 +13,7 @@ from scrapy_simhash.index.redis import RedisAddress, new_redis_manifest
 from scrapy_simhash.index.redis.layout import digest_of
 from scrapy_simhash.maintenance.check import CheckReport, check
 from scrapy_simhash.maintenance.redis_check import check_in_redis
+from scrapy_simhash.maintenance.statistics import statistics
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
 from .test_redis_index import client_of, disconnect
@@ -173,7 +174,7 @@ def test_what_a_check_finds(redis_backend):
         server.call("HSET", layout.log_key(1), 1, b"?")
         server.call("SET", layout.order[0], 1)
         texts = " ".join(problems(index))
-        for part in ("counts 2 entries, but there are 1", "whole records", "log", "comes next"):
+        for part in ("counts 2 entries, but there are 1", "not a multiple of", "log", "comes next"):
             assert part in texts
         assert index.compact() == 1  # the bytes that are no record
         page = index.observe("pending", B)
@@ -182,6 +183,24 @@ def test_what_a_check_finds(redis_backend):
         group = layout.group_keys(layout.group_of(digest_of("b")))[0]
         server.call("SET", group, digest_of("other") + (3).to_bytes(4, "big") + b"???")
         assert any("cannot be read" in one for one in problems(index))
+
+
+def test_keys_that_scan_returns_twice_count_once(redis_backend, address, monkeypatch):
+    with redis_backend.open(incremental=True) as index:
+        store(index, ("a", A), ("b", B))
+        server = type(index.server)
+    checked, measured = check(address), statistics(address)
+    assert checked.records == 2 * PLAN.blocks
+    each = server.each
+
+    def each_twice(*arguments):
+        for answered in each(*arguments):
+            yield answered
+            yield answered
+
+    monkeypatch.setattr(server, "each", each_twice)
+    assert check(address) == checked
+    assert statistics(address) == measured
 
 
 def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend):

@@ -287,6 +287,8 @@ def test_check_names_what_does_not_fit(closed):
     change_rows(closed.directory, deletes=[records.entry_row(ordinal)])
     assert "entry 30 has 1 records in table 0, not 0" in check(closed.directory).problems
     change_rows(closed.directory, {records.entry_row(70): value, records.entry_row(30): value})
+    [repeated] = [one for one in check(closed.directory).problems if "two entries" in one]
+    assert repeated.endswith("has two entries, 30 and 70")
     state = records.decode_state(rows(closed.directory)[records.STATE_KEY])
     files = RunFiles.decoded(rows(closed.directory)[records.RUNS_KEY])
     more = RunFiles(files.runs, files.pages, 71, files.next_name)
@@ -296,7 +298,7 @@ def test_check_names_what_does_not_fit(closed):
     other = records.decode_entry(ordinal, value, PLAN.bits // 8)._replace(fingerprint=1)
     changed = records.encode_entry(other, PLAN.bits // 8)
     change_rows(closed.directory, {records.entry_row(ordinal): changed})
-    assert "the page of entry 30 in runs is not its own" in check(closed.directory).problems
+    assert "entry 30 has another fingerprint or key in runs" in check(closed.directory).problems
     change_rows(closed.directory, {records.RUNS_KEY: b"{}"})
     with pytest.raises(IndexCorrupt, match="the row of runs makes no sense"):
         check(closed.directory)

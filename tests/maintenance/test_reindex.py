@@ -84,7 +84,7 @@ def test_pages_without_a_text_are_an_error_or_left_out(tmp_path):
     one = crawl(tmp_path / "one", "wide", keep=lambda key: not key.endswith("7"))
     before = content(one)
     scheme = PRESETS["classic"].scheme
-    with pytest.raises(StorageError, match=r"it has no text of [1-9][0-9]* pages"):
+    with pytest.raises(StorageError, match=r"it has no text for [1-9][0-9]* entries and log lines"):
         reindex(one, scheme, 3)
     assert content(one) == before
     found = reindex(one, scheme, 3, drop_without_text=True)

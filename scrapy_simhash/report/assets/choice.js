@@ -1,24 +1,24 @@
-// The state of the table: the clusters (see `makeGroups`), the filters, and what passes them.
+// The state of the table: the clusters (see `makeGroups`), the filters, and the clusters that pass.
 const choice = {
   groups: null,
   shown: new Int32Array(0), // the clusters that pass, in order
-  nearDuplicates: 0, // the sum of these clusters
+  nearDuplicates: 0, // the number of near-duplicates in the clusters that pass
   searched: "",
-  searchCounts: null, // for each cluster, the number of its pages that match the search
+  searchCounts: null, // by cluster, the number of pages that match the search; null without one
   host: "",
   only: null, // kind (host, pattern or pair) and number of the clicked button in the overview
-  onlyCounts: null, // for each cluster, the number of its pages that match this button
+  onlyCounts: null, // by cluster, the number of pages that match this button; null without one
   flood: "any",
   minNearDuplicates: 1,
   sort: "size",
   ascending: false,
-  page: 0, // of the table
+  page: 0, // the page of the table
   memberOrder: "farthest",
   opened: new Set(), // representatives of open clusters
 };
 const CLUSTERS_PER_PAGE = 100;
 
-// If the search term grows, only the results of the last search are searched.
+// If the last search term is part of the new one, only the last results are searched.
 const lastSearch = { text: "", pages: null };
 function pagesWith(searched) {
   const names = lowerCaseNames();
@@ -53,8 +53,8 @@ function countByButton(groups) {
   return countByCluster(groups, pagesWhere(pages[kind], (other) => other === number));
 }
 
-// Count, in clusters with both patterns, the pages of the rarer one. For a pattern paired with itself,
-// count all its pages except one.
+// Return, by cluster, the number of pages of the pattern that is rarer in the cluster. For a pattern
+// paired with itself, count all its pages except one.
 function countByPair(groups, [one, other]) {
   const { pattern } = pages, counts = new Int32Array(groups.count);
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
@@ -96,7 +96,7 @@ function filter() {
   sort();
 }
 
-// Equal clusters are in crawl order of their representatives.
+// Sort the clusters that pass; equal ones by the crawl order of their representatives.
 function sort() {
   const { groups, sort: by } = choice, direction = choice.ascending ? 1 : -1;
   const rank = by === "key" ? ranksOfKeys() : null;

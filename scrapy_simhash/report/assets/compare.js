@@ -1,6 +1,6 @@
 // Show two pages of a cluster side by side, with marked differences.
 const OPTIONS_AROUND = 250; // in the lists of pages, before and after the chosen page
-// `left` and `right` are positions in `members`, `at` is the position of the current difference.
+// `left` and `right` are positions in `members`, `at` is the position of the current difference or -1.
 const comparison = { cluster: -1, members: [], left: 0, right: 0, calls: 0, differences: [], at: -1 };
 
 function compare(cluster, page) {
@@ -82,11 +82,11 @@ async function showComparison() {
   byId("texts-compared").scrollTop = 0;
   const none = comparison.differences.length === 0;
   for (const id of ["difference-before", "difference-after", "only"]) byId(id).disabled = none;
-  // Without differences, the filter would hide all rows.
+  // The filter would hide all rows of texts without differences.
   byId("texts-compared").classList.toggle("only", byId("only").checked && !none);
 }
 
-// Return true if a text has the maximum length of a stored text, so its rest may be missing.
+// Return true if a text is as long as a stored text can be, so that its rest may be missing.
 function isCutOff(text) {
   return text.length >= data.text_characters && Array.from(text).length >= data.text_characters;
 }

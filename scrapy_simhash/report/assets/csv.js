@@ -1,8 +1,8 @@
 // Write the clusters, as grouped and filtered, as CSV for spreadsheets (RFC 4180).
 
-// A spreadsheet takes a cell that begins with one of these signs for a formula. Some spreadsheets
-// split cells at semicolons or tabs even inside quotation marks, so a sign after these is preceded by
-// an apostrophe, too. All other signs stay, because they are common in URLs.
+// A spreadsheet takes a cell that begins with one of these signs for a formula, so an apostrophe is put
+// before it; also after a semicolon or tab, where some spreadsheets split cells even inside quotation
+// marks. Elsewhere these signs stay unchanged, because they are common in URLs.
 const FORMULA = /(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?<=(?:^|[;\t\r\n])[\s"\p{Cc}\p{Cf}]*)/gu;
 function cell(value) {
   let text = String(value);

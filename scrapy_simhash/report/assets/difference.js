@@ -1,13 +1,13 @@
 // Align two texts by words; in scripts without spaces, by letters.
 const MAX_WORDS = 60_000;
-// A range with more edits is split at words that occur once on each side.
+// If a range needs more edits, it is split at words that occur once on each side.
 const MAX_EDITS = 1_000;
-// Limit for the steps of one comparison, which take half a second to a second. Few texts need a tenth.
+// Limit for the steps of a comparison. They take up to a second. Few texts need a tenth of them.
 const MAX_WORK = 100_000_000;
-// Instead of the position of a word that occurs once.
+// In place of a position: the word does not occur, or occurs more than once.
 const NOWHERE = -1, OFTEN = -2;
 const UNSPACED = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}]";
-// Each part of a longer word counts as a word.
+// A longer word is cut into parts, which count as words.
 const MAX_WORD_CHARACTERS = 200;
 const WORD = new RegExp(`(?:${UNSPACED}\\p{M}{0,${MAX_WORD_CHARACTERS}}|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_]|(?<=\\p{N})[.,](?=\\p{N})|(?<=[\\p{L}\\p{M}])['\u2019\u200c\u200d](?=\\p{L})){1,${MAX_WORD_CHARACTERS}}|\\S)\\s*`, "gu");
 
@@ -65,8 +65,8 @@ function aligned(left, right, work) {
   return { partner, isComplete: work.stepsLeft > 0 };
 }
 
-// Pair words by the fewest insertions and deletions (Myers 1986, greedy). Return false if there are
-// too many.
+// Pair words by the fewest insertions and deletions (Myers 1986, greedy). Return false if these are
+// too many, or no steps are left.
 function byEdits(one, other, [from, to, otherFrom, otherTo], partner, work) {
   const length = to - from, otherLength = otherTo - otherFrom;
   const maxEdits = Math.min(MAX_EDITS, length + otherLength);

@@ -9,10 +9,10 @@ function asCrawled() {
   return makeGroups(data.max_distance, representative, pages.distance);
 }
 
-// Return the leader clustering for k. In crawl order, each page is a near-duplicate of the nearest
-// earlier representative within k (the oldest of equally near ones), or becomes a representative
-// (leader). Only pages of one component are compared. Equal fingerprints are common, so a page goes on
-// from the result of the last page with an equal fingerprint. Return null as soon as `isStale` is true.
+// Return the leader clustering for k, or null as soon as `isStale()` is true. In crawl order, each page
+// is a near-duplicate of the nearest earlier representative within k (the oldest of equally near ones),
+// or becomes a representative (leader). Only pages of one component are compared. Equal fingerprints are
+// common, so a page goes on from the result of the last page with an equal fingerprint.
 // `reportProgress` gets the progress, from 0 to 1.
 async function regrouped(k, { isStale, reportProgress }) {
   const prints = await fingerprints();
@@ -23,7 +23,7 @@ async function regrouped(k, { isStale, reportProgress }) {
   const first = firstEqual(prints);
   await yieldToBrowser();
   if (k === 0) return makeGroups(k, first, distances);
-  // By first page with an equal fingerprint: with how many leaders it was compared, the nearest of them.
+  // By first page with a fingerprint: the number of compared leaders, and the nearest of these.
   const compared = new Int32Array(pages.count);
   const nearest = new Int32Array(pages.count).fill(-1), nearestDistance = new Uint16Array(pages.count);
   const leaders = new Int32Array(pages.count);
@@ -67,7 +67,7 @@ async function regrouped(k, { isStale, reportProgress }) {
   return makeGroups(k, representative, distances);
 }
 
-// Return the work for pages that all become representatives: the slowest case, for which progress is shown.
+// Return the work if all of `count` pages become representatives: the slowest case, for the progress.
 function maxWork(count) {
   return count * (count / 2 + 10);
 }
@@ -104,7 +104,7 @@ function sortByGroup(groupOf, sizes) {
 }
 
 let equalPages = null;
-// Return, for each page, the first page with an equal fingerprint.
+// Return, for each page, the first page of its component with an equal fingerprint.
 function firstEqual({ words, perPage }) {
   if (equalPages) return equalPages;
   const firstPages = new Map();
@@ -113,7 +113,6 @@ function firstEqual({ words, perPage }) {
     const part = String.fromCharCode(
       ...new Uint16Array(words.buffer, 4 * page * perPage, 2 * perPage),
     );
-    // Pages of different components stay apart, whatever their fingerprints.
     const key = `${pages.component[page]} ${part}`;
     const first = firstPages.get(key);
     if (first === undefined) firstPages.set(key, page);
@@ -122,14 +121,15 @@ function firstEqual({ words, perPage }) {
   return equalPages;
 }
 
-// Return the similarity in per cent; -1 for pairs that no crawl has compared.
+// Return the similarity in per cent; -1 if no crawl has compared the pair, or it is unknown.
 function similarityTo(page, representative) {
   return pages.representative[page] === representative ? pages.similarity[page] : -1;
 }
 
 // Return the clusters, numbered in crawl order of their representatives. `representative`, `distance`
-// and `clusterOf` (-1 for no cluster) are by page; the other arrays are by cluster: `heads` are
-// representatives, `counts` are near-duplicates listed here, `sizes` are all near-duplicates.
+// and `clusterOf` (-1 for no cluster) are by page, `distances` are counts by distance. Other arrays are
+// by cluster: `heads` has representatives, `counts` the numbers of near-duplicates in this file, `sizes`
+// those of all near-duplicates. `sortByGroup` describes `order` and `starts`.
 function makeGroups(k, representative, distance) {
   const size = new Int32Array(pages.count);
   for (let page = 0; page < pages.count; page += 1) {

@@ -1,6 +1,6 @@
 // Draw the histogram of distances above the slider; each position of the slider has a column.
 const PLOT_HEIGHT = 150;
-// The middle of the slider's thumb stays half of the thumb away from the ends of the slider.
+// The middle of the slider's thumb stays half of this width away from both ends of the slider.
 const THUMB_WIDTH = 18;
 const LABEL_HEIGHT = 16;
 

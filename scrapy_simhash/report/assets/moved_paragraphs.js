@@ -3,9 +3,9 @@
 
 // Shorter paragraphs occur in many places by chance.
 const MIN_MOVED_WORDS = 5;
-// Edited paragraphs match if they share at least half of their runs of so many words.
+// Edited paragraphs match if they share at least half of their runs of this many words.
 const WORDS_IN_RUN = 4;
-// Further moved paragraphs are shown as different.
+// Moved paragraphs beyond this number are shown as different.
 const MAX_MOVED = 1_000;
 
 // Align two lists of words as `aligned` does, but moved paragraphs separately. For each word of the two
@@ -38,7 +38,7 @@ function alignedWithMoved(left, right) {
   return { partner, isComplete: isComplete && rest.isComplete, moved, edited, count: pairs.length };
 }
 
-// Return the moved paragraphs as pairs. Those that keep the most words in order count as unmoved.
+// Return the moved paragraphs as pairs, without the pairs in one order on both sides with most words.
 function movedPairs(lines, otherLines) {
   const pairs = matchParagraphs(lines, otherLines);
   const weights = pairs.map(([line, other]) => [other.number, line.to - line.from]);
@@ -46,7 +46,7 @@ function movedPairs(lines, otherLines) {
   return pairs.filter((_, number) => !isUnmoved[number]);
 }
 
-// Pair paragraphs: equal ones that occur once on each side, then those that share the most runs.
+// Return pairs of paragraphs: equal ones that occur once on each side, then those that share most runs.
 function matchParagraphs(lines, otherLines) {
   const others = new Map(uniqueLines(otherLines).map((line) => [line.text, line]));
   const matches = new Map(uniqueLines(lines).filter(({ text }) => others.has(text)).map((line) => [line, others.get(line.text)]));
@@ -72,7 +72,7 @@ function matchParagraphs(lines, otherLines) {
   return lines.filter((line) => matches.has(line)).map((line) => [line, matches.get(line)]);
 }
 
-// Return the paragraphs (a paragraph is a line) that have enough words.
+// Return the lines with enough words, which are the paragraphs.
 function linesOf(words) {
   const lines = [];
   let from = 0;
@@ -100,8 +100,8 @@ function runsIn(line) {
   return line.runs;
 }
 
-// Return 1 for each element [place, weight] of the heaviest subsequence with ascending places, else 0.
-// A Fenwick tree (1994) finds the best subsequence that ends before a place.
+// For elements [place, weight], return 1 if the element is in the heaviest subsequence with ascending
+// places, else 0. A Fenwick tree (1994) finds the best subsequence that ends before a place.
 function heaviestAscending(weighted, places) {
   const tree = new Int32Array(places + 1).fill(-1);
   const sums = new Float64Array(weighted.length), before = new Int32Array(weighted.length);

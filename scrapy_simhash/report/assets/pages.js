@@ -16,7 +16,7 @@ const pages = {
 };
 data.pages = null;
 
-// Return the title of a page; empty unless its text is in the file.
+// Return the title of a page; empty if its text is not in the file.
 function titleOf(page) {
   return pages.text[page] < 0 ? "" : data.titles[pages.text[page]];
 }
@@ -28,7 +28,7 @@ function lowerCaseNames() {
   return lowerNames;
 }
 
-// Return the hosts, those with the most pages first.
+// Return the names of hosts, those with the most listed pages first.
 function hostsBySize() {
   const { hosts } = data.names, sizes = new Int32Array(hosts.length);
   for (const host of pages.host) sizes[host] += 1;
@@ -36,7 +36,7 @@ function hostsBySize() {
 }
 
 let keyRanks = null;
-// Return the position of each page in the order of keys.
+// Return, for each page, its rank in the order of keys.
 function ranksOfKeys() {
   if (keyRanks) return keyRanks;
   const order = Array.from(pages.key.keys());
@@ -101,7 +101,7 @@ function distanceBetween({ words, perPage }, one, other, limit) {
 
 let compressedTexts = null;
 const readTexts = new Map();
-// Return the title and text of a page, or null. The last 50 are cached.
+// Return the title and text of a page, or null if the file has no text. 50 texts are cached.
 async function textOf(page) {
   const number = pages.text[page];
   if (number < 0) return null;

@@ -1,6 +1,6 @@
 // Compute the resemblance of two texts, from 0 to 1, as scrapy_simhash.resemblance does: the share of
 // their runs of 5 words (shingles) that both have. Each kana, ideograph or Hangul syllable is a word; if
-// the two texts consist mostly of these, runs have 8.
+// the two texts consist mostly of these, runs have 8 words. A shorter text is one run.
 const SINGLE = "\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff\\u{20000}-\\u{3ffff}";
 const SHINGLE_TOKEN = new RegExp(`[${SINGLE}]|(?:(?![${SINGLE}])[\\p{L}\\p{N}])+`, "gu");
 const IS_SINGLE = new RegExp(`^[${SINGLE}]`, "u");

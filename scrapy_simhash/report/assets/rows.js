@@ -1,12 +1,12 @@
 // Lay out two texts side by side, paragraph by paragraph.
 
-// Equal words that stay visible before and after a difference if only differences are shown.
+// Number of equal words that stay visible before and after a difference if only those are shown.
 const SHOWN_WORDS = 12;
-// After so many rows, line ends no longer end a row.
+// After this many rows, line ends no longer end a row.
 const MAX_LINES = 5_000;
-// A row ends after so many characters, also within a line.
+// A row ends after this many characters, even within a line.
 const MAX_ROW_CHARACTERS = 2_000;
-// Longer rows have the style "high", from which the browser estimates the height of rows out of sight.
+// Rows with more letters on each side get the style "high": browsers estimate heights out of sight.
 const HIGH_FROM_LETTERS = 300;
 
 // Return the rows; a row ends where a paragraph ends on both sides.

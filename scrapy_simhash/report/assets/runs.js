@@ -28,7 +28,7 @@ function runsOf(left, right, partner, [moved, otherMoved]) {
   return withoutCrumbs(runs);
 }
 
-// Join changes around up to three equal words: between changes of twice that size, they are equal by chance.
+// Join two changes around up to three equal words if each is twice as long: these are equal by chance.
 function withoutCrumbs(runs) {
   const size = (run) => Math.max(run.to - run.from, run.otherTo - run.otherFrom);
   const isChange = (run) => run && !run.same && run.moved < 0;

@@ -23,7 +23,7 @@ function memberTitle(page, headTitle) {
   return title && title !== headTitle ? [element("span", { className: "row-title" }, titleElement(title))] : [];
 }
 
-// Isolate the direction of the title, and cut it, so that it cannot disturb the rest of the line.
+// Return a title that is cut and has its own text direction, so that it cannot disturb its line.
 function titleElement(title) {
   return element("bdi", {}, visible(cut(title)));
 }
@@ -45,8 +45,8 @@ function headTitle(cluster, head) {
   return [element("span", { className: "row-title" }, titleElement(title), element("span", {}, `\u00b7 ${part}`))];
 }
 
-// Return how many near-duplicates match the search (they are hidden until the row is opened), and how
-// many pages match the button of the overview, unless all do.
+// Return marks with the number of near-duplicates that match the search (they are hidden until the row
+// is opened), and the number of pages that match the button of the overview, unless all match.
 function matchMarks(cluster, head) {
   const { searchCounts, onlyCounts, searched, groups } = choice, shown = [];
   const found = searchCounts ? searchCounts[cluster] - Number(lowerCaseNames()[head].includes(searched)) : 0;
@@ -77,7 +77,7 @@ function clusterBody(cluster, rows) {
   return body;
 }
 
-// Return the full number of near-duplicates of a cluster that is shortened in this file.
+// Return the number of all near-duplicates of a cluster, if the file has only a part of them.
 function fullSize(cluster) {
   const size = choice.groups.sizes[cluster];
   return size > choice.groups.counts[cluster] ? [element("small", {}, ` of ${numbers.format(size)}`)] : [];
