@@ -52,7 +52,7 @@ def warc_parts(
 
 
 def is_compressed_by_record(stream: BinaryIO) -> bool:
-    """Return True unless the first two records of a gzip file share a gzip member."""
+    """Return True if warcio reads two records from the file, or fewer, each in its gzip member."""
     records = _iterator(stream)
     try:
         next(records, None)

@@ -1,12 +1,12 @@
 """Find near records as an index finds them, but in parts that many machines can search.
 
-An index compares a record with the earlier records in the buckets that it asks, see
-`scrapy_simhash.index.probing`. Here the last bits of the prefix assign each bucket of a table to a
-*shard*. A record goes to all shards of its buckets, and numpy searches each shard by itself. The
-buckets are those of the index, so the pairs are, too.
+An index looks up buckets for a record, see `scrapy_simhash.index.probing`, and compares the record
+with the earlier records in these buckets. Here the last bits of the prefix assign each bucket of a
+table to a *shard*. A record goes to all shards in which it looks up (*asks* for) a bucket. numpy
+searches each shard by itself. The buckets are the same as in an index, so the pairs are, too.
 
-A record with thousands of near records reports some of them, and that there are more. Otherwise, a
-hundred thousand copies of one page would make five thousand million pairs.
+A record with too many near records reports some of them and `MORE`. Otherwise, a hundred thousand
+copies of one page would make five billion pairs.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-# One to two times as many records have their own prefix in a shard: some dozens of megabytes.
+# A shard stores one to two times as many records on average, which take some dozens of megabytes.
 SHARD_RECORDS = 1 << 17
 MORE = -(1 << 62)
 """In place of a candidate: the record has more candidates than it reports."""
-# Longer prefixes are hashed.
+# If a prefix is longer, all prefixes are hashed to at most so many bits.
 _MAX_PREFIX_BITS = 62
 # A wider range of prefixes is searched by bisection instead of in an array.
 _MAX_DIRECTORY_BITS = 22
 _BATCH_RECORDS = 2048
-# A record is compared with so many records of each bucket first, then with four times as many.
+# A record is compared with so many records of each bucket first, then with ever more in a step.
 _FIRST_STEP = 32
 _GROWTH = 4
 _BATCH_PAIRS = 1 << 19
@@ -46,11 +46,11 @@ _BATCH_PAIRS = 1 << 19
 class ShardRows(NamedTuple):
     """Records in their shards, as columns with a row for each shard of a record.
 
-    :param shard: number of a table and the last bits of a prefix.
-    :param record: position of the record in the order.
+    :param shard: the number of a table, followed by the last bits of the prefixes to look up.
+    :param record: position of the record; earlier records have lower positions.
     :param prefix: prefix of the record in this table.
-    :param uncertain: numbers of the least certain bits of the prefix, a byte each.
-    :param subsets: bit i is set if the record asks with subset i of those bits flipped; 0 is empty.
+    :param uncertain: numbers of the least certain bits of the prefix, a byte each, from the left.
+    :param subsets: bit i is set if the record asks with subset i of these bits flipped; 0 is empty.
     """
 
     shard: NDArray[np.int32]
@@ -62,15 +62,15 @@ class ShardRows(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Pairs of records within the distance; `other` is the earlier one, or `MORE`."""
+    """Pairs of records within the distance; `other` is the earlier record, or `MORE`."""
 
     record: NDArray[np.int64]
     other: NDArray[np.int64]
     distance: NDArray[np.int16]
 
-    def where(self, chosen: NDArray[Any]) -> Candidates:
-        """Return the chosen pairs."""
-        return Candidates(self.record[chosen], self.other[chosen], self.distance[chosen])
+    def where(self, selected: NDArray[Any]) -> Candidates:
+        """Return the pairs at the selected indices, or where a mask is True."""
+        return Candidates(self.record[selected], self.other[selected], self.distance[selected])
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class CandidateSearch:
 
     @cached_property
     def width(self) -> int:
-        """Return the number of bits of the shortest prefix, or of the hashes of long prefixes."""
+        """Return the bits of a hash, if prefixes are hashed, else of the shortest prefix."""
         return min(*self.plan.prefix_widths_bits, _MAX_PREFIX_BITS)
 
     @cached_property
     def shard_bits(self) -> int:
-        """Return how many of the last bits of a prefix choose the shard."""
+        """Return how many of the last bits of a prefix tell the shard."""
         return min(max(self.records // SHARD_RECORDS, 1).bit_length() - 1, self.width)
 
     @property
@@ -111,8 +111,8 @@ class CandidateSearch:
     ) -> Iterator[ShardRows]:
         """Yield the rows of records, in batches of records.
 
-        :param asks: True for records that ask; the others can only be found.
-        :raises SimhashError: a fingerprint has another width, or its certainty is missing.
+        :param asks: True for records that look for others; other records can only be found.
+        :raises SimhashError: a fingerprint has another width; or probing lacks a certainty.
         """
         bits = self.plan.bits
         for start in range(0, len(records), _BATCH_RECORDS):
@@ -134,40 +134,39 @@ class CandidateSearch:
         asks: NDArray[np.bool_],
     ) -> ShardRows:
         tables = len(self.plan.tables)
-        own = self._prefixes(fingerprints)
+        prefixes = self._prefixes(fingerprints).ravel()  # by record and table
         if self.plan.probes:
             size = self.plan.prefix_bits * tables
             packed = b"".join(certainty[:size] for certainty in certainties)
-            known = np.frombuffer(packed, np.uint8).reshape(len(records), tables, -1)
-            uncertain, chosen = self._prober.subsets(known)
-            chosen[~asks, :, 1:] = False
+            of_prefixes = np.frombuffer(packed, np.uint8).reshape(len(records), tables, -1)
+            uncertain, is_probed = self._prober.subsets(of_prefixes)
+            is_probed[~asks, :, 1:] = False
             flips = _flips(uncertain, self.width)
-            places = np.flatnonzero(chosen)
-            subset = places % chosen.shape[-1]
-            place = places // chosen.shape[-1]
-            asked = own.ravel()[place] ^ flips.ravel()[places]
+            probes = np.flatnonzero(is_probed)
+            at, subset = np.divmod(probes, is_probed.shape[-1])
+            asked = prefixes[at] ^ flips.ravel()[probes]
         else:
             uncertain = np.empty((len(records), tables, 0), np.uint16)
-            place = np.arange(own.size)
-            subset = np.zeros(own.size, np.int64)
-            asked = own.ravel()
-        # A record has one row for each shard that it asks in a table.
-        keys = place << self.shard_bits | asked & self._shard_mask
+            at = np.arange(prefixes.size)
+            subset = np.zeros(prefixes.size, np.int64)
+            asked = prefixes
+        # A record has one row for each shard of a table in which it asks for a bucket.
+        keys = at << self.shard_bits | asked & self._shard_mask
         order = np.argsort(keys, kind="stable")
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
         subsets = np.bitwise_or.reduceat(np.uint64(1) << subset[order].astype(np.uint64), starts)
         distinct = keys[order][starts]
-        place = distinct >> self.shard_bits
-        table, record = place % tables, place // tables
+        at = distinct >> self.shard_bits
+        record, table = np.divmod(at, tables)
         shard = table << self.shard_bits | distinct & self._shard_mask
-        flat = uncertain.astype(np.uint8).reshape(own.size, -1)
+        flat = uncertain.astype(np.uint8).reshape(prefixes.size, -1)
         return ShardRows(
             shard.astype(np.int32),
             records[record],
-            own.ravel()[place],
-            [row.tobytes() for row in flat[place]],
+            prefixes[at],
+            [row.tobytes() for row in flat[at]],
             subsets,
-            [fingerprints[at] for at in record.tolist()],
+            [fingerprints[number] for number in record.tolist()],
         )
 
     def _prefixes(self, fingerprints: Sequence[bytes]) -> NDArray[np.int64]:
@@ -192,15 +191,15 @@ class CandidateSearch:
     ) -> Candidates:
         """Return the candidates in one shard.
 
-        :param asks: True for rows of records that ask.
+        :param asks: True for rows of records that look for others.
         :param stored: True for rows of records that can be found.
-        :param max_candidates: a record with more has only this many, and another with `MORE`.
+        :param max_candidates: upper limit for a record; if it has more, `MORE` follows.
         """
         packed = np.frombuffer(b"".join(rows.fingerprint), np.uint8).reshape(len(rows.record), -1)
         words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
         prefixes = rows.prefix
-        here = int(rows.shard[0]) & self._shard_mask
-        stored = stored & (prefixes & self._shard_mask == here)
+        last_bits = int(rows.shard[0]) & self._shard_mask
+        stored = stored & (prefixes & self._shard_mask == last_bits)
         # Sort stored rows by bucket, and in a bucket by age.
         places = np.flatnonzero(stored)
         places = places[np.lexsort((rows.record[places], prefixes[places]))]
@@ -214,13 +213,13 @@ class CandidateSearch:
         shift = self.shard_bits
         bucket_of, first = _directory(prefixes[places] >> shift, asked >> shift)
         ranges = _Ranges(asker, first[bucket_of], first[bucket_of + 1]).where_not_empty()
-        # End each range before the asking record: earlier records come first in a bucket.
+        # End each range before the asking record, because a bucket begins with the earliest ones.
         rank = np.empty(len(rows.record), np.int64)
         rank[np.argsort(rows.record, kind="stable")] = np.arange(len(rank))
         bucket = np.repeat(np.arange(len(first) - 1), np.diff(first))
         ages = bucket * len(rank) + rank[places]
-        own = bucket[ranges.begin] * len(rank) + rank[ranges.asker]
-        ranges = ranges._replace(end=np.searchsorted(ages, own)).where_not_empty()
+        asker_ages = bucket[ranges.begin] * len(rank) + rank[ranges.asker]
+        ranges = ranges._replace(end=np.searchsorted(ages, asker_ages)).where_not_empty()
         return self._compare(rows.record, words, places, ranges, max_candidates)
 
     def _compare(
@@ -248,14 +247,14 @@ class CandidateSearch:
                 np.add.at(hits, asker, 1)
                 found.append(Candidates(records[asker], records[other], distances[near]))
             ranges = ranges._replace(begin=ranges.begin + step).where_not_empty()
-            # Records with too many hits are compared no further: `MORE` is known to be true.
+            # Records with too many hits are compared no further, because `MORE` is true for them.
             ranges = ranges.where(hits[ranges.asker] <= max_candidates)
             step *= _GROWTH
         return _limited(_joined(found), max_candidates)
 
 
 def _limited(found: Candidates, max_candidates: int) -> Candidates:
-    """Return the earliest candidates of each record, and one with `MORE` if there are others."""
+    """Return the earliest found candidates of each record, and `MORE` if others were found."""
     order = np.lexsort((found.other, found.record))
     found = found.where(order)
     begins = np.flatnonzero(np.diff(found.record, prepend=-1))
@@ -268,14 +267,14 @@ def _limited(found: Candidates, max_candidates: int) -> Candidates:
 
 
 class _Ranges(NamedTuple):
-    """Pairs to compare: a row that asks, and a range of stored rows, by bucket and age."""
+    """Rows to compare: one that asks, and a range of stored rows of a bucket, earliest first."""
 
     asker: NDArray[np.int64]
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
 
-    def where(self, chosen: NDArray[Any]) -> _Ranges:
-        return _Ranges(self.asker[chosen], self.begin[chosen], self.end[chosen])
+    def where(self, selected: NDArray[Any]) -> _Ranges:
+        return _Ranges(self.asker[selected], self.begin[selected], self.end[selected])
 
     def where_not_empty(self) -> _Ranges:
         return self.where(self.begin < self.end)
@@ -308,13 +307,13 @@ def _asked_buckets(
     subsets: NDArray[np.uint64],
     width: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (row that asks, prefix that it asks for), for all buckets that are asked."""
+    """Return (row that asks, prefix that it asks for) of all look-ups."""
     askers, asked = [], []
     for start in range(0, len(asking), _BATCH_RECORDS):
         batch = slice(start, start + _BATCH_RECORDS)
         flips = _flips(uncertain[batch].astype(np.uint16), width)
-        chosen = subsets[batch, None] >> np.arange(flips.shape[1], dtype=np.uint64) & np.uint64(1)
-        row, subset = np.nonzero(chosen)
+        is_asked = subsets[batch, None] >> np.arange(flips.shape[1], dtype=np.uint64) & np.uint64(1)
+        row, subset = np.nonzero(is_asked)
         askers.append(asking[batch][row])
         asked.append(prefixes[batch][row] ^ flips[row, subset])
     return np.concatenate(askers), np.concatenate(asked)
@@ -323,7 +322,7 @@ def _asked_buckets(
 def _directory(
     stored: NDArray[np.int64], asked: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (number of each asked bucket, position in `stored` at which each bucket begins).
+    """Return (bucket number of each asked prefix, position in `stored` where each bucket begins).
 
     `stored` is sorted. The last bucket is empty, for prefixes that are not in `stored`.
     """

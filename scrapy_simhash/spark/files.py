@@ -42,7 +42,8 @@ _TAG_TYPES = {"distance": "int", "similarity": "double"}
 class SparkPaths:
     """The files and folders of a run, as URLs.
 
-    :param work: folder for intermediate results; deleted at the end.
+    :param inputs: files, folders or patterns with ``*``.
+    :param work: folder for intermediate results; deleted at the end, also after an error.
     :param output: folder for the part files of kept records.
     :param verdicts: folder for the part files of verdicts.
     :param overwrite: replace an output and verdicts that Spark wrote.
@@ -58,8 +59,8 @@ class SparkPaths:
 def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) -> DedupeSummary:
     """De-duplicate files, and return the counts.
 
-    :param master: URL of the cluster; None for the one of ``spark-submit`` or of Spark's settings.
-    :raises SimhashError: the run is not possible.
+    :param master: URL of the cluster; None for that of ``spark-submit`` or of Spark's settings.
+    :raises SimhashError: the run is not possible, or two records have the same key.
     """
     formats = {options.format or format_of(Path(path)) for path in paths.inputs}
     if not formats <= {"json-lines", "parquet"} or len(formats) > 1:
@@ -69,7 +70,7 @@ def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) 
         )
     if options.scope is not None:
         raise SimhashError(
-            "Spark compares all records with each other, and SIMHASH_SCOPE is "
+            "Spark compares all records with each other, but SIMHASH_SCOPE is "
             f"{options.scope_name!r}: set it to 'all', or use --engine local"
         )
     builder = SparkSession.builder.appName("scrapy simhash dedupe")
@@ -79,7 +80,7 @@ def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) 
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = builder.getOrCreate()
     _check(spark, paths)
-    # The files are read twice, and both times cut into the same blocks, even if workers are lost.
+    # The files are read twice. This cuts them into the same blocks, even if workers are lost.
     spark.conf.set("spark.sql.files.minPartitionNum", str(spark.sparkContext.defaultParallelism))
     try:
         return _Run(spark, paths, options, formats.pop() == "parquet").run()
@@ -130,7 +131,7 @@ class _Run:
         return _summary(judged)
 
     def _source(self) -> DataFrame:
-        """Return all records, with the columns of `_ORDER` and the name of the file in keys."""
+        """Return all records, the columns of `_ORDER`, and ``_name``: the file in keys."""
         frames = []
         for number, path in enumerate(self.paths.inputs):
             if self.is_parquet:
@@ -157,21 +158,21 @@ class _Run:
         return source
 
     def _fields(self, source: DataFrame) -> Fields:
-        """Return the fields that the options name, else usual ones that the first records have."""
+        """Return the fields to use, see `find_fields`."""
         names, records = None, []
-        own = [name for name in source.columns if name not in (*_ORDER, "_name")]
-        for row in source.select(*own).take(_PROBED_RECORDS):
+        columns = [name for name in source.columns if name not in (*_ORDER, "_name")]
+        for row in source.select(*columns).take(_PROBED_RECORDS):
             if self.is_parquet:
                 records.append(row.asDict())
             else:
                 with suppress(Unreadable):
                     records.append(parse_json(row.value.encode(), self.options.encoding))
         if self.is_parquet:
-            names = own
+            names = columns
         return find_fields(self.options.fields, names, records, self.paths.inputs[0])
 
     def _verdict(self) -> Column:
-        """Return a column with the line of ``--verdicts`` for each record."""
+        """Return a column with the JSON line of ``--verdicts`` for each record."""
         bits = self.options.scheme.bits
 
         def lines(frame: pd.DataFrame) -> pd.Series:
@@ -184,11 +185,11 @@ class _Run:
         return column
 
     def _tagged(self, kept: DataFrame, source: DataFrame) -> DataFrame:
-        """Return the columns of the output for the records that are kept."""
-        own = [F.col(f"`{name}`") for name in source.columns if name not in (*_ORDER, "_name")]
+        """Return the kept records with the columns of the output: those of `source`, and tags."""
+        columns = [F.col(f"`{name}`") for name in source.columns if name not in (*_ORDER, "_name")]
         tags = self.options.tags if self.options.action == "tag" else {}
         if not tags:
-            return kept.select(*own)
+            return kept.select(*columns)
         if self.is_parquet:
             for column in tags.values():
                 if column in source.columns:
@@ -202,7 +203,7 @@ class _Run:
                 ).alias(column)
                 for name, column in tags.items()
             ]
-            return kept.select(*own, *values)
+            return kept.select(*columns, *values)
         encoding = self.options.encoding
 
         def tagged(lines: pd.Series, verdicts: pd.Series) -> pd.Series:
@@ -227,17 +228,17 @@ def _line(row: dict[str, Any], bits: int) -> str:
 
 def _summary(judged: DataFrame) -> DedupeSummary:
     summary = DedupeSummary()
-    similar = F.when(F.col("similar_to").isNotNull(), "some").alias("similar_to")
+    similar = F.when(F.col("similar_to").isNotNull(), "yes").alias("similar_to")
     for row in judged.groupBy("kind", "reason", "dropped", similar).count().collect():
         summary.count(row.asDict(), row["count"])
     return summary
 
 
 def _check(spark: SparkSession, paths: SparkPaths) -> None:
-    """Check that inputs exist, that only output of Spark is overwritten, and that what is written
-    overlaps neither with what is read nor with each other.
+    """Check that inputs exist, and that outputs may be written and overlap no other path.
 
-    :raises SimhashError: an input is missing, a file is in the way, or paths overlap.
+    :raises SimhashError: an input is missing; the work folder exists; an output exists and may not
+        be replaced, or is no complete output of Spark; or paths overlap.
     """
     if _exists(spark, paths.work):
         raise SimhashError(
@@ -250,7 +251,7 @@ def _check(spark: SparkSession, paths: SparkPaths) -> None:
         if not paths.overwrite:
             raise SimhashError(f"{url} exists already: --overwrite replaces it")
         if not _exists(spark, f"{url}/_SUCCESS"):
-            raise SimhashError(f"{url} exists, and Spark did not write it: name another folder")
+            raise SimhashError(f"{url} exists, but is no complete output of Spark: name another")
     for url in paths.inputs:
         path, system = _path(spark, url)
         if not system.globStatus(path):
@@ -261,7 +262,7 @@ def _check(spark: SparkSession, paths: SparkPaths) -> None:
         for other in everything[:at] + everything[at + 1 :]:
             for inner, outer in ((url, other), (other, url)):
                 if f"{inner}/".startswith(f"{outer}/"):
-                    raise SimhashError(f"{inner} lies in {outer}: write elsewhere")
+                    raise SimhashError(f"{inner} is or lies in {outer}: write elsewhere")
 
 
 def _path(spark: SparkSession, url: str) -> tuple[Any, Any]:

@@ -24,14 +24,14 @@ SCHEMA = (
     "heading binary, reason string"
 )
 _COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
-# Name of the file in jobs. Keys that are made from it stand for records without a key of their own.
+# Name of the file in jobs. A key that is made from this name shows that the record has no key.
 _NO_KEY = "\0"
 
 
 def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Column:
-    """Return a column of the type `SCHEMA`: key, fingerprint, evidence or reason of each record.
+    """Return a column of the type `SCHEMA`, in which the key is null for records without a key.
 
-    :param content: records as JSON objects, in bytes.
+    :param content: a column of records as JSON objects, in bytes.
     """
     spec = json.dumps(make_job_spec(options, fields, encoding=options.encoding))
     max_bytes, width = options.max_bytes, options.scheme.bits // 8
@@ -50,9 +50,9 @@ def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Co
 
 
 def content_of(frame: DataFrame, fields: Fields) -> Column:
-    """Return a column with the used fields of each row, as a JSON object in bytes.
+    """Return a column with the given fields of each row, as a JSON object in bytes.
 
-    :raises SimhashError: a field is missing.
+    :raises SimhashError: there is no column of that name.
     """
     names = [name for name in dict.fromkeys((*fields.text, fields.html, fields.key)) if name]
     for name in names:
@@ -70,7 +70,7 @@ def content_of(frame: DataFrame, fields: Fields) -> Column:
 
 @lru_cache(maxsize=8)
 def _fingerprinter(spec: str) -> Fingerprinter:
-    """Return the fingerprinter for a job spec. Small batches need one that already exists."""
+    """Return the fingerprinter for a job spec. It is cached: making it outlasts a small batch."""
     return Fingerprinter(json.loads(spec))
 
 
@@ -80,7 +80,7 @@ def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tupl
     own_key = None if key == job.default_key(0) else key
     if page.fingerprint is None:
         return (own_key, None, None, None, None, None, None, page.skipped)
-    # If a record has a key of its own, the URL in it tells the site.
+    # If a record has a key, the URL in this key tells the site.
     evidence = page.evidence if own_key is None else evidence_of(own_key, page)
     return (
         own_key,

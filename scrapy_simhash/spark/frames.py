@@ -26,7 +26,7 @@ _PARTS = ("fingerprint", "certainty", "sketch", "site", "title", "heading")
 def fingerprints(df: DataFrame, options: DedupeOptions) -> DataFrame:
     """Return `df` with a column ``simhash``: the key, fingerprint and evidence of each row.
 
-    :param options: `fields` names the columns with the text or the page, and with the key.
+    :param options: `fields` names the columns with the text or page, and the key (None: no keys).
     :raises SimhashError: `fields` names no text and no page, or a column is missing.
     """
     if not (options.fields.text or options.fields.html):
@@ -38,14 +38,14 @@ def fingerprints(df: DataFrame, options: DedupeOptions) -> DataFrame:
 def near_pairs(
     df: DataFrame, options: DedupeOptions, *, order: str | Sequence[str], work: str
 ) -> DataFrame:
-    """Return all pairs of rows within the distance that the tables of `dedupe` find.
+    """Return all pairs of rows within `max_distance` that the tables of `dedupe` find.
 
     :param df: as `fingerprints` returns it.
-    :param order: columns that say which row comes first; no two rows are equal in them.
+    :param order: columns that sort the rows, and in which no two rows are equal.
     :param work: URL of a folder for intermediate results, on storage that all workers share. The
         caller deletes it when the result is no longer needed.
-    :return: ``key``; ``other_key``, the earlier row; ``distance`` in bits; the estimated
-        ``similarity``; ``confirmed``, true if the rows are copies.
+    :return: ``key`` of a row; ``other_key`` of the earlier row; ``distance`` in bits; the estimated
+        ``similarity``, or null; ``confirmed``, true if the rows are copies.
     :raises SimhashError: two rows have the same key, or there is no column ``simhash``.
     """
     folder = WorkFolder(work)
@@ -72,11 +72,11 @@ def duplicates(
 
     :param method: ``first-come`` for the verdicts of `dedupe`: a row is a copy of the nearest
         earlier row that is kept. ``connected``: rows that chains of copies connect are a group,
-        and all but the first row are copies of the first.
-    :return: the columns of the order; ``position`` in the order, from 0; ``key``, which is the
-        position of a row without a key; ``kind``: ``new``, ``near-duplicate`` or ``skipped``; key
-        of the ``representative``; ``distance``; ``similarity``; ``similar_to``, the key of a near
-        row that is not confirmed; ``reason`` of a skipped row; ``fingerprint``.
+        and all but the first row are copies of the first, without distance and similarity.
+    :return: the columns of the order; ``position`` in the order, from 0; ``key``, by default the
+        position; ``kind``: ``new``, ``near-duplicate`` or ``skipped``; ``representative``, the key
+        of the row that is copied; ``similar_to``, the key of a near row that is not; ``distance``
+        and ``similarity`` to either; ``reason`` of a skipped row; ``fingerprint``.
     """
     folder = WorkFolder(work)
     return verdicts_of(_placed(df, order, folder), options, folder, method)
@@ -88,7 +88,7 @@ def verdicts_of(
     """Return the verdicts of `duplicates` for rows with ``position``, ``key`` and ``simhash``."""
     judging = _judging_of(_searched(placed, asks=True, stored=True), options, folder)
     links = judging.connected() if method == "connected" else judging.first_come()
-    return _verdicts(placed, links.withColumn("own", F.expr("false")), placed)
+    return _verdicts(placed, links.withColumn("has_same_key", F.expr("false")), placed)
 
 
 def against(
@@ -99,13 +99,13 @@ def against(
     order: str | Sequence[str],
     work: str,
 ) -> DataFrame:
-    """Return the verdict on each row of `df` beside the rows of `known`, as `duplicates` does.
+    """Return the verdict on each row of `df` compared with `known`, as `duplicates` does.
 
     A copy of a known row is ``unchanged`` if both have the same key, else ``near-duplicate``. Rows
     of `df` are not compared with each other. For the other parameters and errors see `near_pairs`.
 
-    :param known: as `fingerprints` returns it, with the columns of `order`. Of two equally near
-        rows, the earlier one is the representative.
+    :param known: as `fingerprints` returns it, with the columns of `order`. If known rows are
+        equally near, the earliest one is the representative.
     """
     folder = WorkFolder(work)
     placed, rest = _placed(df, order, folder), _placed(known, order, folder)
@@ -118,10 +118,10 @@ def against(
     same_key = placed.select("key", F.col("position").alias("record")).join(
         rest.select("key", F.col("position").alias("other")), "key"
     )
-    own = judging.same_texts(same_key.select("record", "other"))
+    unchanged = judging.same_texts(same_key.select("record", "other"))
     links = nearest(links.join(same_key, ["record", "other"], "left_anti"))
-    links = links.join(own, "record", "left_anti").withColumn("own", F.expr("false"))
-    links = links.unionByName(own.withColumn("own", F.expr("true")))
+    links = links.join(unchanged, "record", "left_anti").withColumn("has_same_key", F.expr("false"))
+    links = links.unionByName(unchanged.withColumn("has_same_key", F.expr("true")))
     return _verdicts(placed, links, rest)
 
 
@@ -137,7 +137,7 @@ def _placed(df: DataFrame, order: str | Sequence[str], folder: WorkFolder) -> Da
 def with_keys(placed: DataFrame, default: Column) -> DataFrame:
     """Return rows with a column ``key``.
 
-    :param default: key of rows without a key of their own.
+    :param default: key of rows whose ``simhash`` has no key.
     :raises SimhashError: two rows have the same key.
     """
     placed = placed.withColumn("key", F.coalesce("simhash.key", default))
@@ -170,13 +170,13 @@ def _judging_of(records: DataFrame, options: DedupeOptions, folder: WorkFolder) 
 
 
 def _verdicts(placed: DataFrame, links: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the verdicts from the link of each row, in which ``own`` is true for equal keys."""
+    """Return the verdicts from the link of each row. Rows without a link are new or skipped."""
     names = others.select(F.col("position").alias("other"), F.col("key").alias("other_key"))
     links = links.join(names, "other").withColumnRenamed("record", "position")
-    is_copy = F.col("confirmed") & ~F.col("own")
+    is_copy = F.col("confirmed") & ~F.col("has_same_key")
     kind = (
         F.when(F.col("simhash.reason").isNotNull(), "skipped")
-        .when(F.col("confirmed") & F.col("own"), "unchanged")
+        .when(F.col("confirmed") & F.col("has_same_key"), "unchanged")
         .when(is_copy, "near-duplicate")
         .otherwise("new")
     )

@@ -1,4 +1,4 @@
-"""Decide which records are kept: the verdicts of `dedupe`, in rounds instead of in turn.
+"""Decide which records are kept: the verdicts of `dedupe`, in rounds instead of one by one.
 
 `dedupe` drops a record if it is a confirmed copy of an earlier one that is kept. So a record can be
 decided as soon as one of the earlier records that it copies is kept, or all of them are dropped.
@@ -6,7 +6,8 @@ The first record of a group is decided at once, and a chain of copies link by li
 Parquet to the work folder. A task that is lost is repeated from there, with the same result.
 
 At first, a record reports at most eight candidates of each shard (`candidates.CandidateSearch`).
-Records that have more ask again for eight times as many, without the dropped records.
+Records that have more are *incomplete*: they ask again for eight times as many, without the dropped
+records.
 """
 
 from __future__ import annotations
@@ -67,24 +68,24 @@ class WorkFolder:
 
 
 def in_order(frame: DataFrame, order: Sequence[str], work: WorkFolder) -> DataFrame:
-    """Return a frame with a column ``position``, the place of each row in an order, from 0.
+    """Return a frame with a column ``position``: the number of each row in an order, from 0.
 
-    :param order: columns in which no two rows are equal.
+    :param order: columns that sort the rows. No two rows are equal in all of them.
     """
     # Sorting takes a sample first, so a frame that is not written would be computed twice.
     frame, _ = work.write(frame)
-    placed = frame.orderBy(*order).withColumn("_place", F.monotonically_increasing_id())
+    placed = frame.orderBy(*order).withColumn("_row_id", F.monotonically_increasing_id())
     placed, _ = work.write(placed)
-    # The lowest 33 bits number the rows of a partition, the others are the number of the partition.
-    partition = F.shiftright("_place", 33)
+    # The lowest 33 bits are the number of the row in a partition, the others that of the partition.
+    partition = F.shiftright("_row_id", 33)
     counts = placed.groupBy(partition.alias("_partition")).agg(F.count("*").alias("_rows"))
     before = Window.orderBy("_partition").rowsBetween(Window.unboundedPreceding, -1)
     start = F.coalesce(F.sum("_rows").over(before), F.lit(0))
     starts = counts.select("_partition", start.alias("_start"))
     numbered = placed.withColumn("_partition", partition).join(F.broadcast(starts), "_partition")
-    within = F.col("_place") - F.shiftleft("_partition", 33)
+    within = F.col("_row_id") - F.shiftleft("_partition", 33)
     return numbered.withColumn("position", F.col("_start") + within).drop(
-        "_place", "_partition", "_start"
+        "_row_id", "_partition", "_start"
     )
 
 
@@ -103,26 +104,25 @@ class Judging:
     work: WorkFolder
 
     def all_links(self) -> DataFrame:
-        """Return all pairs within the distance that the index would find: ``record``, ``other``,
-        which is earlier, ``distance``, ``similarity`` and ``confirmed``.
-        """
+        """Return all links that the index would find, as `_LINK_SCHEMA`. ``other`` is earlier."""
         return self._links(self.records, _UNLIMITED)[0]
 
     def first_come(self) -> DataFrame:
-        """Return the links of records to kept records, one for each record, see `nearest`."""
+        """Return the link of each record to the `nearest` kept record, if it has any."""
         max_candidates = _FIRST_MAX_CANDIDATES
-        links, more = self._links(self.records, max_candidates)
-        # Records that copy no other one are kept, and have no state.
-        unclear = links.where("confirmed").select("record").union(more).distinct()
-        state = unclear.withColumn("status", F.lit("open"))
+        links, incomplete = self._links(self.records, max_candidates)
+        # Records that are no copies are kept, and have no state.
+        undecided = links.where("confirmed").select("record").union(incomplete).distinct()
+        state = undecided.withColumn("status", F.lit("open"))
         while True:
-            state, open_count = self._decided(state, links, more)
-            if more.isEmpty():
+            state, open_count = self._decided(state, links, incomplete)
+            if incomplete.isEmpty():
                 break
             max_candidates *= _GROWTH
-            again, now_more = self._links(self._asking_again(more, state), max_candidates)
-            links = links.join(more, "record", "left_anti").unionByName(again)
-            more = now_more
+            asking = self._asking_again(incomplete, state)
+            new_links, still_incomplete = self._links(asking, max_candidates)
+            links = links.join(incomplete, "record", "left_anti").unionByName(new_links)
+            incomplete = still_incomplete
         if open_count:
             raise SimhashError(f"{open_count} records could not be decided: please report this bug")
         others = state.select(F.col("record").alias("other"), "status")
@@ -130,9 +130,9 @@ class Judging:
         return nearest(kept)
 
     def connected(self) -> DataFrame:
-        """Return links to the first record of each group that confirmed links connect.
+        """Return links to the first record of each group of records that confirmed links connect.
 
-        Their distance and similarity are null.
+        The distance and similarity of these links are null.
         """
         links = self.all_links().where("confirmed").select("record", "other")
         back = links.select(F.col("other").alias("record"), F.col("record").alias("other"))
@@ -140,16 +140,16 @@ class Judging:
         labels = edges.groupBy("record").agg(F.min("other").alias("label"))
         labels = labels.select("record", F.least("record", "label").alias("label"))
         changed = 1
-        # A record takes the least label: its own, a neighbour's, or that of the record it names.
+        # A label is a record. A record takes the lowest label of itself, its neighbours, its label.
         while changed:
             theirs = labels.select(F.col("record").alias("other"), F.col("label").alias("near"))
             near = edges.join(theirs, "other").groupBy("record").agg(F.min("near").alias("near"))
             far = labels.select(F.col("record").alias("label"), F.col("label").alias("far"))
-            least = F.least("label", "near", "far")
+            lowest = F.least("label", "near", "far")
             labels, aggregates = self.work.write(
                 labels.join(near, "record")
                 .join(far, "label")
-                .select("record", least.alias("label"), (least < F.col("label")).alias("moved")),
+                .select("record", lowest.alias("label"), (lowest < F.col("label")).alias("moved")),
                 F.sum(F.col("moved").cast("long")).alias("changed"),
             )
             changed = aggregates["changed"]
@@ -161,9 +161,9 @@ class Judging:
             F.expr("true").alias("confirmed"),
         )
 
-    def _asking_again(self, more: DataFrame, state: DataFrame) -> DataFrame:
-        """Return the records of a next search: those in `more` ask, dropped ones are not found."""
-        asks = more.select(F.col("record").alias("position"), F.expr("true").alias("_asks"))
+    def _asking_again(self, incomplete: DataFrame, state: DataFrame) -> DataFrame:
+        """Return records for a new search: incomplete ones ask, dropped ones are not found."""
+        asks = incomplete.select(F.col("record").alias("position"), F.expr("true").alias("_asks"))
         dropped = state.where("status = 'dropped'").select(
             F.col("record").alias("position"), F.expr("true").alias("_dropped")
         )
@@ -176,7 +176,7 @@ class Judging:
         )
 
     def _links(self, records: DataFrame, max_candidates: int) -> tuple[DataFrame, DataFrame]:
-        """Return (links, records that have more candidates than these)."""
+        """Return (links of records that ask, incomplete records)."""
         search, confirmation = self.search, self.confirmation
         shards = records.select(
             "position", "fingerprint", "certainty", "asks", "stored"
@@ -189,12 +189,12 @@ class Judging:
         pairs, _ = self.work.write(
             shards.groupBy("shard").applyInPandas(search_shard, _FOUND_SCHEMA).distinct()
         )
-        more = pairs.where(F.col("other") == MORE).select("record")
+        incomplete = pairs.where(F.col("other") == MORE).select("record")
         pairs = self._with_evidence(pairs, _EVIDENCE)
         links, _ = self.work.write(
             pairs.mapInPandas(partial(_confirmed, confirmation), _LINK_SCHEMA)
         )
-        return links, more
+        return links, incomplete
 
     def _with_evidence(self, pairs: DataFrame, parts: Sequence[str]) -> DataFrame:
         """Return pairs with the evidence of both records. Pairs with `MORE` are left out."""
@@ -205,7 +205,7 @@ class Judging:
         return pairs
 
     def same_texts(self, pairs: DataFrame) -> DataFrame:
-        """Return links for the pairs whose texts are copies. Names do not count.
+        """Return links for pairs within the distance whose texts are copies. Names do not count.
 
         :param pairs: records with the same key, as ``record`` and ``other``.
         """
@@ -226,11 +226,11 @@ class Judging:
         return pairs.mapInPandas(compared, _LINK_SCHEMA).where("confirmed")
 
     def _decided(
-        self, state: DataFrame, links: DataFrame, more: DataFrame
+        self, state: DataFrame, links: DataFrame, incomplete: DataFrame
     ) -> tuple[DataFrame, int]:
-        """Decide open records. Return (``status`` of each ``record``, number of open ones)."""
+        """Decide open records as far as possible. Return (new state, number of open records)."""
         copies = links.where("confirmed").select("record", "other")
-        truncated = more.withColumn("more", F.expr("true"))
+        incomplete = incomplete.withColumn("incomplete", F.expr("true"))
         open_before = -1
         while True:
             others = state.select(F.col("record").alias("other"), F.col("status").alias("theirs"))
@@ -245,12 +245,12 @@ class Judging:
             status = (
                 F.when(F.col("status") != "open", F.col("status"))
                 .when(F.col("is_copy"), "dropped")
-                .when(F.col("waits") | F.col("more"), "open")
+                .when(F.col("waits") | F.col("incomplete"), "open")
                 .otherwise("kept")
             )
             state, aggregates = self.work.write(
                 state.join(votes, "record", "left")
-                .join(truncated, "record", "left")
+                .join(incomplete, "record", "left")
                 .select("record", status.alias("status")),
                 F.sum((F.col("status") == "open").cast("long")).alias("open"),
             )
@@ -261,7 +261,7 @@ class Judging:
 
 
 def nearest(links: DataFrame) -> DataFrame:
-    """Return the nearest confirmed link of each record, else its nearest link."""
+    """Return the nearest confirmed link of each record, else its nearest. On ties, the earliest."""
     values = ("distance", "other", "similarity", "confirmed")
     best = F.min(F.struct(~F.col("confirmed"), *values)).alias("best")
     return links.groupBy("record").agg(best).select("record", *[f"best.{name}" for name in values])
