@@ -153,8 +153,8 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     [
         ({"fingerprint": "0" * 16}, "it has no 'key'"),
         ({"key": "c"}, "it has no 'fingerprint'"),
-        ({"key": "", "fingerprint": "0" * 16}, "not empty"),
-        ({"key": 7, "fingerprint": "0" * 16}, "not empty"),
+        ({"key": "", "fingerprint": "0" * 16}, "a non-empty string"),
+        ({"key": 7, "fingerprint": "0" * 16}, "a non-empty string"),
         ({"key": "b", "fingerprint": "0" * 16}, "the key 'b' came before"),
         ({"key": "c", "fingerprint": "0" * 15}, "not a fingerprint of 64 bits"),
         ({"key": "c", "fingerprint": "+" + "0" * 15}, "not a fingerprint of 64 bits"),
