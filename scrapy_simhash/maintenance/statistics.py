@@ -127,7 +127,7 @@ def _of_directory(
     rows = {kind: RowStatistics() for kind in ROW_KINDS}
     page_key_bytes = buffered = 0
     for row, value in _counted(database.rows(b"E", b"F"), rows["entries"], on_progress):
-        page_key_bytes += records.page_key_bytes(value, manifest.plan.bits // 8)
+        page_key_bytes += records.page_key_length(value, manifest.plan.bits // 8)
         buffered += row >= first_buffered
     for kind, start, stop in (("near-duplicates", b"N", b"O"), ("state", b"S", b"T")):
         for _ in _counted(database.rows(start, stop), rows[kind], on_progress):
