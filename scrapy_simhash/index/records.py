@@ -168,7 +168,7 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
 
 
 def closed_row(open_row: bytes, position: int) -> bytes:
-    """Return the key of a bucket's closed row, from the key of its open row. Positions start at 0."""
+    """Return the key of a closed row; `open_row` is the key of its open row, positions start at 0."""
     return open_row + position.to_bytes(4, "big")
 
 
@@ -353,16 +353,11 @@ def decode_near_duplicate_of_format_2(
     """Like `decode_near_duplicate`, for format version 2: it has no similarity and no flags, and
     the highest bit of the distance marked "weak" pages, which are ordinary near-duplicates now.
     """
-    distance_end = _TIME_BYTES + _DISTANCE_BYTES
-    seen, distance, rest = (
-        value[:_TIME_BYTES],
-        value[_TIME_BYTES:distance_end],
-        value[distance_end:],
-    )
-    plain = bytes((distance[0] & 0x7F,)) + distance[1:] if distance else b""
-    return decode_near_duplicate(
-        sequence, seen + plain + bytes((_NO_SIMILARITY, 0)) + rest, width_bytes
-    )
+    head = bytearray(value[: _TIME_BYTES + _DISTANCE_BYTES])
+    if len(head) > _TIME_BYTES:
+        head[_TIME_BYTES] &= 0x7F
+    current = bytes((*head, _NO_SIMILARITY, 0)) + value[len(head) :]
+    return decode_near_duplicate(sequence, current, width_bytes)
 
 
 def encode_state(state: State) -> bytes:
