@@ -1,8 +1,8 @@
 """ObservingIndex: an `Index` over any `Store`.
 
 Several crawlers in one process can use one store, each through its own ObservingIndex. They share
-entries, pending pages and sequence numbers (`SharedStore`). Each ObservingIndex has its own crawl
-start and its own choice whether entries of earlier crawls count.
+entries, pending pages and sequence numbers (`SharedStore`). Each ObservingIndex has its own rules
+and crawl start, and decides by itself whether entries of earlier crawls count.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class ObservingIndex(CrawlIndex):
     For the other parameters see `CrawlIndex`.
 
     :param on_close: called once, with the shared store, when this index is closed.
-    :param crawl_start: first sequence number of a resumed crawl; defaults to the next one.
+    :param crawl_start: first sequence number of a resumed crawl; defaults to the next sequence
+        number, and is at most that.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class ObservingIndex(CrawlIndex):
 
     @property
     def texts(self) -> Texts:
-        """The stored texts of pages, shared by all handles of the store."""
+        """The stored texts of pages, shared by all indexes that use the store."""
         return self._open().texts
 
     def observe(
@@ -118,7 +119,7 @@ class ObservingIndex(CrawlIndex):
                 )
 
             result = classify(own, neighbours, self._is_eligible)
-            # Other users of the store may write entries before `confirm`, which must search again.
+            # None: `confirm` searches again, because other users of the store may have written.
             outdated = result.outdated if shared.users <= 1 else None
             observation, entry = self._outcome(
                 make_observation(
@@ -211,8 +212,8 @@ class ObservingIndex(CrawlIndex):
     ) -> None:
         """Change a side row atomically.
 
-        :param change: returns the new row for the stored one; None is no row. `RedisIndex` may call
-            it more than once.
+        :param change: called with the stored row, returns the new one; None means no row.
+            `RedisIndex` may call it more than once.
         """
         with self._shared.lock:
             store = self._open().store
@@ -245,7 +246,7 @@ class ObservingIndex(CrawlIndex):
         return self._shared
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """Return (stored entry, last seen entry) of a key; the latter may be a pending one."""
+        """Return (stored entry, last seen entry, which may be pending) of a key; None for none."""
         pending = self._shared.pending.of_key(key)
         if pending:
             return pending[-1].stored, pending[-1].entry
@@ -267,7 +268,7 @@ class ObservingIndex(CrawlIndex):
         self._own_pending.discard(sequence)
 
     def _select(self, observed: Observation | str) -> list[Pending]:
-        """Return the pending pages that an argument of `confirm` or `discard` names."""
+        """Return the pending pages for an argument of `confirm` or `discard`; see these."""
         if isinstance(observed, str):
             return [
                 pending
@@ -298,7 +299,9 @@ class ObservingIndex(CrawlIndex):
             shared.store.log(line, shared.next_sequence)
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """Return the representative that a page replaces; None if it is no stored copy any more."""
+        """Return the representative that a page replaces; None if it replaces none, or if that is
+        no stored copy any more or has another page pending.
+        """
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
@@ -306,7 +309,7 @@ class ObservingIndex(CrawlIndex):
         return None if stored is None else self.rules.copy_of(entry, stored)
 
     def _outdated(self, pending: Pending, entry: Entry) -> list[Entry]:
-        """Return the entries of earlier crawls that this page replaces."""
+        """Return the entries of earlier crawls that a page replaces; none if it supersedes one."""
         if self.incremental or pending.supersedes is not None:
             return []
         shared = self._shared
@@ -323,8 +326,8 @@ class ObservingIndex(CrawlIndex):
         elif not pending.outdated:
             return []
         else:
-            current = [shared.store.entry(other.key) for other in pending.outdated]
-            copies = [self.rules.copy_of(entry, other) for other in current if other is not None]
+            stored = [shared.store.entry(other.key) for other in pending.outdated]
+            copies = [self.rules.copy_of(entry, other) for other in stored if other is not None]
             neighbours = [copy for copy in copies if copy is not None]
         return [
             other

@@ -168,7 +168,7 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
 
 
 def closed_row(open_row: bytes, position: int) -> bytes:
-    """Return the key of a closed row; `open_row` is the key of its open row, positions start at 0."""
+    """Return the key of a closed row, from the key of the open row and the position from 0."""
     return open_row + position.to_bytes(4, "big")
 
 

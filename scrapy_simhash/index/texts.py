@@ -86,7 +86,7 @@ class Texts:
             raise corrupt(self._location, f"the text of {key!r}: {error}") from error
 
     def compressed(self, key: str) -> bytes | None:
-        """Return a text as stored (zlib-compressed JSON, see `keep`); None if it is not stored."""
+        """Return a stored text as zlib-compressed JSON with title and text; None without one."""
         return self._get(b"X" + encode_key(key))
 
     def keys(self) -> Iterator[str]:
