@@ -26,10 +26,12 @@ def database_kind(name: str) -> DatabaseKind:
 
             return RocksDB
     except ImportError as error:
-        package, other = ("plyvel", "rocksdb") if name == "leveldb" else ("rocksdict", "leveldb")
+        package, alternative = (
+            ("plyvel", "rocksdb") if name == "leveldb" else ("rocksdict", "leveldb")
+        )
         raise SchemeError(
             f"an index in {name} needs the package {package}, which cannot be imported ({error}): "
-            f"install it, or use {other}"
+            f"install it, or use {alternative}"
         ) from error
     raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
 
@@ -37,7 +39,7 @@ def database_kind(name: str) -> DatabaseKind:
 def default_kind_name() -> str:
     """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed.
 
-    plyvel has no wheels for some platforms and versions of Python. There, this package depends on
+    For platforms and versions of Python without a wheel of plyvel, this package depends on
     rocksdict instead.
     """
     from importlib.util import find_spec
