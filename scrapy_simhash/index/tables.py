@@ -82,7 +82,7 @@ class TableStore:
             self._find_near_many = runs.find_near_many
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
-        # Results of `prefetch` by (fingerprint, certainty, distance), until the entries change.
+        # Ordinals by (fingerprint, certainty, distance), until an entry is added or removed.
         self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
@@ -140,9 +140,7 @@ class TableStore:
             }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the result of `within`. Tables in rows are searched a few at a time, so that a
-        caller can stop early.
-        """
+        """Yield the result of `within`; tables in rows are searched a few at a time, on demand."""
         seen: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
             for entry in self._entries_of(ordinals - seen):
@@ -328,7 +326,7 @@ class TableStore:
                 self._spill_failed = True
 
     def _spill_all(self) -> None:
-        """Spill all records, write the state, and sync unless the policy is ``no``."""
+        """Spill all records, and sync unless the policy is ``no``."""
         for _ in range(2):  # One for each generation of records.
             self._buckets.freeze(self._state.next_ordinal)
             # A second round spills the records whose write failed before the index was closed.
@@ -363,9 +361,7 @@ class TableStore:
         return False
 
     def _restore_records(self) -> None:
-        """Make the records that were not spilled when the index was last used, and count entries
-        that the state row does not count.
-        """
+        """Make the records that were not spilled, and count entries that the state row lacks."""
         buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
         count = 0
