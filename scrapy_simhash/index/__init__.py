@@ -24,6 +24,7 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.manifest import (
     DATABASES,
@@ -125,7 +126,7 @@ class _IndexSpec:
         if distance is None:
             return
         _require_distance(distance, plan.bits)
-        # For the distance of the manifest, a low recall was accepted when the index was created.
+        # Up to the distance of the manifest, a low recall was accepted when the index was created.
         if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
             raise PlanError(
                 f"{plan} find {recall:.0%} of the pairs at distance {distance}, less than "
@@ -160,9 +161,8 @@ def open_index(
         default preset.
     :param max_distance: k, inclusive; defaults to that of an existing index, or of the preset with
         this scheme.
-    :param plan: tables; defaults to those of an existing index, or to the result of `choose_plan`.
-        A warning is logged if a plan given for a new index finds less than 95 % of the pairs at
-        `max_distance`.
+    :param plan: defaults to that of an existing index, or to the result of `choose_plan`. A warning
+        is logged if a plan for a new index finds less than 95 % of the pairs at `max_distance`.
     :param expected_pages: number of pages for which the tables of a new index are chosen.
     :param incremental: entries of earlier crawls count as seen; see `Index`.
     :param sync: when confirmed pages are synced to disk, see `SyncPolicy`; the first user of the
@@ -201,11 +201,7 @@ def open_index(
         )
         shared.users += 1
         return ObservingIndex(
-            shared,
-            rules=rules,
-            incremental=incremental,
-            on_close=_release,
-            crawl_start=crawl_start,
+            shared, rules=rules, incremental=incremental, on_close=_release, crawl_start=crawl_start
         )
 
 
@@ -268,8 +264,8 @@ def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: boo
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the preset with this scheme, whose extractor and selectors may be
-    others; `UNCONFIRMED` if there is none.
+    """Return the confirmation of the preset that equals a scheme but for its extractor and
+    selectors; `UNCONFIRMED` if there is none.
     """
     for known in PRESETS.values():
         extractor = known.scheme.extractor
@@ -279,8 +275,7 @@ def preset_confirmation(scheme: Scheme) -> Confirmation:
 
 
 def reset_index(url: str) -> bool:
-    """Delete an index, damaged or not, with its texts, and nothing else. Return False if there was
-    none, else True.
+    """Delete an index, damaged or not, and its texts. Return False if there was none, else True.
 
     :raises SchemeError: the URL names no directory, or a driver cannot be imported.
     :raises IndexForeign: the directory, or the folder of a database, holds foreign files.
@@ -303,7 +298,7 @@ def reset_index(url: str) -> bool:
             (directory / REPAIRING).unlink(missing_ok=True)
             (directory / FILE_NAME).unlink()
         except OSError as error:
-            raise _unusable(directory, error) from error
+            raise unusable(str(directory), str(error)) from error
     return True
 
 
@@ -330,13 +325,6 @@ def _parse_url(url: str) -> tuple[str, Path]:
             "rocksdb:/path/to/directory or memory:"
         )
     return kind, Path(location).absolute()
-
-
-def _unusable(directory: Path, error: OSError) -> StorageError:
-    return StorageError(
-        str(directory),
-        f"it cannot be created, read or written ({error}): check the path, its rights and the disk",
-    )
 
 
 def _require_distance(max_distance: int, bits: int) -> None:
@@ -394,7 +382,7 @@ def _open_tables(
             database.close()
             raise
     except OSError as error:
-        raise _unusable(directory, error) from error
+        raise unusable(location, str(error)) from error
     return store, manifest
 
 

@@ -62,17 +62,15 @@ class Observation:
 
     :param kind: ``new``; ``near-duplicate``; ``unchanged`` (the key was seen with the same text,
         see `scrapy_simhash.index.rules`); ``changed`` (the key was seen with another text).
-    :param representative: for a near-duplicate, the key of the nearest representative that it is a
-        copy of; else None.
+    :param representative: for a near-duplicate, the key of the nearest page that it is a copy of.
     :param distance: distance to the representative or to `similar_to`; without either, to the last
         seen page under the same key, stored or pending; None if the index has none.
     :param sequence: number of the observation in the index; later ones have higher numbers.
     :param provisional: for a near-duplicate or unchanged page: all pages that it is a copy of are
         pending, and may be discarded.
     :param similarity: estimated resemblance to the page that `distance` is for; None if unknown.
-    :param similar_to: for a new or changed page, the key of the nearest representative within k, of
-        which it is not a copy; None without one.
-    :param evidence: argument of `observe`.
+    :param similar_to: for a new or changed page, the key of the nearest representative within k,
+        which it is not a copy of; None without one.
     """
 
     kind: ObservationKind
@@ -140,10 +138,8 @@ class Index(Protocol):
 
         :param key: identity of the page, such as its URL.
         :param evidence: properties of the page that confirm a copy; its certainty directs probing.
-        :param in_scope: returns True for the key of a page that may be the representative, be
-            similar, or be replaced; None allows all.
-        :raises SchemeError: the key is not a string or is empty, or the fingerprint does not fit
-            the scheme.
+        :param in_scope: returns True for keys of pages that may be found or replaced; None: all.
+        :raises SchemeError: the key is empty or no string, or the fingerprint does not fit.
         """
 
     def supersede(self, observed: Observation) -> None:

@@ -71,8 +71,7 @@ class CrawlIndex:
         own: Own | None,
         stored: Entry | None,
     ) -> tuple[Observation, Entry | None]:
-        """Return (observation, entry to make pending). The entry is None for a near-duplicate, and
-        for an unchanged page that this crawl has seen already.
+        """Return (observation, entry to make pending; None if the page is not to be stored).
 
         :param own: see `classify`.
         :param stored: the stored entry of the page's key, or None.
@@ -175,9 +174,7 @@ def make_observation(
 
 
 def matches(neighbours: Iterable[Neighbour]) -> list[Match]:
-    """Return one match for each key, confirmed ones first, else in the order of `neighbours`. A key
-    may have a stored and several pending neighbours.
-    """
+    """Return one match for each key, even if stored and pending; the confirmed ones come first."""
     by_key: dict[str, Match] = {}
     for neighbour in sorted(neighbours, key=lambda neighbour: not neighbour.confirmed):
         distance, entry, similarity, confirmed = neighbour

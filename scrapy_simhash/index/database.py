@@ -208,9 +208,10 @@ def locked(location: str, product: str) -> IndexLocked:
 
 
 def unusable(location: str, detail: str) -> StorageError:
-    """Return the error for a disk that fails or is full, or for missing rights."""
+    """Return the error for a path, a disk or rights that do not allow an access."""
     return StorageError(
-        location, f"it cannot be read or written ({detail}): check disk space and rights"
+        location,
+        f"it cannot be created, read or written ({detail}): check the path, disk space and rights",
     )
 
 

@@ -37,13 +37,11 @@ class CrawlRow:
     """A crawl, or the part of one process in a crawl.
 
     :param start: first sequence number of the crawl.
-    :param began_s: Unix time of the beginning.
     :param end: first sequence number after the crawl; 0 until a process has closed the index.
-    :param ended_s: Unix time of the end; 0 likewise.
+    :param began_s: Unix time of the beginning; `ended_s` is that of the end, 0 while `end` is 0.
     :param running: number of processes that opened the index and have not closed it; killed ones
         are included until the crawl is resumed.
     :param finished: the last process to close the index ended without a limit or a signal.
-    :param pages: counts of all pages.
     :param sites: counts by site, for the first 10,000 sites.
     :param not_judged: keys of indexed pages that were requested, but not judged and confirmed: the
         download failed, they were skipped, or their callbacks failed. At most 1,001 are kept.
@@ -106,8 +104,7 @@ def row_name(start: int) -> str:
 def opened_by(process: CrawlRow, *, resumed: bool) -> Callable[[bytes | None], bytes]:
     """Return the change of a crawl's row when a process opens the index, for `change_side_row`.
 
-    :param resumed: the crawl goes on after a pause. Earlier processes may have been killed, and
-        don't count as running.
+    :param resumed: the crawl goes on after a pause, so that earlier processes no longer run.
     """
 
     def change(row: bytes | None) -> bytes:
@@ -166,8 +163,8 @@ def decode_crawl(name: str, row: bytes) -> CrawlRow:
 
 
 def read_history(rows: Iterable[tuple[str, bytes]]) -> list[CrawlRow]:
-    """Return the crawls, oldest first. A crawl that began before the known end of the previous one
-    is added to that one, because the two may have shared the work.
+    """Return the crawls, oldest first. Crawls that overlap share the work, so they become one. (The
+    end of a crawl that was killed or still runs is unknown, so it overlaps with none.)
 
     :raises ValueError: a row cannot be read.
     """

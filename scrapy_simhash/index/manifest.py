@@ -110,8 +110,7 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path, *, older: bool = False) -> Manifest | None:
-        """Return the manifest in a directory; None if the directory is missing, or has no files but
-        temporary ones of manifests.
+        """Return the manifest in a directory; None if that is missing or has only temporary files.
 
         :param older: also accept `OLDER_VERSIONS`.
         :raises IndexForeign: the directory holds other files, or the manifest of something else.

@@ -50,10 +50,9 @@ class MemoryStore:
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         """See `Store.write`."""
-        removed = [*outdated]
         if replaced is not None:
-            removed.append(replaced)
-        for entry in removed:
+            del self._entries[replaced.key]
+        for entry in outdated:
             del self._entries[entry.key]
         self._entries[put.key] = put
         self._next_sequence = next_sequence
@@ -75,7 +74,7 @@ class MemoryStore:
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """See `Store.side_rows`."""
         rows = self._side_rows.items()
-        return iter([(name, row) for (row_kind, name), row in rows if row_kind == kind])
+        return iter([(name, row) for (other_kind, name), row in rows if other_kind == kind])
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         """See `Store.side_row`."""

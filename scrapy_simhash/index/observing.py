@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from scrapy_simhash.confirmation import Evidence
-    from scrapy_simhash.index.base import (
-        Action,
-        Entry,
-        Match,
-        NearDuplicate,
-        Observation,
-        SideKind,
-    )
+    from scrapy_simhash.index.base import Action, Entry, Match, NearDuplicate, Observation, SideKind
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
@@ -40,8 +33,7 @@ class ObservingIndex(CrawlIndex):
     For the other parameters see `CrawlIndex`.
 
     :param on_close: called once, with the shared store, when this index is closed.
-    :param crawl_start: first sequence number of a resumed crawl; defaults to the next sequence
-        number, and is at most that.
+    :param crawl_start: first sequence number of a resumed crawl; at most, and by default, the next.
     """
 
     def __init__(
@@ -102,21 +94,17 @@ class ObservingIndex(CrawlIndex):
             stored, last = self._last_seen(key)
             own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
+            def neighbours_in(near: list[tuple[int, Entry]]) -> list[Neighbour]:
+                others = [
+                    (distance, entry)
+                    for distance, entry in near
+                    if entry.key != key and (in_scope is None or in_scope(entry.key))
+                ]
+                return self.rules.neighbours(evidence, others)
+
             def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
                 near = shared.within(fingerprint, self.max_distance, evidence.certainty)
-                stored_others, pending_others = (
-                    [
-                        (distance, entry)
-                        for distance, entry in entries
-                        if entry.key != key and (in_scope is None or in_scope(entry.key))
-                    ]
-                    for entries in near
-                )
-                rules = self.rules
-                return (
-                    rules.neighbours(evidence, stored_others),
-                    rules.neighbours(evidence, pending_others),
-                )
+                return neighbours_in(near[0]), neighbours_in(near[1])
 
             result = classify(own, neighbours, self._is_eligible)
             # None: `confirm` searches again, because other users of the store may have written.
@@ -299,9 +287,7 @@ class ObservingIndex(CrawlIndex):
             shared.store.log(line, shared.next_sequence)
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """Return the representative that a page replaces; None if it replaces none, or if that is
-        no stored copy any more or has another page pending.
-        """
+        """Return the representative to remove for a page; None if there is none (any more)."""
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None

@@ -23,8 +23,7 @@ def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
     """Return the manifest of an index.
 
     :param older: see `Manifest.read`.
-    :raises StorageError: there is no index (IndexMissing), its manifest cannot be read, or it has
-        another format version.
+    :raises StorageError: there is no index (IndexMissing), or its manifest is not accepted.
     """
     try:
         manifest = Manifest.read(directory, older=older)
@@ -48,8 +47,7 @@ def require_database(directory: Path, manifest: Manifest) -> None:
     if manifest.generation and not path.is_dir():
         raise StorageError(
             str(directory),
-            f"{path} is missing: restore it, with the whole index, from a backup; nothing was "
-            "changed",
+            f"{path} is missing: restore it with its index from a backup; nothing was changed",
         )
 
 
@@ -67,8 +65,7 @@ def opened_database(directory: Path, *, older: bool = False) -> Iterator[tuple[M
 
     :param older: see `Manifest.read`.
     :raises SchemeError: the driver of the database cannot be imported.
-    :raises StorageError: the index is missing, damaged, open elsewhere, has another format version,
-        or cannot be read.
+    :raises StorageError: the index is missing, damaged, of another format, open or unreadable.
     """
     manifest = read_manifest(directory, older=older)
     kind = database_kind(manifest.database)

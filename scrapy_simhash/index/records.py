@@ -17,11 +17,9 @@ key of the row                             value
 ``X`` ordinal:4                            empty: the entry was removed, but a run still has it
 ``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
 ``C`` first sequence                       a crawl, see `scrapy_simhash.index.history`
-``H`` page key                             entry number, ETag and Last-Modified of the page, see
-                                           `scrapy_simhash.index.validators`
+``H`` page key                             its entry's number, ETag and Last-Modified (`Validators`)
 ``M`` site                                 evidence of how often its sitemap was right
-``S``                                      `State`: next sequence:8, entries:8, next ordinal:4,
-                                           first buffered:4
+``S``                                      `State`, field by field: 8, 8, 4 and 4 bytes
 =========================================  =======================================================
 
 A *bucket* holds a *record* for each entry that has one prefix in one table: the ordinal of the
@@ -134,9 +132,7 @@ def removed_row(ordinal: int) -> bytes:
 
 
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Yield the keys with a first byte or a length that the format does not have. Keys that begin
-    like those of buckets and side rows are left out, because those may have any length.
-    """
+    """Yield the keys with an unknown first byte or length; buckets and side rows may have any."""
     for first in range(0x100):
         head = bytes((first,))
         if head in _HEADS_OF_ANY_LENGTH:
@@ -321,10 +317,7 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
 
 
 def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> NearDuplicate:
-    """Return the log line of a row.
-
-    :raises ValueError: the value is cut short or impossible, or a key is not UTF-8.
-    """
+    """Return the log line of a row. :raises ValueError: it is cut short, impossible or no UTF-8."""
     fingerprint_at = _LOG_HEAD.size
     text_at = fingerprint_at + width_bytes + 4
     length = int.from_bytes(value[text_at - 4 : text_at], "big")

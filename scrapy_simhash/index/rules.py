@@ -57,7 +57,6 @@ class Neighbour(NamedTuple):
 class Own(NamedTuple):
     """The last seen entry of a page's key, stored or pending, compared with the page.
 
-    :param similarity: see `Neighbour`.
     :param same: the page has the same text as the entry.
     """
 
@@ -73,8 +72,7 @@ class Classification(NamedTuple):
     :param nearest: for a near-duplicate, the representative; for a new or changed page, the nearest
         eligible entry, which is only similar; None without one, and for an unchanged page.
     :param provisional: for a near-duplicate: all eligible entries that it is a copy of are pending.
-    :param outdated: entries that the page replaces when it is stored, see `outdated_entries`; none
-        for a near-duplicate, which is not stored.
+    :param outdated: entries that the page replaces when it is stored, see `outdated_entries`.
     """
 
     kind: ObservationKind

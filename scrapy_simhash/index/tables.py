@@ -1,10 +1,9 @@
 """TableStore: a `Store` of entries and their permuted tables in a key-value database.
 
 An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
-Each table has a *record* of the entry in a *bucket* (`scrapy_simhash.index.records`). The newest
-records wait in memory, until they are *spilled* in small steps: to rows (`Buckets`), or to files if
-tables are probed (`Runs`). If an index was not closed, its next opening makes the lost records
-again from the entries.
+Each table has a *record* of the entry in a *bucket* (`scrapy_simhash.index.records`). New records
+wait in memory, until they are *spilled* in small steps: to rows (`Buckets`), or to files if tables
+are probed (`Runs`). After a kill, the next opening makes the lost records from the entries again.
 """
 
 from __future__ import annotations
@@ -105,12 +104,7 @@ class TableStore:
         return None
 
     def within(
-        self,
-        fingerprint: int,
-        max_distance: int,
-        certainty: bytes = b"",
-        *,
-        flipped: bool = False,
+        self, fingerprint: int, max_distance: int, certainty: bytes = b"", *, flipped: bool = False
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`.
 
@@ -162,10 +156,8 @@ class TableStore:
         """Delete stored entries, all or none, and store the next sequence number."""
         try:
             self._write_without(entries, [], self._state._replace(next_sequence=next_sequence))
-        except StorageError:
-            raise
-        except BaseException:
-            self._interrupted = True
+        except BaseException as error:  # See `write`.
+            self._interrupted |= not isinstance(error, StorageError)
             raise
 
     def write(
@@ -174,10 +166,9 @@ class TableStore:
         """See `Store.write`."""
         try:
             return self._put(put, replaced, outdated, next_sequence)
-        except StorageError:
-            raise
-        except BaseException:  # Ctrl-C or MemoryError: the row may be written, but not its records.
-            self._interrupted = True
+        except BaseException as error:
+            # After Ctrl-C or a MemoryError, the row may be written, but not its records.
+            self._interrupted |= not isinstance(error, StorageError)
             raise
 
     def _put(

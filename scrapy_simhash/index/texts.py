@@ -58,9 +58,7 @@ class Texts:
         self.max_bytes = max_bytes
 
     def keep(self, key: str, text: KeptText) -> bool:
-        """Store the text of a page in place of an earlier one. Return False, and keep the earlier
-        one, if the total size would exceed `max_bytes`.
-        """
+        """Store a text, in place of an earlier one. Return False if it would exceed `max_bytes`."""
         row = b"X" + encode_key(key)
         shortened = text._replace(text=text.text[:MAX_CHARACTERS])
         content = json.dumps(shortened._asdict(), ensure_ascii=False)
