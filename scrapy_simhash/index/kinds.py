@@ -37,11 +37,7 @@ def database_kind(name: str) -> DatabaseKind:
 
 
 def default_kind_name() -> str:
-    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed.
-
-    For platforms and versions of Python without a wheel of plyvel, this package depends on
-    rocksdict instead.
-    """
+    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed, as where it has no wheel."""
     from importlib.util import find_spec
 
     return "leveldb" if find_spec("plyvel") is not None else "rocksdb"
