@@ -1,6 +1,6 @@
 """Open, create and delete indexes on disk and in memory. Start with `open_index`.
 
-`scrapy_simhash.index.base` says what an index is. Database drivers are imported only when needed.
+`scrapy_simhash.index.base` says what an index is, `scrapy_simhash.index.redis` opens one in Redis.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.manifest import (
     DATABASES,
@@ -65,7 +66,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# By property of an existing index, the command that changes it.
+# The command that changes each property of an existing index.
 _CONVERSIONS = {
     "database": "`scrapy simhash rebuild --database …` converts it to another kind",
     "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
@@ -76,7 +77,7 @@ _CONVERSIONS = {
 
 @dataclass(frozen=True)
 class _IndexSpec:
-    """The index that a caller asks for. None takes the value of an existing index, or a default."""
+    """The index that a caller asks for. None stands for that of an existing index, or a default."""
 
     kind: str
     scheme: Scheme | None
@@ -87,7 +88,7 @@ class _IndexSpec:
     probing: bool = True
 
     def to_manifest(self) -> Manifest:
-        """Return the manifest of a new index. For the errors see `open_index`."""
+        """Return the manifest of a new index. For errors see `open_index`."""
         scheme, max_distance = known_scheme(self.scheme, self.max_distance)
         plan, scans = self.plan, self.kind == "memory"
         if plan is not None:
@@ -130,12 +131,12 @@ class _IndexSpec:
             raise PlanError(
                 f"{plan} find {recall:.0%} of the pairs at distance {distance}, less than "
                 f"{MIN_RECALL:.0%}: replace the tables with `scrapy simhash rebuild "
-                f"--max-distance {distance}`, which keeps the pages; or lower the distance; or "
+                f"--max-distance {distance}`, which keeps the entries; or lower the distance; or "
                 "start over with SIMHASH_RESET = True"
             )
 
 
-# By directory. A database can be opened only once, so all its users in this process share a store.
+# Open stores by directory. A database can be opened only once, so its users in a process share one.
 _shared_stores: dict[str, SharedStore] = {}
 _lock = threading.Lock()
 
@@ -153,30 +154,31 @@ def open_index(
     crawl_start: int | None = None,
     confirmation: Confirmation | None = None,
 ) -> ObservingIndex:
-    """Open an index, or create it. All users of a directory in one process share its database.
+    """Open an index, or create it. All users of a directory in one process share a store.
 
     :param url: ``leveldb:/path/to/directory``, ``rocksdb:/path/to/directory`` or ``memory:``.
     :param scheme: scheme of the fingerprints; defaults to that of an existing index, or of the
         default preset.
     :param max_distance: k, inclusive; defaults to that of an existing index, or of the preset with
         this scheme.
-    :param plan: tables of a new index; defaults to the result of `choose_plan`. If a given plan
-        finds less than 95 % of the pairs at `max_distance`, a warning is logged.
+    :param plan: defaults to that of an existing index, or to the result of `choose_plan`. A warning
+        is logged if a plan for a new index finds less than 95 % of the pairs at `max_distance`.
     :param expected_pages: number of pages for which the tables of a new index are chosen.
     :param incremental: entries of earlier crawls count as seen; see `Index`.
     :param sync: when confirmed pages are synced to disk, see `SyncPolicy`; the first user of the
         directory decides.
-    :param buffer_bytes: limit for table records in memory, in each of two generations; the first
-        user decides. A higher limit speeds up an index with biased fingerprints or many tables,
-        but slows down opening after a crash. No effect on probed tables.
+    :param buffer_bytes: limit for the records in memory, in each of two generations, see `Buckets`;
+        the first user decides. A higher limit speeds up an index with biased fingerprints or many
+        tables, but slows down opening after a crash. No effect on probed tables.
     :param crawl_start: first sequence number of a resumed crawl, so that the pages it saw before
-        the pause count as seen.
+        the pause count as seen; defaults to the next one.
     :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
         existing index, or of the preset with this scheme, or `UNCONFIRMED`.
-    :raises SchemeError: the URL is not valid, the driver of the database is not installed, or
+    :raises SchemeError: the URL is not valid, the driver of the database cannot be imported, or
         `max_distance` is missing and no preset has the scheme.
-    :raises PlanError: `max_distance` or the plan does not fit the scheme; or no tables, or not
-        those of an existing index, find 95 % of the pairs at `max_distance`.
+    :raises PlanError: `max_distance` or the plan does not fit the scheme; no tables for a new index
+        find 95 % of the pairs at `max_distance`; or the tables of an existing index, which was
+        made with a lower `max_distance`, find less.
     :raises IndexMismatch: the index has another scheme, plan, kind of database or format version.
     :raises StorageError: the index is locked, foreign, corrupt, or cannot be read or written.
     """
@@ -199,18 +201,14 @@ def open_index(
         )
         shared.users += 1
         return ObservingIndex(
-            shared,
-            rules=rules,
-            incremental=incremental,
-            on_close=_release,
-            crawl_start=crawl_start,
+            shared, rules=rules, incremental=incremental, on_close=_release, crawl_start=crawl_start
         )
 
 
 def open_tables(
     directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
 ) -> TableStore:
-    """Open tables for exclusive use; new ones are not probed. For the errors see `open_index`."""
+    """Open tables, or create unprobed ones, for exclusive use. For errors see `open_index`."""
     spec = _IndexSpec(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
     return _open_tables(directory, spec, sync)[0]
 
@@ -232,7 +230,8 @@ def new_manifest(
 
 
 def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
-    """Return the scheme and k of a new index; those of a preset replace None.
+    """Return the scheme and k of a new index. None stands for the scheme of the default preset, and
+    for the k of the preset with the scheme.
 
     :raises SchemeError: `max_distance` is None, and no preset has the scheme.
     :raises PlanError: `max_distance` does not fit the scheme.
@@ -248,7 +247,7 @@ def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Schem
 
 
 def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: bool = False) -> None:
-    """Raise PlanError if a plan does not fit a scheme; log a warning if it finds few pairs.
+    """Raise PlanError if a plan has other bits; log a warning if it finds less than 95 % of pairs.
 
     :param scans: the store compares all entries, so it finds all pairs with any plan.
     """
@@ -265,19 +264,21 @@ def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: boo
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the scheme's preset, whatever it extracts; else `UNCONFIRMED`."""
-    for standard in PRESETS.values():
-        extractor = standard.scheme.extractor
-        if standard.scheme == replace(scheme, extractor=extractor, select=(), remove=()):
-            return standard.confirmation
+    """Return the confirmation of the preset that equals a scheme but for its extractor and
+    selectors; `UNCONFIRMED` if there is none.
+    """
+    for known in PRESETS.values():
+        extractor = known.scheme.extractor
+        if known.scheme == replace(scheme, extractor=extractor, select=(), remove=()):
+            return known.confirmation
     return UNCONFIRMED
 
 
 def reset_index(url: str) -> bool:
-    """Delete an index, also a damaged one, and nothing else. Return False if there was none.
+    """Delete an index, damaged or not, and its texts. Return False if there was none, else True.
 
-    :raises SchemeError: the URL names no directory, or the driver is not installed.
-    :raises IndexForeign: the directory holds files that are not an index.
+    :raises SchemeError: the URL names no directory, or a driver cannot be imported.
+    :raises IndexForeign: the directory, or the folder of a database, holds foreign files.
     :raises StorageError: the index is open (IndexLocked), or cannot be read or deleted.
     """
     if url == "memory:":
@@ -287,7 +288,7 @@ def reset_index(url: str) -> bool:
         if os.path.realpath(directory) in _shared_stores:
             raise IndexLocked(str(directory), "this process has it open, so it was not deleted")
         try:
-            with suppress(IndexCorrupt, IndexMismatch):  # these indexes are deleted, too
+            with suppress(IndexCorrupt, IndexMismatch):  # Such an index is deleted, too.
                 if Manifest.read(directory) is None:
                     return False
             texts = (texts_path(directory, kind) for kind in DATABASES)
@@ -297,15 +298,15 @@ def reset_index(url: str) -> bool:
             (directory / REPAIRING).unlink(missing_ok=True)
             (directory / FILE_NAME).unlink()
         except OSError as error:
-            raise _unusable(directory, error) from error
+            raise unusable(str(directory), str(error)) from error
     return True
 
 
 def index_url(directory: Path, kind: str | None = None) -> str:
     """Return the URL of the index in a directory, which need not exist.
 
-    :param kind: kind of database; defaults to that of the index. Without a readable index: LevelDB,
-        or RocksDB if plyvel is not installed.
+    :param kind: kind of database; defaults to that of the index. If there is no index, or it cannot
+        be read: LevelDB, or RocksDB if plyvel is not installed.
     """
     if kind is None:
         try:
@@ -326,13 +327,6 @@ def _parse_url(url: str) -> tuple[str, Path]:
     return kind, Path(location).absolute()
 
 
-def _unusable(directory: Path, error: OSError) -> StorageError:
-    return StorageError(
-        str(directory),
-        f"it cannot be created, read or written ({error}): check the path, its rights and the disk",
-    )
-
-
 def _require_distance(max_distance: int, bits: int) -> None:
     if not 0 <= max_distance < bits:
         raise PlanError(
@@ -345,7 +339,8 @@ def _open_tables(
 ) -> tuple[TableStore, Manifest]:
     from scrapy_simhash.index.tables import TableStore
 
-    opener = database_kind(spec.kind)
+    """Open or create tables, and return them with their manifest."""
+    kind = database_kind(spec.kind)
     location = str(directory)
     try:
         manifest = Manifest.read(directory)
@@ -369,7 +364,7 @@ def _open_tables(
                     "; ".join(changed),
                 )
         path = manifest.database_path(directory)
-        database = opener(location, path)
+        database = kind(location, path)
         try:
             if Manifest.read(directory) != manifest:  # Another process has just rewritten it.
                 database.close()
@@ -387,7 +382,7 @@ def _open_tables(
             database.close()
             raise
     except OSError as error:
-        raise _unusable(directory, error) from error
+        raise unusable(location, str(error)) from error
     return store, manifest
 
 

@@ -2,6 +2,7 @@
 
 An index stores only *representatives*: from each cluster of near-duplicates the page seen first.
 Pages are compared with representatives alone, so a cluster cannot drift from copy to copy.
+*k* is the distance, inclusive, up to which a page may be a near-duplicate.
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
 """A kind of *side rows*: small rows, each with a name, that a store holds besides the entries: URL
 rules of a site (`scrapy_simhash.url_rules.rows`), a crawl that used the index
-(`scrapy_simhash.index.history`), the ETag of a page (`scrapy_simhash.index.validators`), or how
-often the sitemap of a site was right (`scrapy_simhash.crawl.lastmod`).
+(`scrapy_simhash.index.history`), ETag and Last-Modified of a page
+(`scrapy_simhash.index.validators`), or how often the sitemap of a site was right
+(`scrapy_simhash.crawl.lastmod`).
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]
 """When confirmed pages are synced to disk. A killed process loses no confirmed page.
 
-A power loss or a crash of the operating system loses none with ``always``, and about one second of
-writes with ``everysec``. That policy syncs the first write that comes a second or more after the
-last synced one, and all writes on closing. With ``no``, it loses what the system had not written.
+A power loss or a crash of the operating system loses none with ``always``, about one second of
+writes with ``everysec``, and all that the system had not written with ``no``. ``everysec`` syncs
+the first write that comes a second or more after the last synced one, and all writes on closing.
 """
 
 
 @dataclass(frozen=True)
 class Match:
-    """A stored or pending page within `max_distance` of the fingerprint of a query.
+    """A stored or pending page within k bits of the fingerprint of a query.
 
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
     :param confirmed: the page is a copy of the queried one; if False, it is only similar.
@@ -60,16 +62,15 @@ class Observation:
 
     :param kind: ``new``; ``near-duplicate``; ``unchanged`` (the key was seen with the same text,
         see `scrapy_simhash.index.rules`); ``changed`` (the key was seen with another text).
-    :param representative: for a near-duplicate, the key of the nearest representative; else None.
+    :param representative: for a near-duplicate, the key of the nearest page that it is a copy of.
     :param distance: distance to the representative or to `similar_to`; without either, to the last
-        fingerprint seen under the page's own key; None if that key was never seen.
+        seen page under the same key, stored or pending; None if the index has none.
     :param sequence: number of the observation in the index; later ones have higher numbers.
-    :param provisional: for a near-duplicate or unchanged page: all copies of it are pending, and
-        may be discarded.
-    :param similarity: estimated resemblance to the same page as `distance`; None if unknown.
+    :param provisional: for a near-duplicate or unchanged page: all pages that it is a copy of are
+        pending, and may be discarded.
+    :param similarity: estimated resemblance to the page that `distance` is for; None if unknown.
     :param similar_to: for a new or changed page, the key of the nearest representative within k,
-        which is not a copy.
-    :param evidence: argument of `observe`.
+        which it is not a copy of; None without one.
     """
 
     kind: ObservationKind
@@ -107,17 +108,17 @@ class NearDuplicate:
 class Index(Protocol):
     """A set of representatives, searched by key and by Hamming distance.
 
-    A near-duplicate is within `max_distance` (k, inclusive) of a representative, and is confirmed
-    to be a copy (`scrapy_simhash.confirmation`). A page within k that is not confirmed is
-    *similar*: it has content of its own, and is stored. Methods are atomic and may be called from
-    any thread. All raise StorageError if the storage fails, and IndexClosed after `close`.
+    A near-duplicate is within k of a representative, and is confirmed to be a copy of it
+    (`scrapy_simhash.confirmation`). A page within k that is not confirmed is *similar*: it has
+    content of its own, and is stored. Methods are atomic and may be called from any thread. All
+    raise StorageError if the storage fails, and all but `close` raise IndexClosed after `close`.
 
     **This crawl and earlier ones.** An index records when a crawl last saw each entry. By default,
     an entry that this crawl has not seen yet cannot make a page a near-duplicate, because its page
     may be gone. So a crawl finds the same near-duplicates as with an empty index. Entries of
     earlier crawls only distinguish unchanged and changed pages from new ones. A page that is stored
-    replaces the entries of earlier crawls that it is a copy of. With `incremental`, all entries
-    count as seen by this crawl, and none is replaced.
+    replaces the entries of earlier crawls that it is a copy of. In an *incremental* crawl, all
+    entries count as seen by this crawl, and none is replaced.
     """
 
     def observe(
@@ -137,23 +138,22 @@ class Index(Protocol):
 
         :param key: identity of the page, such as its URL.
         :param evidence: properties of the page that confirm a copy; its certainty directs probing.
-        :param in_scope: returns True for the key of a page that may be the representative, or be
-            replaced; None allows all.
-        :raises SchemeError: the key is empty, or the fingerprint does not fit the scheme.
+        :param in_scope: returns True for keys of pages that may be found or replaced; None: all.
+        :raises SchemeError: the key is empty or no string, or the fingerprint does not fit.
         """
 
     def supersede(self, observed: Observation) -> None:
         """Make a near-duplicate pending as the successor of its representative.
 
         `confirm` stores it, removes the representative, and logs the representative as its
-        near-duplicate. A representative whose content has changed since is not removed.
+        near-duplicate. A representative that is no stored copy of it any more is not removed.
         """
 
     def confirm(self, observed: Observation | str) -> None:
-        """Store a page that was handled without an error: all of its rows, or none.
+        """Store a pending page that was handled without an error: all of its rows, or none.
 
-        :param observed: an observation; or a key, for all its observations through this object that
-            are pending. If nothing is pending, this has no effect.
+        :param observed: an observation, or a key for all pending observations that were made under
+            it through this object. If none is pending, this has no effect.
         """
 
     def discard(self, observed: Observation | str) -> None:
@@ -165,11 +165,11 @@ class Index(Protocol):
         """
 
     def acted(self, observed: Observation, action: Action) -> None:
-        """Record in the near-duplicate log what was done with a page; no effect without a line."""
+        """Record what was done with a page in its line of the near-duplicate log, if it has one."""
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
-        """Return all stored and pending pages within `max_distance`: the confirmed ones first,
-        then the nearest, then the oldest.
+        """Return the stored and pending pages within k, one match for each key: confirmed pages
+        first, then by distance, then by age.
 
         No page within the plan's guaranteed distance is missed. For larger distances see
         `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
@@ -190,9 +190,9 @@ class Entry(NamedTuple):
     """A representative in its stored form.
 
     :param number: sequence number of the observation that found its text first; tells its age.
-    :param met: sequence number at which a crawl last saw it.
+    :param met: sequence number of the observation by which a crawl last saw the page.
     :param first_seen_s: Unix time at which a crawl first saw the key; `last_seen_s` likewise.
-    :param ordinal: place in the database, from 0; -1 if it is in no database.
+    :param ordinal: place in the database, from 0; -1 if it is not stored, or in memory or Redis.
     :param evidence: evidence of the page, without certainty.
     """
 
@@ -209,7 +209,7 @@ class Entry(NamedTuple):
 class Entries(Protocol):
     """The entries of a store, and the next sequence number.
 
-    Every write stores that number, so that a reopened store does not give a number twice.
+    `write` and `Log.log` store that number, so that a reopened store does not give one twice.
     """
 
     @property
@@ -252,7 +252,7 @@ class Log(Protocol):
         """Add a line, or replace the line with the same sequence number."""
 
     def unlog(self, sequence: int) -> None:
-        """Remove the line with that sequence number, if there is one."""
+        """Remove the line with this sequence number, if there is one."""
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """Return the lines from a sequence number on, oldest first."""
@@ -262,19 +262,19 @@ class SideRows(Protocol):
     """The side rows of a store; see `SideKind`."""
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """Return (name, row) of all rows of a kind."""
+        """Return (name, row) of all rows of a kind, in any order."""
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return a row, or None if there is none of that name."""
+        """Return the row of this name, or None."""
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """Create or replace the row of that name; None deletes it."""
+        """Create or replace the row of this name; None deletes it."""
 
 
 class Store(Entries, Log, SideRows, Protocol):
     """The data of an index on disk or in memory. `ObservingIndex` decides what to write.
 
-    Callers must not overlap calls, except of `sync`.
+    Only `sync` may be called while another call is running.
     """
 
     def sync(self) -> None:

@@ -1,5 +1,5 @@
-"""Search buckets for candidates, with numpy. A bucket is a sequence of packed records, each of a
-check and the ordinal of an entry, as in `scrapy_simhash.index.records`.
+"""Search buckets for candidates, with numpy. A bucket is a sequence of packed records. A record is
+the check and the ordinal of an entry (`scrapy_simhash.index.records` defines both).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def near_ordinals(
     :param check_bits: a multiple of 32.
     """
     words = np.frombuffer(b"".join(buckets), "<u4")
-    if check_bits == 32:  # noqa: PLR2004 - a shortcut that saves 2 µs for small buckets
+    if check_bits == 32:  # noqa: PLR2004 - a shortcut that saves 2 µs of a query
         near = np.bitwise_count(words[::2] ^ np.uint32(check)) <= np.uint8(min(max_distance, 32))
         return set(words[1::2][near].tolist())
     check_words = check_bits // 32
@@ -46,7 +46,7 @@ def equal_ordinals(buckets: Iterable[bytes | bytearray], check: bytes) -> list[i
     for bucket in buckets:
         start = bucket.find(check)
         while start >= 0:
-            if start % record_bytes == 0:  # Elsewhere, the bytes are not those of one check.
+            if start % record_bytes == 0:  # At other offsets, the bytes are not one check.
                 end = start + record_bytes
                 ordinals.append(int.from_bytes(bucket[end - 4 : end], "little"))
             start = bucket.find(check, start + 1)

@@ -1,4 +1,4 @@
-"""The code that `ObservingIndex` and `RedisIndex` share. It needs no store."""
+"""CrawlIndex: the part of `ObservingIndex` and `RedisIndex` that needs no store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CrawlIndex:
-    """The base class of indexes: decides which entries count for this crawl, and what is stored.
+    """The base class of indexes. It decides which entries count for this crawl, and what is stored.
 
     :param rules: conditions for a page to be a copy.
     :param incremental: entries of earlier crawls count as seen by this crawl.
@@ -42,7 +42,7 @@ class CrawlIndex:
 
     @property
     def max_distance(self) -> int:
-        """k, the largest distance of a copy."""
+        """k, the upper limit for the distance of a copy, inclusive."""
         return self.rules.max_distance
 
     @property
@@ -71,7 +71,7 @@ class CrawlIndex:
         own: Own | None,
         stored: Entry | None,
     ) -> tuple[Observation, Entry | None]:
-        """Return (observation, entry that becomes pending or None).
+        """Return (observation, entry to make pending; None if the page is not to be stored).
 
         :param own: see `classify`.
         :param stored: the stored entry of the page's key, or None.
@@ -86,7 +86,7 @@ class CrawlIndex:
             or own is None
             or not (own.same if stored is own.entry else self.rules.same_text(observation, stored))
         ):
-            # Only a pending page has the same text. As it may fail, this page becomes pending, too.
+            # Only a pending page has the same text. It may fail, so this page becomes pending, too.
             return replace(observation, provisional=True), entry
         if stored.met >= self.crawl_start:
             return observation, None
@@ -94,7 +94,7 @@ class CrawlIndex:
         if not self.incremental:
             # The result must be that of an empty index, which would hold the text of this crawl.
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
-        elif not stored.evidence.sketch:
+        elif not stored.evidence.sketch:  # for example an entry converted from format 2
             seen_again = seen_again._replace(evidence=entry.evidence)
         return observation, seen_again
 
@@ -107,18 +107,18 @@ class CrawlIndex:
         return Entry(sequence, key, fingerprint, sequence, now_s, now_s, -1, evidence)
 
     def _merged(self, entry: Entry, stored: Entry | None) -> Entry:
-        """Return the entry to store in place of the stored entry of its key."""
+        """Return the entry to store for a page, from its entry and the stored one of its key."""
         if stored is None:
             return entry
         if not self.rules.same_text(entry, stored):
             return entry._replace(first_seen_s=stored.first_seen_s)
-        # The same text keeps its number, and while the stored entry is eligible, its fingerprint.
-        kept = stored if self._is_eligible(stored) else entry
+        # The same text keeps its number and, if this crawl has seen it before, its fingerprint.
+        source = stored if self._is_eligible(stored) else entry
         return stored._replace(
-            fingerprint=kept.fingerprint,
+            fingerprint=source.fingerprint,
             met=entry.met,
             last_seen_s=entry.last_seen_s,
-            evidence=kept.evidence if kept.evidence.sketch else entry.evidence,
+            evidence=source.evidence if source.evidence.sketch else entry.evidence,
         )
 
     def _log_line(
@@ -139,7 +139,7 @@ class CrawlIndex:
 
 
 def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
-    """Raise SchemeError if the key is empty, or the fingerprint does not fit the scheme."""
+    """Raise SchemeError if the key is empty or no string, or the fingerprint does not fit."""
     if not isinstance(key, str) or not key:
         raise SchemeError(f"the key of a page is {key!r}: it must be a string that is not empty")
     scheme.check_fingerprint(fingerprint)
@@ -174,7 +174,7 @@ def make_observation(
 
 
 def matches(neighbours: Iterable[Neighbour]) -> list[Match]:
-    """Return one match for each key, the confirmed ones first, else in the order of neighbours."""
+    """Return one match for each key, even if stored and pending; the confirmed ones come first."""
     by_key: dict[str, Match] = {}
     for neighbour in sorted(neighbours, key=lambda neighbour: not neighbour.confirmed):
         distance, entry, similarity, confirmed = neighbour

@@ -1,4 +1,4 @@
-"""The interface of key-value databases that store an index, and the errors that they share."""
+"""The interface of the key-value databases that store an index, and their common errors."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Row = tuple[bytes, bytes]
 class Database(ABC):
     """A key-value database in a directory, which one process at a time can open.
 
-    Rows are ordered by the bytes of their keys. Reads verify checksums. The constructor and all
+    Rows are sorted by the bytes of their keys. Reads verify checksums. The constructor and all
     methods raise StorageError if the disk fails or rights are missing, and IndexCorrupt if files
-    are damaged. After `close`, all but `sync` and `close` raise IndexClosed. Only `sync` may be
-    called while another call is running.
+    are damaged. After `close`, all methods but `sync` and `close` raise IndexClosed. Only `sync`
+    may be called while another call is running.
 
     A subclass adapts a driver. The public methods translate the errors of its private methods.
 
     :param location: location of the index, for errors.
-    :param path: directory of the database; created if only it is missing.
+    :param path: directory of the database; created if it is missing and its parent exists.
     :raises IndexLocked: the database is open already.
     """
 
@@ -37,7 +37,7 @@ class Database(ABC):
     """The kind of database, as in the URL of an index."""
 
     _errors: ClassVar[tuple[type[Exception], ...]]
-    """The exceptions that the driver raises."""
+    """The exceptions to pass to `translated`."""
 
     _reading: Mapping[str, Any]
     """Arguments of the driver's `get` that make it verify checksums."""
@@ -48,7 +48,7 @@ class Database(ABC):
         self._closed = self._write_failed = False
         try:
             if not (path / "CURRENT").exists() and _has_data(path):
-                # The driver would create a new database here, and might delete the files.
+                # Without CURRENT, the driver would create a new database, and might delete files.
                 raise corrupt(location, f"{path / 'CURRENT'} is missing")
             path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
@@ -74,7 +74,7 @@ class Database(ABC):
             raise self.translated(self._location, error) from error
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
-        """Yield the rows with start <= key < stop, in order, as they are when the first is read."""
+        """Yield the rows with start <= key < stop, sorted, as they are when the first is read."""
         try:
             yield from self._rows(self._opened(), start, stop)
         except self._errors as error:
@@ -83,7 +83,7 @@ class Database(ABC):
     def write(
         self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
     ) -> None:
-        """Carry out all puts and deletes, or none.
+        """Carry out all puts and then all deletes, or nothing.
 
         A write survives a crash of the process. With `sync`, this and all earlier writes are on
         disk when the call returns.
@@ -104,7 +104,7 @@ class Database(ABC):
         """Sync earlier writes to disk, without blocking other threads."""
         try:
             for log in self._path.glob("*.log"):
-                # If a log is gone, the driver has moved its rows to a table file and synced that.
+                # If a log is gone, the driver has synced its rows in a table file.
                 with suppress(FileNotFoundError):
                     descriptor = os.open(log, os.O_RDONLY)
                     try:
@@ -129,10 +129,10 @@ class Database(ABC):
     @classmethod
     @abstractmethod
     def destroy(cls, location: str, path: Path) -> None:
-        """Delete a closed database, and no file that it did not write.
+        """Delete a closed database and its folder, but no foreign files.
 
         :raises IndexLocked: the database is open.
-        :raises IndexForeign: the driver would also delete other files.
+        :raises IndexForeign: the folder has foreign files, which the driver would delete, too.
         """
 
     @classmethod
@@ -189,7 +189,7 @@ DatabaseKind = type[Database]
 
 
 def corrupt(location: str, detail: object) -> IndexCorrupt:
-    """Return the error for damaged files or rows."""
+    """Return the error for an index in a directory with damaged files or rows."""
     return IndexCorrupt(
         location,
         f"it is damaged ({detail}): `scrapy simhash repair --index {location}` keeps what can "
@@ -202,18 +202,19 @@ def locked(location: str, product: str) -> IndexLocked:
     """Return the error for a database that another process has open."""
     return IndexLocked(
         location,
-        f"another process has it open ({product} allows one): wait for that crawl to end, or give "
-        "this one a directory of its own with SIMHASH_DIR",
+        f"another process has it open ({product} allows one): wait for that crawl to end, or use "
+        "another directory (SIMHASH_DIR or --index)",
     )
 
 
 def unusable(location: str, detail: str) -> StorageError:
-    """Return the error for a disk that fails or is full, or for missing rights."""
+    """Return the error for a path, a disk or rights that do not allow an access."""
     return StorageError(
-        location, f"it cannot be read or written ({detail}): check disk space and rights"
+        location,
+        f"it cannot be created, read or written ({detail}): check the path, disk space and rights",
     )
 
 
 def _has_data(path: Path) -> bool:
-    """Return True if a directory holds files that a driver writes only after CURRENT."""
+    """Return True if a directory holds files that a driver writes only after the file CURRENT."""
     return path.exists() and any(file.suffix in {".ldb", ".sst", ".log"} for file in path.iterdir())

@@ -1,7 +1,7 @@
 """The history of an index: which crawls used it, when, and which sites they reached.
 
-Each crawl has a row. Each of its processes writes that row when it opens the index, and again when
-it closes it. So the row of a crawl that was killed has a beginning, but no end.
+Each crawl has a row. Each process of the crawl changes the row when it opens the index and when it
+closes the index. So the row of a crawl whose processes were all killed has no end.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+# Limits for the rows of an index, and for the sites and the pages in a row.
 MAX_CRAWLS = 200
 MAX_SITES = 10_000
 MAX_NOT_JUDGED = 1_000
@@ -20,7 +21,7 @@ MAX_NOT_JUDGED = 1_000
 
 @dataclass
 class PageCounts:
-    """The number of judged pages, and how many of them were near-duplicates."""
+    """The numbers of judged pages and of near-duplicates among them."""
 
     judged: int = 0
     near_duplicates: int = 0
@@ -36,14 +37,14 @@ class CrawlRow:
     """A crawl, or the part of one process in a crawl.
 
     :param start: first sequence number of the crawl.
-    :param began_s: Unix time of the beginning; `ended_s` is that of the end, or 0.
     :param end: first sequence number after the crawl; 0 until a process has closed the index.
-    :param running: number of processes that have opened the index and not closed it.
+    :param began_s: Unix time of the beginning; `ended_s` is that of the end, 0 while `end` is 0.
+    :param running: number of processes that opened the index and have not closed it; killed ones
+        are included until the crawl is resumed.
     :param finished: the last process to close the index ended without a limit or a signal.
-    :param pages: counts of all pages.
     :param sites: counts by site, for the first 10,000 sites.
-    :param not_judged: indexed pages that were requested but not judged, because the download failed
-        or they have no text. With more than 1,000, the crawl misses no page.
+    :param not_judged: keys of indexed pages that were requested, but not judged and confirmed: the
+        download failed, they were skipped, or their callbacks failed. At most 1,001 are kept.
     """
 
     start: int
@@ -57,12 +58,12 @@ class CrawlRow:
     not_judged: set[str] = field(default_factory=set)
 
     def count(self, site: str, judged: int, near_duplicates: int) -> None:
-        """Add counts of a site."""
+        """Add to the counts of a site, and to those of all pages."""
         self.pages.add(judged, near_duplicates)
         self._count_site(site, judged, near_duplicates)
 
     def absorb(self, other: CrawlRow) -> None:
-        """Add the counts of another process, or of a crawl at the same time; take the later end."""
+        """Add the counts of a process, or of an overlapping crawl; take the later end."""
         self.end, self.ended_s = max(self.end, other.end), max(self.ended_s, other.ended_s)
         self.pages.add(other.pages.judged, other.pages.near_duplicates)
         for site, counts in other.sites.items():
@@ -71,12 +72,13 @@ class CrawlRow:
             self.leave_open(key)
 
     def leave_open(self, key: str) -> None:
-        """Record that a page that is in the index cannot be judged."""
+        """Add an indexed page to `not_judged`, unless more than 1,000 pages are in it."""
         if len(self.not_judged) <= MAX_NOT_JUDGED:
             self.not_judged.add(key)
 
     def misses(self, key: str, site: str, last_met: int) -> bool:
-        """Return True if this crawl finished, reached the site of a page, and did not see the page.
+        """Return True if a page seems to be gone: this crawl finished and judged pages of its site,
+        but not this page. Return False if `not_judged` has this page, or more than 1,000 pages.
 
         :param last_met: sequence number at which a crawl last saw the page.
         """
@@ -100,10 +102,9 @@ def row_name(start: int) -> str:
 
 
 def opened_by(process: CrawlRow, *, resumed: bool) -> Callable[[bytes | None], bytes]:
-    """Return a function that changes a crawl's row when a process opens the index.
+    """Return the change of a crawl's row when a process opens the index, for `change_side_row`.
 
-    :param resumed: the crawl goes on after a pause; an earlier process may have been killed, and
-        does not count as running.
+    :param resumed: the crawl goes on after a pause, so that earlier processes no longer run.
     """
 
     def change(row: bytes | None) -> bytes:
@@ -115,7 +116,7 @@ def opened_by(process: CrawlRow, *, resumed: bool) -> Callable[[bytes | None], b
 
 
 def closed_by(process: CrawlRow) -> Callable[[bytes | None], bytes]:
-    """Return a function that changes a crawl's row when a process closes the index."""
+    """Return the change of a crawl's row when a process closes the index, for `change_side_row`."""
 
     def change(row: bytes | None) -> bytes:
         crawl = _stored_or_new(process, row)
@@ -135,8 +136,8 @@ def encode_crawl(crawl: CrawlRow) -> bytes:
         "ended_s": crawl.ended_s,
         "running": crawl.running,
         "finished": int(crawl.finished),
-        "pages": _numbers(crawl.pages),
-        "sites": {site: _numbers(counts) for site, counts in crawl.sites.items()},
+        "pages": _encode_counts(crawl.pages),
+        "sites": {site: _encode_counts(counts) for site, counts in crawl.sites.items()},
         "not_judged": sorted(crawl.not_judged),
     }
     return json.dumps(plain, separators=(",", ":")).encode()
@@ -153,8 +154,8 @@ def decode_crawl(name: str, row: bytes) -> CrawlRow:
             ended_s=_number(plain["ended_s"]),
             running=_number(plain["running"]),
             finished=bool(plain["finished"]),
-            pages=_counts(plain["pages"]),
-            sites={str(site): _counts(counts) for site, counts in plain["sites"].items()},
+            pages=_decode_counts(plain["pages"]),
+            sites={str(site): _decode_counts(counts) for site, counts in plain["sites"].items()},
             not_judged=set(map(str, plain["not_judged"])),
         )
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -162,7 +163,8 @@ def decode_crawl(name: str, row: bytes) -> CrawlRow:
 
 
 def read_history(rows: Iterable[tuple[str, bytes]]) -> list[CrawlRow]:
-    """Return the crawls, oldest first. Crawls that overlap count as one, as they share the work.
+    """Return the crawls, oldest first. Crawls that overlap share the work, so they become one. (The
+    end of a crawl that was killed or still runs is unknown, so it overlaps with none.)
 
     :raises ValueError: a row cannot be read.
     """
@@ -179,7 +181,7 @@ def read_history(rows: Iterable[tuple[str, bytes]]) -> list[CrawlRow]:
 
 
 def last_finished(rows: Iterable[tuple[str, bytes]], *, before: int) -> CrawlRow | None:
-    """Return the last finished crawl that began before a sequence number, or None.
+    """Return the last finished crawl whose `start` is below `before`, or None.
 
     :param rows: (name, row) in the order of names. Damaged rows are ignored.
     """
@@ -201,11 +203,11 @@ def _decoded_or_none(start: int, row: bytes | None) -> CrawlRow | None:
         return None
 
 
-def _numbers(counts: PageCounts) -> list[int]:
+def _encode_counts(counts: PageCounts) -> list[int]:
     return [counts.judged, counts.near_duplicates]
 
 
-def _counts(numbers: list[object]) -> PageCounts:
+def _decode_counts(numbers: list[object]) -> PageCounts:
     judged, near_duplicates = map(_number, numbers)
     return PageCounts(judged, near_duplicates)
 

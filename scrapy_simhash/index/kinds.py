@@ -26,20 +26,18 @@ def database_kind(name: str) -> DatabaseKind:
 
             return RocksDB
     except ImportError as error:
-        package, other = ("plyvel", "rocksdb") if name == "leveldb" else ("rocksdict", "leveldb")
+        package, alternative = (
+            ("plyvel", "rocksdb") if name == "leveldb" else ("rocksdict", "leveldb")
+        )
         raise SchemeError(
             f"an index in {name} needs the package {package}, which cannot be imported ({error}): "
-            f"install it, or use {other}"
+            f"install it, or use {alternative}"
         ) from error
     raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
 
 
 def default_kind_name() -> str:
-    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed.
-
-    plyvel has no wheels for some platforms and versions of Python. There, this package depends on
-    rocksdict instead.
-    """
+    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed, as where it has no wheel."""
     from importlib.util import find_spec
 
     return "leveldb" if find_spec("plyvel") is not None else "rocksdb"

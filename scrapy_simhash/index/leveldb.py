@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Row
 
 _OPTIONS = {
-    # A damaged block is an error; compaction must not write it out as valid.
+    # A damaged block must be an error, because compaction would write it out as valid.
     "paranoid_checks": True,
     # Fingerprints don't compress. Snappy with plyvel's small default cache is three times slower.
     "compression": None,
     "lru_cache_size": 32 << 20,
     "write_buffer_size": 16 << 20,
-    # Small, because each read of a bucket verifies and searches a whole block.
+    # Low, because each read of a bucket verifies and searches a whole block.
     "block_size": 1024,
     "bloom_filter_bits": 10,
 }
@@ -36,7 +36,7 @@ class LevelDB(Database):
     """A `Database` in LevelDB."""
 
     name = "leveldb"
-    # plyvel raises RuntimeError if a database is closed.
+    # plyvel raises RuntimeError for the use of a closed database.
     _errors = (plyvel.Error, RuntimeError)
 
     def __init__(self, location: str, path: Path) -> None:
@@ -59,7 +59,7 @@ class LevelDB(Database):
         self, database: Any, puts: Sequence[Row], deletes: Sequence[bytes], *, sync: bool
     ) -> None:
         if sync and self._has_unsynced_writes:
-            # LevelDB syncs its current log only, and earlier writes may be in an older log.
+            # LevelDB would sync only its current log, but earlier writes may be in an older one.
             self.sync()
         self._has_unsynced_writes = not sync
         if len(puts) == 1 and not deletes:
@@ -87,14 +87,14 @@ class LevelDB(Database):
             if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):
                 file.unlink()
         for folder in (lost, path):
-            with suppress(OSError):  # It is missing, or other files are left in it.
+            with suppress(OSError):  # The folder is missing, or holds other files.
                 folder.rmdir()
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
         """See `Database.salvage`."""
         try:
-            # Opening drops records of the log whose checksum is wrong; `repair_db` keeps them.
+            # Opening drops the log's records with a wrong checksum, which `repair_db` would keep.
             plyvel.DB(str(path), **{**_OPTIONS, "paranoid_checks": False}).close()
         except plyvel.Error as error:
             if _text(error).startswith("IO error: lock "):
@@ -117,7 +117,7 @@ class LevelDB(Database):
         if isinstance(error, plyvel.IOError):
             if text.startswith("IO error: lock "):
                 return locked(location, "LevelDB")
-            # A file that is missing or too short is damage, not a failing disk.
+            # These are the messages for a file that is missing or too short, which is damage.
             if not text.endswith(("No such file or directory", "Invalid argument")):
                 return unusable(location, text)
         if isinstance(error, plyvel.Error):

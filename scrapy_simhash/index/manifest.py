@@ -1,10 +1,9 @@
 """Read and write the manifest of an index: its format, scheme, plan and environment, as JSON.
 
 An index directory holds ``manifest.json`` and a database in ``leveldb/`` or ``rocksdb/``. Each
-rewrite creates a new database, such as ``leveldb-1/``. The manifest names the current one, so
-replacing the manifest replaces the index. An index is never opened with another format version,
-scheme or table plan than its manifest names. The manifest also records the versions of libraries
-that affect tokens.
+rewrite creates a new database, such as ``leveldb-1/``. The manifest names the current database, so
+replacing the manifest replaces the index. An index opens only with the scheme and the tables of its
+manifest. The environment is the versions of libraries that affect tokens.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ class Manifest:
     """The properties that an index was created with.
 
     :param max_distance: default k; callers of `open_index` may choose another.
-    :param environment: versions of libraries that affect tokens.
-    :param check_bits: width of the fingerprint check in a record of a bucket; a multiple of 32.
+    :param environment: library → version, see `environment`.
+    :param check_bits: width of the checks of fingerprints, see `records.fold`; a multiple of 32.
     :param database: ``leveldb``, ``rocksdb``, or ``memory`` in a manifest that is never written.
     :param generation: number of times the index was rewritten.
     :param confirmation: default confirmation; callers of `open_index` may choose another.
-    :param version: format version of the rows.
+    :param version: format version that was read; `write` and `replace` write `FORMAT_VERSION`.
     """
 
     scheme: Scheme
@@ -68,9 +67,9 @@ class Manifest:
         )
 
     def write(self, directory: Path) -> None:
-        """Write ``manifest.json`` atomically. :raises OSError: it cannot be written.
+        """Create ``manifest.json`` atomically. :raises OSError: it cannot be written.
 
-        :raises FileExistsError: the file exists; another process may just have written it.
+        :raises FileExistsError: the file exists; another process may have just created it.
         """
         with self._temporary_file(directory) as temporary:
             os.link(temporary, directory / FILE_NAME)
@@ -85,7 +84,7 @@ class Manifest:
 
     @contextmanager
     def _temporary_file(self, directory: Path) -> Iterator[Path]:
-        """Yield a temporary file with the manifest, which is on disk; delete it at the end."""
+        """Yield a temporary file with the manifest, synced to disk; delete it at the end."""
         content = {
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,
@@ -111,13 +110,13 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path, *, older: bool = False) -> Manifest | None:
-        """Return the manifest in a directory; None if the directory is missing or empty.
+        """Return the manifest in a directory; None if that is missing or has only temporary files.
 
         :param older: also accept `OLDER_VERSIONS`.
         :raises IndexForeign: the directory holds other files, or the manifest of something else.
-        :raises IndexMismatch: the format version is not supported.
+        :raises IndexMismatch: the format version is not accepted.
         :raises IndexCorrupt: the manifest cannot be decoded, or has impossible values.
-        :raises OSError: the file cannot be read.
+        :raises OSError: the directory or the file cannot be read.
         """
         path = directory / FILE_NAME
         try:
@@ -133,7 +132,7 @@ class Manifest:
                 return cls.read(directory, older=older)
             raise IndexForeign(
                 str(directory),
-                f"it has no {FILE_NAME} but other files: choose another directory, or move those "
+                f"it has other files, but no {FILE_NAME}: choose another directory, or move those "
                 "files away; nothing was changed",
             ) from None
         except (IndexForeign, IndexMismatch):
@@ -155,7 +154,8 @@ class Manifest:
         if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
             raise IndexForeign(
                 str(directory),
-                f"its {FILE_NAME} is not ours: choose another directory; nothing was changed",
+                f"its {FILE_NAME} is not that of an index: choose another directory; nothing was "
+                "changed",
             )
         version = content["format_version"]
         if version != FORMAT_VERSION and not (older and version in OLDER_VERSIONS):
@@ -207,8 +207,8 @@ def _confirmation(content: Mapping[str, Any]) -> Confirmation:
 
 
 def databases(directory: Path) -> list[Path]:
-    """Return the databases in an index directory, sorted: the current one, and leftovers of
-    interrupted commands. Those of texts are not included.
+    """Return the paths of the databases of an index, sorted by name: the current one, and leftovers
+    of interrupted commands, but not those of texts.
     """
     return sorted(
         path
@@ -219,7 +219,7 @@ def databases(directory: Path) -> list[Path]:
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync the entries of a directory to disk, if the system supports it."""
+    """Sync the names in a directory to disk, if the system supports it."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -243,7 +243,7 @@ def environment() -> dict[str, str]:
 
 
 def differences(recorded: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
-    """Return changed versions as ``name: recorded → current``. The Python version is ignored."""
+    """Return changed versions as ``name: recorded → current``, except that of Python."""
     return [
         f"{name}: {recorded.get(name, 'not recorded')} → {version}"
         for name, version in current.items()

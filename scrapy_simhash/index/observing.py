@@ -1,8 +1,8 @@
 """ObservingIndex: an `Index` over any `Store`.
 
 Several crawlers in one process can use one store, each through its own ObservingIndex. They share
-entries, pending pages and sequence numbers (`SharedStore`). Each ObservingIndex has its own crawl
-start and its own choice whether entries of earlier crawls count.
+entries, pending pages and sequence numbers (`SharedStore`). Each ObservingIndex has its own rules
+and crawl start, and decides by itself whether entries of earlier crawls count.
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from scrapy_simhash.confirmation import Evidence
-    from scrapy_simhash.index.base import (
-        Action,
-        Entry,
-        Match,
-        NearDuplicate,
-        Observation,
-        SideKind,
-    )
+    from scrapy_simhash.index.base import Action, Entry, Match, NearDuplicate, Observation, SideKind
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
@@ -40,7 +33,7 @@ class ObservingIndex(CrawlIndex):
     For the other parameters see `CrawlIndex`.
 
     :param on_close: called once, with the shared store, when this index is closed.
-    :param crawl_start: first sequence number of a resumed crawl; defaults to the next one.
+    :param crawl_start: first sequence number of a resumed crawl; at most, and by default, the next.
     """
 
     def __init__(
@@ -85,7 +78,7 @@ class ObservingIndex(CrawlIndex):
 
     @property
     def texts(self) -> Texts:
-        """The stored texts of pages, shared by all handles of the store."""
+        """The stored texts of pages, shared by all indexes that use the store."""
         return self._open().texts
 
     def observe(
@@ -103,24 +96,20 @@ class ObservingIndex(CrawlIndex):
             stored, last = self._last_seen(key)
             own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
+            def neighbours_in(near: list[tuple[int, Entry]]) -> list[Neighbour]:
+                others = [
+                    (distance, entry)
+                    for distance, entry in near
+                    if entry.key != key and (in_scope is None or in_scope(entry.key))
+                ]
+                return self.rules.neighbours(evidence, others)
+
             def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
                 near = shared.within(fingerprint, self.max_distance, evidence.certainty)
-                stored_others, pending_others = (
-                    [
-                        (distance, entry)
-                        for distance, entry in entries
-                        if entry.key != key and (in_scope is None or in_scope(entry.key))
-                    ]
-                    for entries in near
-                )
-                rules = self.rules
-                return (
-                    rules.neighbours(evidence, stored_others),
-                    rules.neighbours(evidence, pending_others),
-                )
+                return neighbours_in(near[0]), neighbours_in(near[1])
 
             result = classify(own, neighbours, self._is_eligible)
-            # Other users of the store may write entries before `confirm`, which must search again.
+            # None: `confirm` searches again, because other users of the store may have written.
             outdated = result.outdated if shared.users <= 1 else None
             observation, entry = self._outcome(
                 make_observation(
@@ -216,8 +205,8 @@ class ObservingIndex(CrawlIndex):
     ) -> None:
         """Change a side row atomically.
 
-        :param change: returns the new row for the stored one; None is no row. `RedisIndex` may call
-            it more than once.
+        :param change: called with the stored row, returns the new one; None means no row.
+            `RedisIndex` may call it more than once.
         """
         with self._shared.lock:
             store = self._open().store
@@ -250,7 +239,7 @@ class ObservingIndex(CrawlIndex):
         return self._shared
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """Return (stored entry, last seen entry) of a key; the latter may be a pending one."""
+        """Return (stored entry, last seen entry, which may be pending) of a key; None for none."""
         pending = self._shared.pending.of_key(key)
         if pending:
             return pending[-1].stored, pending[-1].entry
@@ -273,7 +262,7 @@ class ObservingIndex(CrawlIndex):
         self._own_pending.discard(sequence)
 
     def _select(self, observed: Observation | str) -> list[Pending]:
-        """Return the pending pages that an argument of `confirm` or `discard` names."""
+        """Return the pending pages for an argument of `confirm` or `discard`; see these."""
         if isinstance(observed, str):
             return [
                 pending
@@ -304,7 +293,7 @@ class ObservingIndex(CrawlIndex):
             shared.store.log(line, shared.next_sequence)
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """Return the representative that a page replaces; None if it is no stored copy any more."""
+        """Return the representative to remove for a page; None if there is none (any more)."""
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
@@ -312,7 +301,7 @@ class ObservingIndex(CrawlIndex):
         return None if stored is None else self.rules.copy_of(entry, stored)
 
     def _outdated(self, pending: Pending, entry: Entry) -> list[Entry]:
-        """Return the entries of earlier crawls that this page replaces."""
+        """Return the entries of earlier crawls that a page replaces; none if it supersedes one."""
         if self.incremental or pending.supersedes is not None:
             return []
         shared = self._shared
@@ -329,8 +318,8 @@ class ObservingIndex(CrawlIndex):
         elif not pending.outdated:
             return []
         else:
-            current = [shared.store.entry(other.key) for other in pending.outdated]
-            copies = [self.rules.copy_of(entry, other) for other in current if other is not None]
+            stored = [shared.store.entry(other.key) for other in pending.outdated]
+            copies = [self.rules.copy_of(entry, other) for other in stored if other is not None]
             neighbours = [copy for copy in copies if copy is not None]
         return [
             other

@@ -1,4 +1,4 @@
-"""Open the database of an index exclusively, without its tables."""
+"""Open the database of an index that no crawl uses, to read its rows without a `TableStore`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
     """Return the manifest of an index.
 
     :param older: see `Manifest.read`.
-    :raises StorageError: there is no index (IndexMissing), or its manifest cannot be read.
+    :raises StorageError: there is no index (IndexMissing), or its manifest is not accepted.
     """
     try:
         manifest = Manifest.read(directory, older=older)
@@ -35,7 +35,7 @@ def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
 
 
 def require_whole(directory: Path) -> None:
-    """Raise IndexCorrupt if a repair of the index was interrupted."""
+    """Raise IndexCorrupt if a repair of the index was not finished."""
     if (directory / REPAIRING).exists():
         raise corrupt(str(directory), "its repair was not finished")
 
@@ -43,11 +43,11 @@ def require_whole(directory: Path) -> None:
 def require_database(directory: Path, manifest: Manifest) -> None:
     """Raise StorageError if the database of a rewritten index is missing."""
     path = manifest.database_path(directory)
-    # In a new index, the database is created after the manifest.
+    # An index that was never rewritten may lack it: its creation may have been interrupted.
     if manifest.generation and not path.is_dir():
         raise StorageError(
             str(directory),
-            f"{path} is missing: restore it and its index from a backup; nothing was changed",
+            f"{path} is missing: restore it with its index from a backup; nothing was changed",
         )
 
 
@@ -64,8 +64,8 @@ def opened_database(directory: Path, *, older: bool = False) -> Iterator[tuple[M
     """Yield the manifest and the open database of an index; close the database at the end.
 
     :param older: see `Manifest.read`.
-    :raises SchemeError: the driver of the database is not installed.
-    :raises StorageError: the index is missing, damaged, open elsewhere, or cannot be read.
+    :raises SchemeError: the driver of the database cannot be imported.
+    :raises StorageError: the index is missing, damaged, of another format, open or unreadable.
     """
     manifest = read_manifest(directory, older=older)
     kind = database_kind(manifest.database)

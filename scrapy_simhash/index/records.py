@@ -3,29 +3,32 @@
 =========================================  =======================================================
 key of the row                             value
 =========================================  =======================================================
-``E`` ordinal:4                            entry: number:5, first seen:4, fingerprint:f/8,
+``E`` ordinal:4                            entry (`Entry`): number:5, first seen:4, fingerprint:f/8,
                                            met - number:LEB128, last - first seen:LEB128, site:4,
                                            (length:1, bytes) of sketch, title, heading; page key
-``T`` table:2 prefix:ceil(p/8)             open row of a bucket of fingerprints: number of closed
+``T`` table:2 prefix:ceil(p/8)             open row of a bucket of fingerprints: count of closed
                                            rows:4, records (check:c/8, ordinal:4)
-``T`` table:2 prefix:ceil(p/8) number:4    closed row of that bucket: records
-``K`` prefix:2, ``K`` prefix:2 number:4    the same for a bucket of page keys, with check:4
+``T`` table:2 prefix:ceil(p/8) position:4  closed row of that bucket: records
+``K`` prefix:2, ``K`` prefix:2 position:4  the same for a bucket of page keys, with check:4
 ``N`` sequence:5                           log line: seen:4, distance:2, similarity:1, flags:1,
-                                           fingerprint:f/8, length of the next key:4,
+                                           fingerprint:f/8, length of the representative's key:4,
                                            key of the representative, page key
 ``R``                                      files of runs, see `scrapy_simhash.index.run_files`
 ``X`` ordinal:4                            empty: the entry was removed, but a run still has it
 ``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
 ``C`` first sequence                       a crawl, see `scrapy_simhash.index.history`
-``H`` page key                             its ETag, see `scrapy_simhash.index.validators`
+``H`` page key                             its entry's number, ETag and Last-Modified (`Validators`)
 ``M`` site                                 evidence of how often its sitemap was right
-``S``                                      state: next sequence:8, entries:8, next ordinal:4,
-                                           first ordinal that may not be in all buckets:4
+``S``                                      `State`, field by field: 8, 8, 4 and 4 bytes
 =========================================  =======================================================
 
-Numbers after a colon are bytes; f, p and c are the bits of a fingerprint, a prefix and a check.
-Integers are big-endian, so that rows are in the order of numbers, but little-endian in the values
-of buckets, as processors read them. Times are Unix seconds. Page keys are UTF-8.
+A *bucket* holds a *record* for each entry that has one prefix in one table: the ordinal of the
+entry, and a *check*, which tells most other entries apart (`fold`). Records are added to the open
+row of the bucket; full open rows are emptied into closed rows (`scrapy_simhash.index.buckets`).
+
+A colon precedes a size in bytes; f, p and c are the bits of a fingerprint, a prefix and a check.
+Integers are big-endian, so that keys sort by value. In the values of buckets, they are
+little-endian, so that numpy reads them fast. Times are Unix seconds. Page keys are UTF-8.
 """
 
 from __future__ import annotations
@@ -52,41 +55,43 @@ _SIDE_HEADS: Mapping[SideKind, bytes] = {
     "url-rules": b"U",
 }
 RUNS_KEY = b"R"
+# The keys of rows ``X`` sort before this one, and the keys of all rows before `END`.
 REMOVED_END = b"Y"
-# After the keys of all rows.
 END = b"\xff" * 64
-ENTRY_ROW_BYTES = 5
-LOG_ROW_BYTES = 6
-_ROW_BYTES = {b"E": ENTRY_ROW_BYTES, b"N": LOG_ROW_BYTES, b"R": 1, b"S": 1, b"X": ENTRY_ROW_BYTES}
+# Lengths of the keys of rows.
+ENTRY_KEY_BYTES = 5
+LOG_KEY_BYTES = 6
+_KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"R": 1, b"S": 1, b"X": ENTRY_KEY_BYTES}
 _HEADS_OF_ANY_LENGTH = {b"K", b"T", *_SIDE_HEADS.values()}
 MAX_ORDINAL = (1 << 32) - 1
-# Bits of a page key's hash: the first ones are the prefix of its bucket, the next ones its check.
+# A page key's hash begins with the prefix of its bucket; the check follows.
 KEY_PREFIX_BITS = 16
 KEY_CHECK_BITS = 32
-# The value of an open row begins with the number of closed rows.
+# The value of an open row begins with a header, the count of closed rows.
 HEADER_BYTES = 4
 NO_CLOSED_ROWS = bytes(HEADER_BYTES)
 _STATE = struct.Struct(">QQII")
-_RECORD_OF_32_BITS = struct.Struct("<II")
+_RECORD_WITH_32_BIT_CHECK = struct.Struct("<II")
 _SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * _SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
+_DISTANCE_BYTES = 2
 _SITE_BYTES = 4
 _NO_EVIDENCE = bytes(_SITE_BYTES + 3)
 # A similarity is stored in per cent.
 _PERCENT = 100
 _NO_SIMILARITY = 0xFF
-# A bit of the flags of a log line; the other bits are the number of the action.
+# A bit of the flags of a log line; the other bits are the position of the action in `ACTIONS`.
 _NOT_CONFIRMED = 0x80
 _LOG_HEAD = struct.Struct(">IHBB")
 _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
 class State(NamedTuple):
-    """The content of the state row. It may be older than the newest entries.
+    """The content of the state row. A new entry is written without it; see `TableStore`.
 
     :param entries: number of entries with ordinals below `next_ordinal`.
-    :param first_buffered: entries with lower ordinals have all their records in buckets or runs.
+    :param first_buffered: the records of entries from this ordinal on may be in memory only.
     """
 
     next_sequence: int
@@ -106,7 +111,7 @@ def decode_key(value: bytes) -> str:
 
 
 def key_hash(key: bytes) -> tuple[int, int]:
-    """Return (prefix, check) of an encoded page key, from the upper 48 bits of its XXH3-64 hash."""
+    """Return (prefix, check) of a page key in UTF-8, from the upper 48 bits of its XXH3-64 hash."""
     hashed = xxh3_64_intdigest(key) >> 64 - KEY_PREFIX_BITS - KEY_CHECK_BITS
     return hashed >> KEY_CHECK_BITS, hashed & (1 << KEY_CHECK_BITS) - 1
 
@@ -127,15 +132,15 @@ def removed_row(ordinal: int) -> bytes:
 
 
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Yield the keys of rows that the format does not have. Buckets and side rows are not read."""
+    """Yield the keys with an unknown first byte or length; buckets and side rows may have any."""
     for first in range(0x100):
         head = bytes((first,))
         if head in _HEADS_OF_ANY_LENGTH:
             continue
         stop = bytes((first + 1,)) if first < 0xFF else END  # noqa: PLR2004 - the last byte
-        for row, _ in database.rows(head if first else b"", stop):
-            if len(row) != _ROW_BYTES.get(head):
-                yield row
+        for key, _ in database.rows(head if first else b"", stop):
+            if len(key) != _KEY_BYTES.get(head):
+                yield key
 
 
 def side_key(kind: SideKind, name: str) -> bytes:
@@ -144,13 +149,13 @@ def side_key(kind: SideKind, name: str) -> bytes:
 
 
 def side_range(kind: SideKind) -> tuple[bytes, bytes]:
-    """Return (first key, key after the last one) of the side rows of a kind."""
+    """Return (start, stop) for `Database.rows` that select the side rows of a kind."""
     head = _SIDE_HEADS[kind]
     return head, bytes((head[0] + 1,))
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
-    """Return (first bytes of row keys, number of prefix bytes) by table; page keys are the last."""
+    """Return (head of row keys, bytes of the prefix after it) by table; page keys are the last."""
     heads = [
         (b"T" + table.to_bytes(2, "big"), -(-width // 8))
         for table, width in enumerate(plan.prefix_widths_bits)
@@ -158,16 +163,16 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
     return [*heads, (b"K", KEY_PREFIX_BITS // 8)]
 
 
-def closed_row(bucket: bytes, number: int) -> bytes:
-    """Return the key of a closed row; `bucket` is the key of the open row, `number` starts at 0."""
-    return bucket + number.to_bytes(4, "big")
+def closed_row(open_row: bytes, position: int) -> bytes:
+    """Return the key of a closed row, from the key of the open row and the position from 0."""
+    return open_row + position.to_bytes(4, "big")
 
 
 def fold(fingerprint: int, check_bits: int) -> int:
     """Return the check of a fingerprint: the XOR of its words of `check_bits` bits.
 
     Each differing bit of two fingerprints flips one bit of the check. So two checks are never
-    farther from each other than their fingerprints. Unrelated checks differ in half of their bits.
+    farther from each other than their fingerprints. Unrelated ones mostly are farther than k.
     """
     folded = 0
     while fingerprint:
@@ -178,13 +183,13 @@ def fold(fingerprint: int, check_bits: int) -> int:
 
 def record(check: int, check_bits: int, ordinal: int) -> bytes:
     """Return a packed record."""
-    if check_bits == KEY_CHECK_BITS:
-        return _RECORD_OF_32_BITS.pack(check, ordinal)
+    if check_bits == 32:  # noqa: PLR2004 - a shortcut for the usual width
+        return _RECORD_WITH_32_BIT_CHECK.pack(check, ordinal)
     return check.to_bytes(check_bits // 8, "little") + ordinal.to_bytes(4, "little")
 
 
 def ordinals(packed: bytes, record_bytes: int) -> list[int]:
-    """Return the ordinals of packed records, in order."""
+    """Return the ordinals of packed records, in the order of the records."""
     return [
         int.from_bytes(packed[end - 4 : end], "little")
         for end in range(record_bytes, len(packed) + 1, record_bytes)
@@ -192,7 +197,7 @@ def ordinals(packed: bytes, record_bytes: int) -> list[int]:
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:
-    """Return the value of an entry's row. A fingerprint has `width_bytes`."""
+    """Return the value of an entry's row. `width_bytes` is the size of a fingerprint."""
     return (
         (entry.number << 8 * _TIME_BYTES | entry.first_seen_s).to_bytes(_FINGERPRINT_AT, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
@@ -204,11 +209,15 @@ def encode_entry(entry: Entry, width_bytes: int) -> bytes:
 
 
 def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
-    """Return the entry of a row. :raises ValueError: it is cut short, or the key is not UTF-8."""
+    """Return the entry of a row. In Redis, which has no ordinals, `ordinal` is -1.
+
+    :raises ValueError: the value is cut short, or the page key is not UTF-8.
+    """
     met_later, seen_later_s, at = _read_later(value, width_bytes)
     evidence, key_at = _read_evidence(value, at)
     if len(value) <= key_at:
-        raise ValueError(f"entry {ordinal} is cut short: it has {len(value)} bytes")
+        name = "its value" if ordinal < 0 else f"entry {ordinal}"
+        raise ValueError(f"{name} is cut short: it has {len(value)} bytes")
     from_bytes = int.from_bytes
     number = from_bytes(value[:_SEQUENCE_BYTES], "big")
     first_seen_s = from_bytes(value[_SEQUENCE_BYTES:_FINGERPRINT_AT], "big")
@@ -230,9 +239,9 @@ def decode_entry_of_format_2(ordinal: int, value: bytes, width_bytes: int) -> En
     return decode_entry(ordinal, value[:at] + _NO_EVIDENCE + value[at:], width_bytes)
 
 
-def page_key_bytes(value: bytes, width_bytes: int) -> int:
-    """Return the length of the page key in the value of an entry's row."""
-    return len(value) - _read_evidence(value, _read_later(value, width_bytes)[2])[1]
+def page_key_length(value: bytes, width_bytes: int) -> int:
+    """Return the bytes of the page key in the value of an entry's row; 0 if that is cut short."""
+    return max(len(value) - _read_evidence(value, _read_later(value, width_bytes)[2])[1], 0)
 
 
 def _encode_evidence(evidence: Evidence) -> bytes:
@@ -245,7 +254,7 @@ def _encode_evidence(evidence: Evidence) -> bytes:
 
 
 def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
-    """Return (evidence of the page, position after it)."""
+    """Return (evidence, position of the page key), which is past the end of a value cut short."""
     if value[at : at + len(_NO_EVIDENCE)] == _NO_EVIDENCE:
         return NO_EVIDENCE, at + len(_NO_EVIDENCE)
     site = int.from_bytes(value[at : at + _SITE_BYTES], "big")
@@ -264,13 +273,13 @@ def _read_later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
     try:
         met_later, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
         seen_later_s, at = _read_varint(value, at)
-    except IndexError:
+    except IndexError:  # cut short; without evidence and a page key, callers notice
         return 0, 0, len(value)
     return met_later, seen_later_s, at
 
 
 def _varint(number: int) -> bytes:
-    """Return a number as LEB128. A negative one counts as 0: a clock may have been set back."""
+    """Return a number as LEB128. A negative one becomes 0, as after a clock was set back."""
     if number <= 0:
         return b"\0"
     encoded = bytearray()
@@ -308,7 +317,7 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
 
 
 def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> NearDuplicate:
-    """Return the log line of a row. :raises ValueError: it is cut short or not possible."""
+    """Return the log line of a row. :raises ValueError: it is cut short, impossible or no UTF-8."""
     fingerprint_at = _LOG_HEAD.size
     text_at = fingerprint_at + width_bytes + 4
     length = int.from_bytes(value[text_at - 4 : text_at], "big")
@@ -334,12 +343,14 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
 def decode_near_duplicate_of_format_2(
     sequence: int, value: bytes, width_bytes: int
 ) -> NearDuplicate:
-    """Like `decode_near_duplicate`, for format version 2, whose distance has a flag in one bit."""
-    seen, distance, rest = value[:_TIME_BYTES], value[_TIME_BYTES:6], value[6:]
-    plain = bytes((distance[0] & 0x7F,)) + distance[1:] if distance else b""
-    return decode_near_duplicate(
-        sequence, seen + plain + bytes((_NO_SIMILARITY, 0)) + rest, width_bytes
-    )
+    """Like `decode_near_duplicate`, for format version 2: it has no similarity and no flags, and
+    the highest bit of the distance marked "weak" pages, which are ordinary near-duplicates now.
+    """
+    head = bytearray(value[: _TIME_BYTES + _DISTANCE_BYTES])
+    if len(head) > _TIME_BYTES:
+        head[_TIME_BYTES] &= 0x7F
+    current = bytes((*head, _NO_SIMILARITY, 0)) + value[len(head) :]
+    return decode_near_duplicate(sequence, current, width_bytes)
 
 
 def encode_state(state: State) -> bytes:

@@ -1,4 +1,4 @@
-"""RocksDB through rocksdict: the kind of database where plyvel has no wheel, or by choice."""
+"""RocksDB through rocksdict: the default where plyvel has no wheel, elsewhere a choice."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class RocksDB(Database):
     """A `Database` in RocksDB."""
 
     name = "rocksdb"
-    # rocksdict raises plain `Exception`; `translated` raises other errors unchanged.
+    # rocksdict raises plain `Exception`; `translated` raises errors of other types unchanged.
     _errors = (Exception,)
 
     def __init__(self, location: str, path: Path) -> None:
-        # An iterator keeps the database open and locked, so closing drops all iterators.
+        # An iterator keeps the database open and locked, so `_close_driver` drops all of them.
         self._iterators: dict[object, Any] = {}
         self._synced_write = rocksdict.WriteOptions()
         self._synced_write.sync = True
@@ -62,7 +62,7 @@ class RocksDB(Database):
                     return
                 yield key, iterators[reader].value()
                 iterators[reader].next()
-            # An iterator is invalid at the end and at an unreadable row. There, `status` raises.
+            # An iterator is also invalid at an unreadable row; then `status` raises.
             iterators[reader].status()
         except KeyError:  # `_close_driver` has dropped the iterator.
             raise IndexClosed(self._location, "it was closed while its rows were read") from None
@@ -98,13 +98,13 @@ class RocksDB(Database):
         """See `Database.destroy`."""
         if not path.exists():
             return
-        # `Rdict.destroy` deletes all files of a directory.
+        # `Rdict.destroy` and `rmtree` delete all files of a directory.
         foreign = [file.name for file in path.iterdir() if not _is_ours(file)]
         if foreign:
             raise IndexForeign(
                 location,
                 f"{path} holds files that RocksDB did not write ({', '.join(sorted(foreign))}): "
-                "move them away; nothing was deleted",
+                "move them away; nothing was deleted there",
             )
         try:
             # Fails if another process has the database open.
@@ -155,7 +155,7 @@ def _options() -> Any:
 
 
 def _is_ours(file: Path) -> bool:
-    """Return True if RocksDB, rocksdict or this package writes files of that name."""
+    """Return True if RocksDB, rocksdict or this package writes files with such a name."""
     return (
         file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"}
         or file.suffix in {".sst", ".log", ".dbtmp"}

@@ -2,13 +2,16 @@
 
 1. The index finds entries whose fingerprints are within k bits of the page's.
 2. `Rules.neighbours` compares the page with each of them. An entry is *confirmed* if resemblance
-   and names say that the page is a copy of it (`scrapy_simhash.confirmation`).
-3. `classify` chooses the nearest confirmed entry as the representative, if there is one.
+   and names say that the page is a copy of it (`scrapy_simhash.confirmation`). `Index.confirm` has
+   another sense: it stores a page that was handled without an error.
+3. `classify` chooses the nearest entry that is confirmed and *eligible* as the representative.
+   Eligible entries are those that this crawl has seen; all are in an incremental crawl.
 
 A page has the same text as an earlier page under its key if they are within k bits and resemble
 each other. Their names are ignored, because a renamed page is still the same page.
 
 `ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `classify`.
+`scrapy_simhash.spark` applies the same rules to DataFrames without it.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Text(Protocol):
-    """An object with a fingerprint and evidence: an entry, an observation or a dropped copy."""
+    """An object with a fingerprint and evidence, such as an entry, an observation or a page."""
 
     @property
     def fingerprint(self) -> int:
@@ -67,9 +70,9 @@ class Classification(NamedTuple):
     """The result of `classify`.
 
     :param nearest: for a near-duplicate, the representative; for a new or changed page, the nearest
-        similar entry; None if there is no such entry.
+        eligible entry, which is only similar; None without one, and for an unchanged page.
     :param provisional: for a near-duplicate: all eligible entries that it is a copy of are pending.
-    :param outdated: entries that the page replaces when it is stored: see `outdated_entries`.
+    :param outdated: entries that the page replaces when it is stored, see `outdated_entries`.
     """
 
     kind: ObservationKind
@@ -85,7 +88,7 @@ _NEW = Classification("new")
 class Rules:
     """The conditions for a page to be a copy.
 
-    :param max_distance: k, the largest distance of a copy.
+    :param max_distance: k, the upper limit for the distance of a copy, inclusive.
     """
 
     max_distance: int
@@ -93,32 +96,32 @@ class Rules:
 
     @cached_property
     def _without_names(self) -> Confirmation:
-        """The confirmation for two pages of one key."""
+        """The confirmation for two pages under one key."""
         return replace(self.confirmation, same_name=False)
 
-    def neighbours(self, evidence: Evidence, found: Sequence[tuple[int, Entry]]) -> list[Neighbour]:
-        """Compare a page with entries within k bits; return them nearest first, then oldest first.
+    def neighbours(self, evidence: Evidence, near: Sequence[tuple[int, Entry]]) -> list[Neighbour]:
+        """Compare a page with entries, and return these sorted by distance, then by age.
 
-        :param found: (distance, entry) of each.
+        :param near: (distance, entry) of entries within k bits.
         """
-        if not found:
+        if not near:
             return []
-        compared = self.confirmation.similarities(evidence, [entry.evidence for _, entry in found])
+        compared = self.confirmation.similarities(evidence, [entry.evidence for _, entry in near])
         neighbours = [
             Neighbour(distance, entry, similarity, confirmed)
-            for (distance, entry), (similarity, confirmed) in zip(found, compared, strict=True)
+            for (distance, entry), (similarity, confirmed) in zip(near, compared, strict=True)
         ]
         neighbours.sort(key=_by_distance_and_age)
         return neighbours
 
     def own(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Own:
-        """Compare a page with the last seen entry of its key."""
+        """Return the last seen entry of a page's key, compared with the page."""
         distance = hamming_distance(entry.fingerprint, fingerprint)
         [(similarity, resembles)] = self._without_names.similarities(evidence, [entry.evidence])
         return Own(distance, entry, similarity, distance <= self.max_distance and resembles)
 
     def same_text(self, one: Text, other: Text) -> bool:
-        """Return True if two pages of one key have the same text."""
+        """Return True if two pages under one key have the same text."""
         return self._confirms(self._without_names, one, other)
 
     def is_copy(self, one: Text, other: Text) -> bool:
@@ -132,7 +135,7 @@ class Rules:
         return confirmed
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
-        """Return `other` as a neighbour of `entry`; None if they are not copies of each other."""
+        """Return `other` as a neighbour of `entry`; None if it is not a confirmed copy."""
         distance = hamming_distance(entry.fingerprint, other.fingerprint)
         if distance > self.max_distance:
             return None
@@ -148,10 +151,9 @@ def classify(
     """Return what an observed page is.
 
     :param own: the last seen entry of its key, or None.
-    :param neighbours: returns two lists, the stored and the pending entries of other keys within k
-        bits, each nearest first. Not called if `own` is eligible and has the same text.
-    :param is_eligible: returns True for an entry that may be a representative: one that this crawl
-        has seen, or any entry in an incremental crawl.
+    :param neighbours: returns two lists, the stored and the pending entries under other keys within
+        k bits. Not called if `own` is eligible and has the same text.
+    :param is_eligible: returns True for an entry that may be a representative.
     """
     if own is not None and own.same and is_eligible(own.entry):
         return Classification("unchanged")
@@ -179,7 +181,7 @@ def classify(
 def outdated_entries(
     neighbours: Iterable[Neighbour], is_eligible: Callable[[Entry], bool]
 ) -> list[Entry]:
-    """Return the entries that a page replaces: copies of it that are not eligible."""
+    """Return the entries of earlier crawls that a page replaces: confirmed, but not eligible."""
     return [near.entry for near in neighbours if near.confirmed and not is_eligible(near.entry)]
 
 

@@ -22,9 +22,9 @@ class Pending:
 
     :param entry: the entry that queries find, and that `confirm` stores.
     :param stored: the entry that the store now holds under the same key, or None.
-    :param outdated: copies from earlier crawls that `confirm` removes, as found by `observe`; None
+    :param outdated: entries of earlier crawls that `confirm` replaces, as found by `observe`; None
         if `confirm` must search for them, because other users may write in the meantime.
-    :param in_scope: returns True for the key of a copy that may be removed; None allows all.
+    :param in_scope: returns True for the key of an entry that may be replaced; None allows all.
     :param supersedes: key of the representative that the page replaces, or None.
     """
 
@@ -64,13 +64,13 @@ class PendingPages:
         return self._by_sequence.get(sequence)
 
     def of_key(self, key: str) -> Sequence[Pending]:
-        """Return the pages of a key, oldest first."""
+        """Return the pages under a key, in the order in which they were added."""
         return self._by_key.get(key, ())
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
         """Return (distance, entry) of the pages within the distance.
 
-        A linear scan is fast enough, because few pages are in progress.
+        A linear scan is fast enough, because few pages are pending at once.
         """
         return [
             (distance, pending.entry)
@@ -80,7 +80,7 @@ class PendingPages:
 
 
 class SharedStore:
-    """A store, and what its users share: lock, next sequence number, pending pages and texts."""
+    """A store with the lock, next sequence number, pending pages and texts that its users share."""
 
     def __init__(self, store: Store, manifest: Manifest, location: str) -> None:
         self.store = store
@@ -104,9 +104,8 @@ class SharedStore:
     def within(
         self, fingerprint: int, max_distance: int, certainty: bytes = b""
     ) -> tuple[list[tuple[int, Entry]], list[tuple[int, Entry]]]:
-        """Return (distance, entry) within the distance: a list of stored, and one of pending ones.
-
-        The lists have no order. A key is in both if `confirm` is to replace its stored entry.
+        """Return two lists of (distance, entry): the stored and the pending entries within the
+        distance. A key may be in both, if `confirm` is to replace its stored entry.
         """
         return (
             self.store.within(fingerprint, max_distance, certainty),

@@ -1,9 +1,9 @@
 """TableStore: a `Store` of entries and their permuted tables in a key-value database.
 
 An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
-Each table has a record of it in a bucket. The newest records wait in memory, until they are
-*spilled* in small steps: to rows (`Buckets`), or to files if tables are probed (`Runs`). If an
-index was not closed, its next opening makes the lost records again from the entries.
+Each table has a *record* of the entry in a *bucket* (`scrapy_simhash.index.records`). New records
+wait in memory, until they are *spilled* in small steps: to rows (`Buckets`), or to files if tables
+are probed (`Runs`). After a kill, the next opening makes the lost records from the entries again.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 _Decoded = TypeVar("_Decoded")
 
-# A step that no page waits for, at opening and closing, spills this many buckets.
-_SPILL_SLOTS_AT_CLOSE = 4096
+# At opening and closing, no page waits for a step, so that a step spills this many buckets.
+_SLOTS_OF_LARGE_STEP = 4096
 _SYNC_INTERVAL_S = 1.0
 
 
@@ -43,6 +43,7 @@ class TableStore:
     :param database: an open database, which `close` closes.
     :param check_bits: width of the fingerprint check in a record; a multiple of 32.
     :param location: location of the index, for errors.
+    :param sync: when writes are synced to disk, see `SyncPolicy`.
     :param buffer_bytes: see `Buckets`.
     :param path: directory of the database; tables that are probed have their files in it.
     :raises StorageError: the disk fails, or rows or files are damaged (IndexCorrupt).
@@ -67,7 +68,7 @@ class TableStore:
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
-        # None for tables in rows, which would gain nothing.
+        # None for tables in rows, which would not be searched faster.
         self._find_near_many: Callable[..., list[set[int]]] | None = None
         if plan.prefix_bits:
             from scrapy_simhash.index.run_files import FOLDER
@@ -80,11 +81,11 @@ class TableStore:
             self._find_near_many = runs.find_near_many
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
-        # Ordinals by (fingerprint, certainty, distance), from `prefetch` to the next change.
+        # Ordinals by (fingerprint, certainty, distance), until an entry is added or removed.
         self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
-        # After an interrupted write, the records in memory may be incomplete: none are spilled.
+        # After an interrupted write, the records in memory may be incomplete, so none is spilled.
         self._interrupted = False
         self._state = self._stored_state()
         self._restore_records()
@@ -103,12 +104,7 @@ class TableStore:
         return None
 
     def within(
-        self,
-        fingerprint: int,
-        max_distance: int,
-        certainty: bytes = b"",
-        *,
-        flipped: bool = False,
+        self, fingerprint: int, max_distance: int, certainty: bytes = b"", *, flipped: bool = False
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`.
 
@@ -138,7 +134,7 @@ class TableStore:
             }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the result of `within`, each entry as soon as a few tables have found it."""
+        """Yield the result of `within`; tables in rows are searched a few at a time, on demand."""
         seen: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
             for entry in self._entries_of(ordinals - seen):
@@ -148,7 +144,7 @@ class TableStore:
             seen |= ordinals
 
     def entries(self) -> Iterator[Entry]:
-        """Yield all entries by ordinal. Those written after the first was read are not seen."""
+        """Yield all entries by ordinal, without those written after the first was read."""
         for row, value in self._database.rows(records.entry_row(0), b"F"):
             yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 
@@ -157,13 +153,11 @@ class TableStore:
         self.remove((), max(next_sequence, self._state.next_sequence))
 
     def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
-        """Delete stored entries: all or none."""
+        """Delete stored entries, all or none, and store the next sequence number."""
         try:
             self._write_without(entries, [], self._state._replace(next_sequence=next_sequence))
-        except StorageError:
-            raise
-        except BaseException:
-            self._interrupted = True
+        except BaseException as error:  # See `write`.
+            self._interrupted |= not isinstance(error, StorageError)
             raise
 
     def write(
@@ -172,10 +166,9 @@ class TableStore:
         """See `Store.write`."""
         try:
             return self._put(put, replaced, outdated, next_sequence)
-        except StorageError:
-            raise
-        except BaseException:  # Ctrl-C or MemoryError: the row may be written, but not its records.
-            self._interrupted = True
+        except BaseException as error:
+            # After Ctrl-C or a MemoryError, the row may be written, but not its records.
+            self._interrupted |= not isinstance(error, StorageError)
             raise
 
     def _put(
@@ -210,7 +203,7 @@ class TableStore:
             self._buckets.add(put, put.ordinal)
             self._until_spill -= 1
             if not self._until_spill:
-                self._spill_some()
+                self._spill_in_turn()
         return put
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
@@ -225,7 +218,7 @@ class TableStore:
         self._write([], [records.log_row(sequence)])
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """See `Store.near_duplicates`. Lines written after the first was read are not seen."""
+        """See `Store.near_duplicates`. Lines written after the first was read are left out."""
         for row, value in self._database.rows(records.log_row(since_sequence), b"O"):
             sequence = int.from_bytes(row[1:], "big")
             yield self._decoded(records.decode_near_duplicate, sequence, value)
@@ -248,7 +241,7 @@ class TableStore:
             self._write([(key, row)])
 
     def sync(self) -> None:
-        """See `Store.sync`. If it is called at least every second, no write waits for the disk."""
+        """See `Store.sync`. If this is called at least every second, no write waits for a sync."""
         writes, now_s = self._writes, time.monotonic()
         if self._sync == "everysec":
             if writes != self._synced_writes:
@@ -269,9 +262,10 @@ class TableStore:
         return self._state.entries
 
     def _entries_of(self, ordinals: Iterable[int]) -> Iterator[Entry]:
-        numbers = list(ordinals)
-        values = self._database.get_all([records.entry_row(ordinal) for ordinal in numbers])
-        for ordinal, value in zip(numbers, values, strict=True):
+        """Yield the entries with these ordinals, except removed ones that a run still has."""
+        ordinals = list(ordinals)
+        values = self._database.get_all([records.entry_row(ordinal) for ordinal in ordinals])
+        for ordinal, value in zip(ordinals, values, strict=True):
             if value is not None:
                 yield self._decoded(records.decode_entry, ordinal, value)
             elif not self._buckets.was_removed(ordinal):
@@ -292,15 +286,15 @@ class TableStore:
         try:
             self._database.write(puts, deletes, sync=sync)
         finally:
-            # Counted after the write, because a `sync` at the same time may have missed it.
+            # Counted after the write: a `sync` during the write may miss it, and must not count it.
             self._writes += 1
         if sync:
             self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
 
     def _write_without(self, removed: Sequence[Entry], puts: list[Row], state: State) -> None:
-        """Write rows, and delete entries with all of their records, in one batch.
+        """Write rows, and delete entries with all of their records: all or nothing.
 
-        :param state: the new state, in which `entries` still counts the deleted entries.
+        :param state: the new state, except that `entries` still counts the deleted entries.
         """
         changed, emptied = self._buckets.removal(removed)
         state = state._replace(entries=state.entries - len(removed))
@@ -311,35 +305,38 @@ class TableStore:
             self._buckets.removed(removed)
         self._state = state
 
-    def _spill_some(self) -> None:
+    def _spill_in_turn(self) -> None:
+        """Spill a small step, if records are being spilled. Called for every eighth new entry."""
         self._until_spill = SPILL_EVERY
         if self._buckets.frozen and not self._interrupted:
             try:
-                self._spill()
+                self._spill_step()
             except StorageError as error:  # Only logged, because all pages are stored.
                 if not self._spill_failed:
                     logger.warning("simhash: %s; its tables stay in memory for now", error)
                 self._spill_failed = True
 
     def _spill_all(self) -> None:
-        for _ in range(2):  # Each is a generation of records.
+        """Spill all records, and sync unless the policy is ``no``."""
+        for _ in range(2):  # One for each generation of records.
             self._buckets.freeze(self._state.next_ordinal)
-            # A second round spills the records whose write failed before.
+            # A second round spills the records whose write failed before the index was closed.
             for _ in range(2):
-                while self._buckets.frozen and self._spill(_SPILL_SLOTS_AT_CLOSE):
+                while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
                     pass
         if self._sync != "no" and self._writes != self._synced_writes:
             self._database.write([_state_row(self._state)], sync=True)
 
-    def _spill(self, slot_count: int | None = None) -> bool:
-        """Spill one step. Return False after the last one; if a step failed, the next starts over.
+    def _spill_step(self, slot_count: int | None = None) -> bool:
+        """Spill one step, and return True. If no step is left, end the spill and return False; if
+        the write of a step failed, the spill starts over instead of ending.
 
         :param slot_count: number of buckets; defaults to a small step.
         """
         step = self._buckets.spill(slot_count)
         if step is not None:
-            spilled: Any
-            spilled, puts, deletes = step
+            spilled_part: Any
+            spilled_part, puts, deletes = step
             try:
                 if puts:
                     self._write(puts, deletes)
@@ -347,7 +344,7 @@ class TableStore:
                 # A failed write may have written the records all the same.
                 self._buckets.may_repeat(self._state.next_ordinal)
                 raise
-            self._buckets.dropped(spilled)
+            self._buckets.dropped(spilled_part)
             return True
         if self._buckets.spilled():
             self._state = self._state._replace(first_buffered=self._buckets.frozen_below)
@@ -355,7 +352,7 @@ class TableStore:
         return False
 
     def _restore_records(self) -> None:
-        """Make the records that the last user of the index did not spill, and update the state."""
+        """Make the records that were not spilled, and count entries that the state row lacks."""
         buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
         count = 0
@@ -372,7 +369,7 @@ class TableStore:
             buckets.add(entry, ordinal)
             count += 1
             if buckets.frozen:
-                while self._spill(_SPILL_SLOTS_AT_CLOSE):
+                while self._spill_step(_SLOTS_OF_LARGE_STEP):
                     pass
         buckets.may_repeat(self._state.next_ordinal)
         if count:
@@ -383,7 +380,7 @@ class TableStore:
             )
 
     def _stored_state(self) -> State:
-        """Return the state row; write it if the database is new."""
+        """Return the state that is stored; store the first one if the database is empty."""
         value = self._database.get(records.STATE_KEY)
         if value is None:
             if next(self._database.rows(b"", b"\xff"), None) is not None:

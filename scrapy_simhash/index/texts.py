@@ -1,8 +1,8 @@
 """Store the main texts of pages next to an index, for reports and for reindexing.
 
-Texts are in a separate database, ``leveldb-texts/`` or ``rocksdb-texts/``. Row ``X`` plus the key
-of a page holds the compressed text, row ``S`` the total size in bytes. The text of an indexed page
-may be missing, because texts have a size limit, and are not written in one batch with the entry.
+Texts are in a separate database, ``leveldb-texts/`` or ``rocksdb-texts/``. A row ``X`` plus page
+key holds the compressed text of a page, row ``S`` the total size in bytes. An indexed page may have
+no text, because the total size is limited, and text and entry are not written in one batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_BYTES = 1 << 30
 _NO_LIMIT = 1 << 62
-# The rest of a longer text is not stored.
+# A longer text is cut off here.
 MAX_CHARACTERS = 200_000
 _STATE = b"S"
 _COMPRESSION_LEVEL = 1
@@ -40,10 +40,10 @@ class KeptText(NamedTuple):
 class Texts:
     """The stored texts of an index. The database is opened or created on first use.
 
-    All methods but `close` raise StorageError if it is locked or damaged, or the disk fails.
+    All methods but `close` raise StorageError if the database is locked, damaged or fails.
 
     :param path: path of the database; None stores texts in memory.
-    :param max_bytes: limit for the total size of compressed texts and keys.
+    :param max_bytes: limit for the total size of compressed texts and row keys.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Texts:
         self.max_bytes = max_bytes
 
     def keep(self, key: str, text: KeptText) -> bool:
-        """Store the text of a page, in place of an earlier one. Return False if it does not fit."""
+        """Store a text, in place of an earlier one. Return False if it would exceed `max_bytes`."""
         row = b"X" + encode_key(key)
         shortened = text._replace(text=text.text[:MAX_CHARACTERS])
         content = json.dumps(shortened._asdict(), ensure_ascii=False)
@@ -84,7 +84,7 @@ class Texts:
             raise corrupt(self._location, f"the text of {key!r}: {error}") from error
 
     def compressed(self, key: str) -> bytes | None:
-        """Return a text as stored, or None: JSON with title and text, in UTF-8, packed by zlib."""
+        """Return a stored text as zlib-compressed JSON with title and text; None without one."""
         return self._get(b"X" + encode_key(key))
 
     def keys(self) -> Iterator[str]:
@@ -94,7 +94,7 @@ class Texts:
             yield decode_key(row[1:])
 
     def forget_all_but(self, keys: Collection[str]) -> int:
-        """Delete the texts of all pages but those of `keys`. Return the number of deleted texts."""
+        """Delete the texts of pages with other keys. Return the number of deleted texts."""
         others = [key for key in self.keys() if key not in keys]
         for key in others:
             self.forget(key)
@@ -137,7 +137,7 @@ class Texts:
 
 @contextmanager
 def opened_texts(directory: Path, kind: str) -> Iterator[Texts | None]:
-    """Yield the stored texts of a closed index; None if there are none."""
+    """Yield the stored texts of a closed index; None if it has no database of texts."""
     path = texts_path(directory, kind)
     if not path.is_dir():
         yield None
@@ -152,7 +152,7 @@ def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> 
     with opened_texts(directory, kind) as texts:
         if texts is None:
             return
-        # Their size was limited when they were stored.
+        # No limit, because `texts` were limited when they were stored.
         with closing(Texts(str(to_directory), path, to_kind, max_bytes=_NO_LIMIT)) as copies:
             for key in texts.keys():  # noqa: SIM118 - a method
                 text = texts.get(key)

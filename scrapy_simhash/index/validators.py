@@ -1,6 +1,7 @@
-"""Store the validators of a page: ETag and Last-Modified, by which a server tells if it changed.
+"""Encode and decode the validators of a page: the ETag and Last-Modified headers of a response. The
+next request repeats them, so that the server can answer that the page has not changed.
 
-They are valid for the content in the index as long as the entry of the page has the same number.
+Validators belong to the content of an entry. An entry with another number has other content.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import NamedTuple
 
 
 class Validators(NamedTuple):
-    """The validators of the last handled response of a page.
+    """The validators of the last response of a page that was handled without an error.
 
-    :param number: `Entry.number` of the entry of the page.
-    :param etag: header of the response, or empty; `last_modified` likewise.
+    :param number: `Entry.number` of the page's entry at that time.
+    :param etag: the header; empty if it is missing or unusable. `last_modified` likewise.
     """
 
     number: int
@@ -22,7 +23,7 @@ class Validators(NamedTuple):
 
 
 def encode_validators(validators: Validators) -> bytes:
-    """Return the side row of a page."""
+    """Return the side row of a page's validators."""
     return json.dumps(validators, separators=(",", ":")).encode()
 
 

@@ -44,10 +44,10 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
     :param width_bytes: bytes of a fingerprint.
     """
     for key, value in database.rows(b"E", b"F"):
-        if len(key) == records.ENTRY_ROW_BYTES:  # the last loop yields the others
+        if len(key) == records.ENTRY_KEY_BYTES:  # the last loop yields the others
             yield _decode_row(records.decode_entry, key, value, width_bytes)
     for key, value in database.rows(b"N", b"O"):
-        if len(key) == records.LOG_ROW_BYTES:
+        if len(key) == records.LOG_KEY_BYTES:
             yield _decode_row(records.decode_near_duplicate, key, value, width_bytes)
     for kind in get_args(SideKind):
         for key, value in database.rows(*records.side_range(kind)):

@@ -129,7 +129,7 @@ def _directory_statistics(
     rows = {kind: RowStatistics() for kind in ROW_KINDS}
     page_key_bytes = buffered = 0
     for row, value in _count_each(database.rows(b"E", b"F"), rows["entries"], on_progress):
-        page_key_bytes += records.page_key_bytes(value, manifest.plan.bits // 8)
+        page_key_bytes += records.page_key_length(value, manifest.plan.bits // 8)
         buffered += row >= first_buffered
     for kind, start, stop in (("near-duplicates", b"N", b"O"), ("state", b"S", b"T")):
         for _ in _count_each(database.rows(start, stop), rows[kind], on_progress):

@@ -425,7 +425,9 @@ def test_a_write_that_fails_writes_nothing_and_the_next_one_opens_the_database_a
 ):
     database, below = recorded
     below.fails = True
-    with pytest.raises(StorageError, match=r"No space left on device.*check disk space") as caught:
+    with pytest.raises(
+        StorageError, match=r"No space left on device.*check the path, disk space"
+    ) as caught:
         database.write(puts)
     assert type(caught.value) is StorageError
     assert caught.value.location == LOCATION
@@ -506,7 +508,7 @@ def test_a_file_in_the_place_of_the_database_is_no_database(kind, path):
 @pytest.mark.parametrize("parent", ["file", "missing"])
 def test_a_directory_that_cannot_be_created_is_an_error_of_the_storage(kind, tmp_path, parent):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(StorageError, match="check disk space and rights") as caught:
+    with pytest.raises(StorageError, match="check the path, disk space and rights") as caught:
         database_kind(kind)(LOCATION, tmp_path / parent / "database")
     assert type(caught.value) is StorageError
     assert caught.value.location == LOCATION

@@ -118,7 +118,7 @@ def test_a_directory_with_other_things_is_foreign(tmp_path, name):
 )
 def test_a_manifest_of_something_else_is_foreign(tmp_path, text):
     (tmp_path / FILE_NAME).write_text(text)
-    with pytest.raises(IndexForeign, match="not ours"):
+    with pytest.raises(IndexForeign, match="not that of an index"):
         Manifest.read(tmp_path)
 
 

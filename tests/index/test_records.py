@@ -272,9 +272,11 @@ def test_page_keys_come_back_as_they_were(key):
 def test_values_that_are_cut_short_are_refused(entry_case, line_case, data):
     width, entry = entry_case
     shortest = len(records.encode_entry(entry, width)) - len(records.encode_key(entry.key))
-    with pytest.raises(ValueError, match="bytes"):
-        cut = data.draw(st.integers(0, shortest))
-        records.decode_entry(1, records.encode_entry(entry, width)[:cut], width)
+    cut_entry = records.encode_entry(entry, width)[: data.draw(st.integers(0, shortest))]
+    for ordinal, name in ((1, "entry 1"), (-1, "its value")):
+        with pytest.raises(ValueError, match=f"^{name} is cut short: it has .* bytes"):
+            records.decode_entry(ordinal, cut_entry, width)
+    assert records.page_key_length(cut_entry, width) == 0
     width, line = line_case
     value = records.encode_near_duplicate(line, width)
     with pytest.raises(ValueError, match="cut short"):

@@ -95,7 +95,7 @@ def test_a_damaged_text_is_said(tmp_path, value):
 def test_a_directory_that_cannot_be_created_is_an_error_of_the_storage(tmp_path, kind):
     with closing(Texts("here", texts_path(tmp_path / "missing", kind), kind)) as texts:
         for use in (lambda: texts.keep("a", ONE), lambda: texts.get("a")):
-            with pytest.raises(StorageError, match="check disk space and rights"):
+            with pytest.raises(StorageError, match="check the path, disk space and rights"):
                 use()
 
 
