@@ -1,4 +1,4 @@
-"""Turn a user's choice (a name, a mapping, a TOML file or an import path) into a `Preset`."""
+"""Turn a user's choice (a name, mapping, TOML file or import path) into a `Preset`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TOML = ".toml"
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
-# Only releases change the version.
+# Users cannot choose the version: only a new release of this package changes it.
 _PARAMETERS = [field.name for field in fields(SchemeParameters) if field.name != "version"]
 
 
@@ -32,11 +32,11 @@ def choose_preset(value: object) -> tuple[str, Preset]:
     :param value: one of
 
         - the name of a preset;
-        - a mapping, or its JSON, with ``preset`` (by default ``wide``), the parameters of a
-          `Scheme` that differ, and ``max_distance``;
+        - a mapping, or its JSON: ``preset`` (by default ``wide``), the parameters of a `Scheme`
+          that differ, and ``max_distance``, which only widths besides 64 and 256 bits need;
         - the path of a TOML file with such a mapping;
-        - the import path of a `Scheme` or `Preset`.
-    :raises SchemeError: the value is none of these, or a parameter is not valid.
+        - the import path of a `Preset`, or of a `Scheme` with 64 or 256 bits.
+    :raises SchemeError: the value is none of these, cannot be read or imported, or is not valid.
     """
     if isinstance(value, Mapping):
         return _change_preset(value)
@@ -53,7 +53,7 @@ def choose_preset(value: object) -> tuple[str, Preset]:
         return value, _change_preset(_read_toml(Path(value)))[1]
     if _IMPORT_PATH.fullmatch(value):
         return value, _import_preset(value)
-    raise SchemeError(f"there is no preset {value!r}{_did_you_mean(value, PRESETS)}")
+    raise SchemeError(f"there is no preset {value!r}{_suggestion(value, PRESETS)}")
 
 
 def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
@@ -61,36 +61,36 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     keys = ["preset", "max_distance", *_PARAMETERS]
     for key in values:
         if key not in keys:
-            raise SchemeError(f"there is no parameter {key!r}{_did_you_mean(key, keys)}")
+            raise SchemeError(f"there is no parameter {key!r}{_suggestion(key, keys)}")
     name = values.get("preset", DEFAULT_PRESET)
     if not isinstance(name, str) or name not in PRESETS:
-        raise SchemeError(f"there is no preset {name!r}{_did_you_mean(name, PRESETS)}")
+        raise SchemeError(f"there is no preset {name!r}{_suggestion(name, PRESETS)}")
     base = PRESETS[name]
     changes = {key: value for key, value in values.items() if key in _PARAMETERS}
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
     if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:
-        # A new weighting keeps no table of the old one: only these weightings take one.
+        # The IDF table of the old weighting is not kept: the new one may need a table, or none.
         changes.setdefault("idf", "jieba" if changes["weighting"] in IDF_WEIGHTINGS else "")
     try:
         scheme = replace(base.scheme, **changes)
     except TypeError as error:
         raise SchemeError(str(error)) from error
-    defaults = base if scheme.bits == base.scheme.bits else _by_bits(scheme)
+    defaults = base if scheme.bits == base.scheme.bits else _preset_for_width(scheme.bits)
     k = values.get("max_distance", None if defaults is None else defaults.max_distance)
     if type(k) is not int or not 0 <= k < scheme.bits:
         raise SchemeError(
             f"max_distance={k!r}: a whole number from 0 to {scheme.bits - 1}"
-            + (" is needed for a fingerprint of so many bits" if defaults is None else "")
+            + (f" is needed for fingerprints of {scheme.bits} bits" if defaults is None else "")
         )
     if defaults is None:
         defaults = Preset(scheme=scheme, max_distance=k, source="")
     return f"{name}, changed", replace(defaults, scheme=scheme, max_distance=k)
 
 
-def _by_bits(scheme: Scheme) -> Preset | None:
+def _preset_for_width(bits: int) -> Preset | None:
     """Return the preset that supplies k and confirmation for a scheme of this width, or None."""
-    return {256: PRESETS["wide"], 64: PRESETS["classic"]}.get(scheme.bits)
+    return {256: PRESETS["wide"], 64: PRESETS["classic"]}.get(bits)
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
@@ -112,7 +112,7 @@ def _import_preset(path: str) -> Preset:
         return value
     if not isinstance(value, Scheme):
         raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(value).__name__}")
-    defaults = _by_bits(value)
+    defaults = _preset_for_width(value.bits)
     if defaults is None:
         raise SchemeError(
             f"{path} has {value.bits} bits, and no preset has a max_distance for that width: give "
@@ -121,6 +121,6 @@ def _import_preset(path: str) -> Preset:
     return replace(defaults, scheme=value)
 
 
-def _did_you_mean(given: object, names: Collection[str]) -> str:
-    near = get_close_matches(str(given), names, n=1)
-    return f": did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
+def _suggestion(given: object, names: Collection[str]) -> str:
+    closest = get_close_matches(str(given), names, n=1)
+    return f": did you mean {closest[0]!r}?" if closest else f"; there are {', '.join(names)}"

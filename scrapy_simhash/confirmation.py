@@ -27,27 +27,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MIN_RESEMBLANCE = 0.6
-# Two pages whose names leave a doubt must resemble each other more.
+# Lower limit of the resemblance of two pages whose names leave a doubt.
 MIN_RESEMBLANCE_IN_DOUBT = 0.85
 NAME_FIELDS = ("title", "name", "headline")
-"""The fields that may contain the name of a record; the first that has a text does."""
-_NAME_TOKENS = 32
+"""The fields that may contain the name of a record; the first one with a text is used."""
+_MAX_NAME_TOKENS = 32
 _NAME_TOKEN_BYTES = 2
 # Words with the signs that distinguish names: C++, A-, 3.11, 50 %.
 _NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{IN_WORDS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
-_HAS_DIGIT = 1
+_HAS_DIGIT = 1  # the bit of a hash that is set if its word contains a digit
 
 
 class Evidence(NamedTuple):
     """The properties of a page, besides its fingerprint, that confirm a copy.
 
     :param sketch: sketch of the text, see `scrapy_simhash.sketch`; empty if there is none.
-    :param site: number of the page's site, see `site_number`; 0 if unknown.
+    :param site: the `site_number` of the page's site; 0 if unknown.
     :param title: the ``title`` of the page as `name_bytes`; empty if it has none.
     :param heading: the page's own ``h1`` as `name_bytes`; empty if it has none.
-    :param certainty: for each bit of the fingerprint, the most significant first, how far its sum
-        is from zero, as one byte: 0 is a tie. Empty if unknown. An index probes with it, and does
-        not store it.
+    :param certainty: of the fingerprint, see `scrapy_simhash.fingerprint.Fingerprint`; empty if
+        unknown. It directs the probing of an index, which does not store it.
     """
 
     sketch: bytes = b""
@@ -61,7 +60,7 @@ NO_EVIDENCE = Evidence()
 
 
 def plain_evidence(evidence: Evidence) -> list[Any]:
-    """Return evidence as values for JSON; an empty list for no evidence."""
+    """Return evidence as a list for JSON, with bytes in Base64; an empty list for no evidence."""
     if evidence == NO_EVIDENCE:
         return []
     return [
@@ -71,7 +70,7 @@ def plain_evidence(evidence: Evidence) -> list[Any]:
 
 
 def evidence_from(plain: Sequence[Any]) -> Evidence:
-    """Return the evidence from the values of `plain_evidence`."""
+    """Return the evidence from the list that `plain_evidence` returned."""
     if not plain:
         return NO_EVIDENCE
     return Evidence._make(b64decode(value) if isinstance(value, str) else value for value in plain)
@@ -81,36 +80,36 @@ def evidence_from(plain: Sequence[Any]) -> Evidence:
 class Confirmation:
     """The conditions that confirm a copy.
 
-    :param min_resemblance: the least estimated resemblance, from 0 to 1; 0 accepts any.
-    :param same_name: the names of pages of one site must agree, see `names_agree`.
+    :param min_resemblance: lower limit of the estimated resemblance, from 0 to 1.
+    :param same_name: `names_agree` must not return False; None raises the lower limit to 0.85.
     """
 
     min_resemblance: float = DEFAULT_MIN_RESEMBLANCE
     same_name: bool = True
 
     def similarities(
-        self, one: Evidence, others: Sequence[Evidence]
+        self, page: Evidence, others: Sequence[Evidence]
     ) -> list[tuple[float | None, bool]]:
         """Compare a page with others.
 
         :return: for each other page, the estimated resemblance, and True if the pages are copies.
-            The resemblance is None if a sketch is missing; then names alone decide.
+            The resemblance is None if a sketch is missing; then only different names reject.
         """
-        estimates = _estimates(one.sketch, [other.sketch for other in others])
+        estimates = _estimates(page.sketch, [other.sketch for other in others])
         return [
-            (estimate, self._confirms(one, other, estimate))
+            (estimate, self._confirms(page, other, estimate))
             for estimate, other in zip(estimates, others, strict=True)
         ]
 
-    def _confirms(self, one: Evidence, other: Evidence, estimate: float | None) -> bool:
-        least = self.min_resemblance
+    def _confirms(self, page: Evidence, other: Evidence, estimate: float | None) -> bool:
+        lower_limit = self.min_resemblance
         if self.same_name:
-            agree = names_agree(one, other)
+            agree = names_agree(page, other)
             if agree is False:
                 return False
             if agree is None:
-                least = max(least, MIN_RESEMBLANCE_IN_DOUBT)
-        return estimate is None or estimate >= least
+                lower_limit = max(lower_limit, MIN_RESEMBLANCE_IN_DOUBT)
+        return estimate is None or estimate >= lower_limit
 
 
 UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)
@@ -120,12 +119,13 @@ UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)
 def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return True if two pages have the same name, False if not, and None if in doubt.
 
+    - Pages of different sites agree, as sites change headlines of news. Unknown sites are one site.
     - If both pages have a heading, the headings decide: a site may give all pages one title.
-    - Otherwise the titles decide. A heading also agrees with an equal title of the other page.
-    - A name that contains the other leaves a doubt: a print version adds words, but so does the
-      next model of a product.
+    - Otherwise the titles decide, or a heading that equals the other title. Without two titles, the
+      pages agree.
+    - Added words without digits, or swapped parts, leave a doubt: a print version adds words, but
+      so does the next model of a product.
     - Equal headings under different titles leave a doubt: the heading may be that of a section.
-    - Pages of different sites agree, as do pages without a name. Unknown sites count as one site.
     """
     if one.site != other.site:
         return True
@@ -143,15 +143,15 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
 def _agree(one: bytes, other: bytes) -> bool | None:
     """Return True for equal names, None if one name may be a form of the other, else False.
 
-    Such a form has words added, or its parts swapped (``Site - Page``, ``Page - Site``).
+    A form has added words without digits, or swapped parts (``Site - Page``, ``Page - Site``).
     """
     if one == other:
         return True
     if len(one) == len(other):
-        turned = _name_tokens(one) * 2
+        doubled = _name_tokens(one) * 2  # contains each order of two swapped parts
         tokens = _name_tokens(other)
         starts = range(len(tokens))
-        return None if any(turned[at : at + len(tokens)] == tokens for at in starts) else False
+        return None if any(doubled[at : at + len(tokens)] == tokens for at in starts) else False
     shorter, longer = sorted((_name_tokens(one), _name_tokens(other)), key=len)
     expected = iter(shorter)
     token = next(expected, None)
@@ -166,7 +166,7 @@ def _agree(one: bytes, other: bytes) -> bool | None:
 def name_of_record(texts: Mapping[str, str]) -> str:
     """Return the name of a record: its first text in a field of `NAME_FIELDS`, or ``""``.
 
-    :param texts: field → text, of the fields that make up the text of the record.
+    :param texts: field → text, for the fields that the text of the record consists of.
     """
     return next((text for field in NAME_FIELDS if (text := texts.get(field, ""))), "")
 
@@ -179,7 +179,7 @@ def name_bytes(text: str) -> bytes:
     folded = normalize(text)
     tokens = _NAME_TOKEN.findall(folded) or folded.split()
     numbers = []
-    for token in tokens[:_NAME_TOKENS]:
+    for token in tokens[:_MAX_NAME_TOKENS]:
         number = xxh3_64_intdigest(token.encode("utf-8", "surrogatepass")) & 0xFFFF & ~_HAS_DIGIT
         numbers.append(number | (_HAS_DIGIT if any(map(str.isdigit, token)) else 0))
     return b"".join(number.to_bytes(_NAME_TOKEN_BYTES, "big") for number in numbers)
@@ -201,15 +201,15 @@ def _name_tokens(name: bytes) -> list[int]:
 
 
 def _estimates(one: bytes, others: Sequence[bytes]) -> list[float | None]:
-    """Return the estimated resemblance of each pair of sketches; None if a sketch is missing."""
+    """Return the estimated resemblance of `one` to each other sketch; None without two sketches."""
     import numpy as np
 
-    with_sketch = [number for number, other in enumerate(others) if one and len(other) == len(one)]
+    comparable = [at for at, other in enumerate(others) if one and len(other) == len(one)]
     estimates: list[float | None] = [None] * len(others)
-    if with_sketch:
+    if comparable:
         rows: NDArray[np.uint8] = np.frombuffer(
-            b"".join([others[number] for number in with_sketch]), dtype=np.uint8
-        ).reshape(len(with_sketch), -1)
-        for number, estimate in zip(with_sketch, estimate_resemblance(one, rows), strict=True):
-            estimates[number] = float(estimate)
+            b"".join([others[at] for at in comparable]), dtype=np.uint8
+        ).reshape(len(comparable), -1)
+        for at, estimate in zip(comparable, estimate_resemblance(one, rows), strict=True):
+            estimates[at] = float(estimate)
     return estimates

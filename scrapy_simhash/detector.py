@@ -1,7 +1,7 @@
 """`Detector`: the facade of the core, from a page and its key to a verdict.
 
 Its work has two halves. `fingerprint_page` takes milliseconds and needs the page alone, so it may
-run in any thread. `judge` asks the index and takes microseconds.
+run in any thread. `judge` asks the index, which takes microseconds unless the index is in Redis.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _TITLE_CHARACTERS = 200
 class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
-    :param tokens: number of tokens of the text.
     :param way: how the text was extracted, see `Extraction`.
-    :param evidence: the evidence that an index needs to find and confirm copies.
-    :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
-        from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
-    :param error: message of the extractor that failed.
+    :param evidence: what an index needs, besides the fingerprint, to find and confirm copies.
+    :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``; from
+        workers also ``timeout`` or ``worker_died``, and from dedupe why a record cannot be read.
+        None if there is a fingerprint, and for an error page.
+    :param error: message of the ExtractionError, if the extraction failed.
     :param canonical: canonical URL of the page, as the page writes it, or empty.
-    :param excerpt: beginning of the text.
-    :param text: the whole text, if the detector keeps texts.
-    :param title: the whole title if the detector keeps texts, else its beginning.
+    :param excerpt: the first 400 characters of the text.
+    :param text: the whole text of a record, or if the detector keeps texts; else empty.
+    :param title: the whole title if the detector keeps texts, else its first 200 characters.
     :param unmatched: selectors of the scheme that matched nothing; for a record, empty fields.
     :param extraction_ms: CPU time of the thread, as all three times are. Wall-clock time would
         include the work of other threads.
@@ -73,9 +73,9 @@ class PageFingerprint:
 class Detector:
     """The steps from page to verdict.
 
-    :param min_tokens: skip texts with fewer tokens, which have no stable fingerprint.
+    :param min_tokens: skip texts with fewer tokens, because small edits change many of their bits.
     :param keep_text: return the whole text and title of a page with its fingerprint.
-    :param sketches: make the evidence that `scrapy_simhash.confirmation` compares.
+    :param sketches: make the sketches and names that `scrapy_simhash.confirmation` compares.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Detector:
         self.sketches = sketches
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
-        """Return the fingerprint of a page's main text. No page makes it raise."""
+        """Return the fingerprint of a page's main text. :raises SchemeError: no such extractor."""
         started = time.thread_time()
         try:
             extraction = extract(html, self.scheme.extractor, self.scheme.selectors)
@@ -107,11 +107,11 @@ class Detector:
         return self.fingerprint_extraction(Extraction(text))
 
     def fingerprint_fields(self, fields: Mapping[str, Sequence[str]]) -> PageFingerprint:
-        """Return the fingerprint of a record, with its text and its empty fields (`unmatched`).
+        """Return the fingerprint of a record: the fields of an item, which make up one text.
 
         A field such as ``title`` is the name of the record, see `name_of_record`.
 
-        :param fields: field → texts, which may be markup.
+        :param fields: field → its texts, with or without markup.
         """
         started = time.thread_time()
         try:
@@ -122,8 +122,8 @@ class Detector:
         page = self.fingerprint_extraction(
             Extraction(text, name_of_record(texts)), _cpu_ms_since(started), record=texts
         )
-        missing = tuple(name for name, text in texts.items() if not text.strip())
-        return replace(page, text=text, unmatched=missing)
+        empty = tuple(name for name, text in texts.items() if not text.strip())
+        return replace(page, text=text, unmatched=empty)
 
     def fingerprint_extraction(
         self,
@@ -134,7 +134,7 @@ class Detector:
     ) -> PageFingerprint:
         """Return the fingerprint of a page from its extracted text.
 
-        :param record: the fields that make up the text, for schemes with `field_weights`.
+        :param record: field → text, for schemes with `field_weights`; None for a page.
         """
         started = time.thread_time()
         tokens = self.scheme.tokens(extraction.text, extraction.title)
@@ -143,7 +143,7 @@ class Detector:
         fingerprint = None
         evidence = NO_EVIDENCE
         skipped = None
-        if not any(tokens):  # the tokenizer simhash-package returns an empty token
+        if not any(tokens):  # for no text, the tokenizer simhash-package returns an empty token
             skipped = "no_text"
         elif len(tokens) < self.min_tokens:
             skipped = "few_tokens"
@@ -196,10 +196,9 @@ class Detector:
         *,
         in_scope: Callable[[str], bool] | None = None,
     ) -> Verdict:
-        """Return the verdict on a fingerprinted page. New content is pending, see `Index.observe`.
+        """Return the verdict on a fingerprinted page; ``skipped`` if it has no fingerprint.
 
-        :param in_scope: see `Index.observe`.
-        :raises StorageError: the index fails.
+        For `in_scope`, pending pages and exceptions see `Index.observe`.
         """
         bits = self.scheme.bits
         if page.fingerprint is None:
@@ -222,12 +221,12 @@ class Detector:
         )
 
     def check(self, index: Index, key: str, html: str) -> Verdict:
-        """Fingerprint a page, and return the verdict on it; see `judge`."""
+        """Fingerprint a page and return the verdict on it; see `judge`."""
         return self.judge(index, key, self.fingerprint_page(html))
 
 
 def evidence_of(key: str, page: PageFingerprint) -> Evidence:
-    """Return the evidence of a page. If there is a sketch, a URL in the key decides the site."""
+    """Return the evidence of a page. If it has a sketch, a URL in the key replaces its site."""
     evidence = page.evidence
     if evidence.sketch and (site := site_of(key)):
         return evidence._replace(site=site_number(site))

@@ -1,13 +1,13 @@
 """Recognize error pages with status 200 by a site's answer to a URL that cannot exist.
 
 The answer shows how an error page of the site looks, in any language. Another page is an error page
-if it has the same title and
+if such a URL redirects to it, or if it has the same title as the answer and
 
 - its text is a near-duplicate of the answer, under the same heading, or
-- it begins like the answer, and shares more with it than pages with other titles do. The rest may
-  be links that differ from page to page.
+- its opening (the letters at the start of its text) shares 12 bytes more with that of the answer
+  than any page with another title does, and most pages of the site have titles of their own.
 
-Both comparisons ignore parts of the URL, which an error page may repeat.
+Titles and openings are compared without parts of the URL, which an error page may repeat.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.detector import PageFingerprint
 
-# Titles tell pages apart if there are three different ones, and one for every two pages.
 _MIN_TITLES = 3
-_COUNTED_OTHERS = 50
-# In UTF-8: twelve Latin letters say as much as four Chinese characters.
+_MAX_COUNTED_PAGES = 50
+# Twelve Latin letters say as much as four Chinese characters. Both have 12 bytes in UTF-8.
 _MIN_SHARED_BYTES = 12
-# Resemblance of the three-byte runs of two openings, for pages without a sketch.
+# Lower limit for the `_resemblance` of two openings, if a page has no sketch.
 _MIN_OPENING_RESEMBLANCE = 0.9
 _FLOOD_PATHS = 5
 _REMEMBERED_TEXTS = 20
 _MIN_REPEATED_CHARACTERS = 4
 _RANDOM_LETTERS = 14
-# Texts and URLs come from sites, and may have any length.
+# Sites choose the length of texts and URLs, so these limits bound the time of a comparison.
 _COMPARED_CHARACTERS = 400
 _COMPARED_URL_CHARACTERS = 2083
 
@@ -49,30 +48,31 @@ _COMPARED_URL_CHARACTERS = 2083
 class _Answer:
     """The answer to a URL that cannot exist.
 
-    :param others: hashes of the URLs of up to 50 pages with another title.
-    :param titles: hashes of these titles.
-    :param common: the longest beginning that such a page shares with the answer, in bytes.
-    :param is_folder: the answer is the page of a folder. Other pages in it may begin like it.
+    :param other_urls: hashes of the URLs of up to 50 pages with another title.
+    :param other_titles: hashes of the titles of these pages.
+    :param common_bytes: length of the longest beginning that the opening of any page with another
+        title shares with the answer's.
+    :param is_folder: the site answers with the page of a folder. Pages in it may begin like it.
     """
 
     url: str
     page: PageFingerprint
-    others: set[int] = field(default_factory=set)
-    titles: set[int] = field(default_factory=set)
-    common: int = 0
+    other_urls: set[int] = field(default_factory=set)
+    other_titles: set[int] = field(default_factory=set)
+    common_bytes: int = 0
     is_folder: bool = False
 
     def count_other(self, url: str, title: bytes, shared_bytes: int) -> None:
         """Count a page with another title."""
-        self.common = max(self.common, shared_bytes)
-        if len(self.others) < _COUNTED_OTHERS:
-            self.others.add(hash(url))
-            self.titles.add(hash(title))
+        self.common_bytes = max(self.common_bytes, shared_bytes)
+        if len(self.other_urls) < _MAX_COUNTED_PAGES:
+            self.other_urls.add(hash(url))
+            self.other_titles.add(hash(title))
 
     @property
     def titles_tell_pages_apart(self) -> bool:
-        """Return True if at least half of the pages have titles of their own."""
-        return len(self.titles) >= max(_MIN_TITLES, len(self.others) / 2)
+        """Return True if the counted pages have three titles or more, and one for two pages."""
+        return len(self.other_titles) >= max(_MIN_TITLES, len(self.other_urls) / 2)
 
 
 class ErrorAnswers:
@@ -85,17 +85,17 @@ class ErrorAnswers:
         confirmation = Confirmation(min_resemblance=MIN_RESEMBLANCE_IN_DOUBT, same_name=False)
         self._rules = Rules(max_distance, confirmation)
         self._answers: list[_Answer] = []
-        # Target of a redirect → the URL that cannot exist.
+        # Target of a redirect → the URL that cannot exist and redirects to it.
         self._targets: dict[str, str] = {}
         self._home: tuple[str, PageFingerprint] | None = None
-        # Hash of title and beginning → hashes of paths.
+        # Hash of title and opening → hashes of the paths that they were returned under.
         self._texts: OrderedDict[int, set[int]] = OrderedDict()
 
     def add(self, url: str, page: PageFingerprint) -> None:
         """Add the answer to a URL that cannot exist."""
         answer = _Answer(url, page)
         if self._home is not None:
-            self._matches(answer, *self._home)
+            self._matches(answer, *self._home)  # counts the home page if it has another title
         self._answers.append(answer)
 
     def add_redirect(self, url: str, target: str) -> None:
@@ -105,22 +105,22 @@ class ErrorAnswers:
     def discard_if_like(self, url: str, page: PageFingerprint) -> bool:
         """Discard the answers that match a real page; return True if there were any."""
         answers = self._answers
-        self._answers = [one for one in answers if not self._matches(one, url, page)]
+        self._answers = [answer for answer in answers if not self._matches(answer, url, page)]
         return len(self._answers) < len(answers)
 
     def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
-        """Return the impossible URL whose answer the page is like; None if it is no error page.
+        """Return the impossible URL that redirects to the page, or whose answer the page is like.
 
-        The home page and the folders above that URL are no error pages, even if they match: the
-        site may answer with them.
+        Return None if there is none, or if the request was for the home page or a folder above the
+        impossible URL: the site may answer with these pages, which are no error pages.
 
-        :param url: URL of the page.
-        :param requested: URL of the request, which differs if it was redirected.
+        :param url: URL of the page, after redirects.
+        :param requested: URL of the first request.
         """
         if is_home(requested):
             self._home = (url, page)
             return None
-        if url in self._targets and (requested != url or not is_home(url)):
+        if url in self._targets:
             return self._targets[url]
         impossible = None
         for answer in self._answers:
@@ -133,22 +133,21 @@ class ErrorAnswers:
         return impossible
 
     def floods(self, url: str, page: PageFingerprint) -> bool:
-        """Return True if the host returned the text of a page under five paths."""
+        """Count a page; return True if the host had its title and opening under five paths."""
         forms = _forms(url)
         opening = _letters(page.excerpt, forms)
         if len(opening) < _MIN_SHARED_BYTES:
             return False
         text = hash((_letters(page.title, forms), opening))
-        paths = self._texts.pop(text, set())
-        self._texts[text] = paths
+        paths = self._texts[text] = self._texts.pop(text, set())
         if len(self._texts) > _REMEMBERED_TEXTS:
             self._texts.popitem(last=False)
         paths.add(hash(urlsplit(url).path))
         return len(paths) >= _FLOOD_PATHS
 
     def _matches(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
-        """Return True if a page is like an answer. A page with another title is counted."""
-        # Parts of both URLs are removed from both texts, or equal texts would become different.
+        """Return True if a page is like an answer; count a page with another title."""
+        # Parts of both URLs are removed from both texts. Otherwise equal texts become different.
         forms = _forms(answer.url, url)
         expected, opening = _letters(answer.page.excerpt, forms), _letters(page.excerpt, forms)
         shared = _shared_bytes(expected, opening)
@@ -161,14 +160,15 @@ class ErrorAnswers:
         return (
             answer.titles_tell_pages_apart
             and not answer.is_folder
-            # Titles that differ as they are written repeat the URL, and so may headings.
+            # If the titles differ before parts of URLs are removed, headings may repeat URLs, too.
             and (_same_heading(answer.page, page) or answer.page.title != page.title)
-            and shared >= answer.common + _MIN_SHARED_BYTES
+            and shared >= answer.common_bytes + _MIN_SHARED_BYTES
         )
 
     def _is_copy(
         self, one: PageFingerprint, other: PageFingerprint, expected: bytes, opening: bytes
     ) -> bool:
+        """Return True for near-duplicates with one heading; without sketches, openings count."""
         if one.fingerprint is not None and other.fingerprint is not None:
             is_copy = self._rules.is_copy(one, other)  # type: ignore[arg-type]
             if not is_copy or not _same_heading(one, other):
@@ -185,22 +185,22 @@ def is_home(url: str) -> bool:
 
 
 def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
-    """Return True if two pages have the same heading, or one has too few words for evidence."""
-    either_short = one.fingerprint is None or other.fingerprint is None
-    return either_short or one.evidence.heading == other.evidence.heading
+    """Return True if two pages have the same heading, or one has no fingerprint and no evidence."""
+    without_evidence = one.fingerprint is None or other.fingerprint is None
+    return without_evidence or one.evidence.heading == other.evidence.heading
 
 
 def _is_above(url: str, other: str) -> bool:
-    """Return True if a URL is a folder above the other URL."""
+    """Return True if the path of a URL is a folder above the path of the other URL."""
     folder = urlsplit(url).path.rstrip("/")
     return urlsplit(other).path.startswith(f"{folder}/")
 
 
 def impossible_url(url: str, rng: random.Random) -> str:
-    """Return a URL that cannot exist, but is like the given one.
+    """Return a URL that cannot exist, but that the same part of the site serves.
 
-    Nine random digits replace each number, so the part of the site that serves the URL answers.
-    Random letters replace a last path segment without a number.
+    Nine random digits replace each number in the path, and random letters the name of a last
+    segment without a number. The extension remains; the query is dropped.
     """
     parts = urlsplit(url)
     *folders, last = (parts.path or "/").split("/")
@@ -215,7 +215,7 @@ def impossible_url(url: str, rng: random.Random) -> str:
 
 
 def _forms(*urls: str) -> list[str]:
-    """Return the parts of URLs that a page may repeat, the longest first."""
+    """Return the parts of URLs that a page may repeat, case-folded, the longest first."""
     forms = {form for url in urls for form in _repeatable(url[:_COMPARED_URL_CHARACTERS])}
     return sorted(forms, key=len, reverse=True)
 
@@ -235,7 +235,7 @@ def _repeatable(url: str) -> Iterator[str]:
 
 
 def _letters(text: str, forms: list[str]) -> bytes:
-    """Return the letters of a text, without the given parts of URLs."""
+    """Return the letters among the first 400 characters of a text, without the parts of URLs."""
     text = text[:_COMPARED_CHARACTERS].casefold()
     for form in forms:
         text = text.replace(form, "")
@@ -252,6 +252,6 @@ def _shared_bytes(one: bytes, other: bytes) -> int:
 
 
 def _resemblance(one: bytes, other: bytes) -> float:
-    """Return the resemblance of two texts by their runs of three bytes, from 0 to 1."""
+    """Return the Jaccard coefficient of the runs of three bytes in two texts, from 0 to 1."""
     runs, others = ({text[at : at + 3] for at in range(len(text) - 2)} for text in (one, other))
     return len(runs & others) / len(runs | others) if runs and others else 0.0

@@ -1,11 +1,11 @@
-"""The exceptions of this package. Messages say what happened and, where possible, what to do.
+"""The exceptions of this package; those of crawls are in `scrapy_simhash.crawl.exceptions`.
 
 ::
 
     SimhashError
-    ├── SchemeError (ValueError)        an invalid scheme, preset or fingerprint
+    ├── SchemeError (ValueError)        an invalid scheme, preset, key or fingerprint
     ├── SettingsError (ValueError)      a SIMHASH_* setting with an invalid value
-    ├── PlanError (ValueError)          tables that cannot reach the required recall
+    ├── PlanError (ValueError)          an invalid distance k, or unsuitable tables
     ├── ExtractionError                 the extractor failed on a page
     ├── EmptyText                       a text without any feature to fingerprint
     ├── UnsupportedText (ValueError)    a text that the scheme does not support
@@ -13,7 +13,7 @@
     └── StorageError                    an index that cannot be used (nothing is deleted)
         ├── IndexLocked                 the index is in use
         ├── IndexForeign                the location holds other data
-        ├── IndexMismatch               made with another scheme, plan or format
+        ├── IndexMismatch               the index was made with another scheme, plan or format
         ├── IndexCorrupt                the files are damaged
         ├── IndexMissing                there is no index at this location
         ├── IndexUnreachable            the server does not answer
@@ -24,15 +24,15 @@ from __future__ import annotations
 
 
 class SimhashError(Exception):
-    """The base class of all exceptions that this package raises on purpose."""
+    """The base class of the exceptions in this module."""
 
 
 class SchemeError(SimhashError, ValueError):
-    """An invalid scheme, preset, weight or fingerprint."""
+    """An invalid scheme, preset, feature weight, key or fingerprint."""
 
 
 class PlanError(SimhashError, ValueError):
-    """A table plan that cannot be built, or whose recall at the required distance is too low."""
+    """A distance k out of range, or tables that do not fit the scheme, or find too few at k."""
 
 
 class SettingsError(SimhashError, ValueError):
@@ -49,7 +49,7 @@ class SettingsError(SimhashError, ValueError):
 
 
 class ExtractionError(SimhashError):
-    """An extractor failed on a page; `extractor` names it, `__cause__` is its own error."""
+    """An extractor failed on a page. `extractor` is its name, `__cause__` its exception."""
 
     def __init__(self, extractor: str, detail: str) -> None:
         super().__init__(f"extractor {extractor!r} failed: {detail}")
@@ -69,7 +69,7 @@ class UnsupportedText(SimhashError, ValueError):
 
 
 class WorkerError(SimhashError):
-    """A worker process that could not start, or failed for a reason unrelated to a page."""
+    """A worker process that cannot start, or fails for a reason other than a page."""
 
 
 class StorageError(SimhashError):
@@ -93,7 +93,7 @@ class IndexForeign(StorageError):
 
 
 class IndexMismatch(StorageError):
-    """The index was made with another scheme, plan or format than the caller asks for."""
+    """The index was made with another scheme or plan than the caller's, or has another format."""
 
 
 class IndexCorrupt(StorageError):

@@ -1,7 +1,7 @@
 """Make features from tokens: shingles with weights.
 
-The default has words and pairs of neighbouring words, each with the weight 1: with weights by
-frequency, a few common words would decide a quarter of the bits of every text
+The default features are words and pairs of neighbouring words, each with the weight 1. With weights
+by frequency, a few common words would decide a quarter of the bits of every text
 (``docs/decisions/default.md``).
 """
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 Weighting = Literal["uniform", "tf", "log-tf", "tf-squared", "levels", "tf-idf"]
 
-_LEVELS = 5
+_MAX_LEVEL = 5
 IDF_WEIGHTINGS = ("levels", "tf-idf")
 
 
 def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[str]:
-    """Return all runs of `length` consecutive tokens; fewer tokens are a single shingle."""
+    """Return all runs of `length` consecutive tokens, joined; fewer tokens are a single shingle."""
     if length == 1:
         return list(tokens)
     if not tokens:
         return []
-    last = max(len(tokens) - length, 0)
-    return [joiner.join(tokens[i : i + length]) for i in range(last + 1)]
+    last_start = max(len(tokens) - length, 0)
+    return [joiner.join(tokens[i : i + length]) for i in range(last_start + 1)]
 
 
-# Weight of a feature by its count.
+# The weight of a feature, given how often it occurs in the text.
 _BY_COUNT: Mapping[str, Callable[[int], float]] = {
     "uniform": lambda _: 1.0,
     "tf": float,
@@ -49,7 +49,7 @@ WEIGHTINGS = (*_BY_COUNT, *IDF_WEIGHTINGS)
 
 
 def _weighted(counts: Counter[str], weighting: Weighting, idf: IdfTable | None) -> dict[str, float]:
-    """Return feature → weight, in the order of the counts."""
+    """Return feature → weight, in the order of the counts. Raise as `weighted_features` does."""
     if weighting in _BY_COUNT:
         weigh = _BY_COUNT[weighting]
         weights = {count: weigh(count) for count in set(counts.values())}
@@ -63,13 +63,13 @@ def _weighted(counts: Counter[str], weighting: Weighting, idf: IdfTable | None) 
 
 
 def _levels(tf_idf: dict[str, float]) -> dict[str, float]:
-    """Return weights from 1 to 5, by the share of the largest TF-IDF."""
+    """Return feature → level, from 1 to 5, by the share of the largest TF-IDF."""
     largest = max(tf_idf.values(), default=0.0)
     if not largest:
         return dict.fromkeys(tf_idf, 1.0)
     return {
         # Rounded before ceil(): 3/5 of the largest may be a little more than that as a float.
-        feature: max(1.0, float(math.ceil(round(_LEVELS * weight / largest, 9))))
+        feature: max(1.0, float(math.ceil(round(_MAX_LEVEL * weight / largest, 9))))
         for feature, weight in tf_idf.items()
     }
 
@@ -85,13 +85,13 @@ def weighted_features(
     idf: IdfTable | None = None,
     top: int = 0,
 ) -> dict[str, float]:
-    """Return feature → weight; empty for no tokens.
+    """Return feature → weight, in the order of the text; empty for no tokens.
 
     :param pairs: add pairs of neighbouring tokens to the shingles.
     :param stop_words: tokens to leave out, case-folded.
-    :param top: keep so many of the heaviest features, the heaviest first, and among equal ones the
-        first in the text. 0 keeps all features, in the order of the text.
-    :raises SchemeError: the weighting needs an IDF table, and there is none.
+    :param top: return only so many of the heaviest features, the heaviest first. Of equally heavy
+        features, the first in the text comes first. 0 returns all features.
+    :raises SchemeError: the weighting needs an IDF table, and `idf` is None.
     """
     if stop_words:
         tokens = [token for token in tokens if token.casefold() not in stop_words]
@@ -106,9 +106,9 @@ def weighted_features(
 
 
 def weighted_occurrences(words: Sequence[str]) -> list[tuple[str, float]]:
-    """Return (word, frequency) for each occurrence of a word, in order.
+    """Return (word, share of this word among all words) for each occurrence of a word, in order.
 
-    :param words: if these are `TaggedWords`, the frequencies are those of linyiqun's Java.
+    :param words: for `TaggedWords`, occurrences and shares are counted as in linyiqun's Java.
     """
     tagged = words if isinstance(words, TaggedWords) else TaggedWords(words, words, len(words))
     counts = Counter(tagged)
@@ -116,10 +116,10 @@ def weighted_occurrences(words: Sequence[str]) -> list[tuple[str, float]]:
 
 
 class IdfTable:
-    """Inverse document frequencies by word; unknown words get the median, as in jieba.
+    """Inverse document frequencies (IDF) by word; unknown words get the median, as in jieba.
 
-    :param path: a UTF-8 file with a word and a number on each line.
-    :raises SchemeError: the file cannot be read or is empty, or a number is negative or infinite.
+    :param path: a UTF-8 file with a word, a space and a number on each line.
+    :raises SchemeError: the file cannot be read or is empty, or a number is not finite or negative.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,23 +129,23 @@ class IdfTable:
             self._values = {word: float(value) for word, value in pairs}
         except (OSError, ValueError) as error:
             raise SchemeError(
-                f"IDF table {path}: a word and a number are needed on each line ({error})"
+                f"IDF table {path} cannot be read ({error}): each line needs a word and a number"
             ) from error
         if not self._values:
             raise SchemeError(f"IDF table {path} is empty")
         if not all(0 <= value < math.inf for value in self._values.values()):
-            raise SchemeError(f"IDF table {path}: its numbers must be finite and not negative")
+            raise SchemeError(f"IDF table {path}: the numbers must be finite and not negative")
         self._median = sorted(self._values.values())[len(self._values) // 2]
         self.digest = hashlib.blake2b(content, digest_size=8).hexdigest()
 
     def get(self, word: str) -> float:
-        """Return the value of a word, or the median."""
+        """Return the IDF of a word; the median for an unknown word."""
         return self._values.get(word, self._median)
 
 
 @lru_cache(maxsize=8)
 def idf_table(name: str) -> IdfTable:
-    """Return the table of jieba for ``jieba``, else that of the file with this path."""
+    """Return jieba's table for ``jieba``, else the table in the file with this path."""
     if name == "jieba":
         import jieba
 

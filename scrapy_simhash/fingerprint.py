@@ -2,12 +2,12 @@
 
 Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3;
 Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007), section 2:
-each feature is hashed to f bits. Bit i of the fingerprint is set if the features whose hash has
-bit i set weigh more than the others.
+each feature is hashed to f bits. A bit of the fingerprint is 1 if the features whose hash has a 1
+at this place weigh more than the features whose hash has a 0.
 
-Sums are exact: weights become integers that are small enough for float64 to add without rounding.
-So neither the order of the features nor the machine's linear algebra changes a bit. Only the sums
-``in-order`` round, for presets whose authors' programs do.
+Sums are exact: the weights are first rounded to integers that float64 adds without rounding. So
+neither the order of the features nor the machine's linear algebra changes a bit. Only ``in-order``
+sums round at each addition, as the programs of some presets do.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ TieRule = Literal["zero", "one"]
 Sums = Literal["exact", "in-order"]
 
 _MANTISSA_BITS = 52
-# Limits unpacked bits to a few megabytes, however many features there are.
+# Limits the memory for unpacked bits to a few megabytes, however many features a text has.
 _CHUNK_FEATURES = 4096
-# A byte counts up to 255 bits. Eight rows are joined to one, because numpy adds long rows faster.
-_ROWS = 8
-_COUNTED_HASHES = 255 * _ROWS
+# numpy adds long rows faster, so eight rows of bits are joined to one. The sums of joined rows are
+# bytes, so at most 255 joined rows are added at once.
+_JOINED_ROWS = 8
+_HASHES_AT_ONCE = 255 * _JOINED_ROWS
 _CERTAINTY_SCALE = 64
 _MAX_CERTAINTY = 255
 
@@ -42,9 +43,9 @@ class Fingerprint(NamedTuple):
     """A fingerprint, and how certain each of its bits is.
 
     :param value: ``0 <= value < 2**bits``.
-    :param certainty: for each bit, the most significant first, 64·|sum| / √Σw² as one byte, where
-        w are the weights: 0 is a tie, 255 is 4 or more. Near-duplicates differ in the bits of
-        low certainty.
+    :param certainty: one byte for each bit, the most significant bit first: the rounded
+        64·|sum| / √Σw², at most 255, where w are the weights. A tie has 0. Near-duplicates differ
+        mostly in bits of low certainty.
     """
 
     value: int
@@ -52,15 +53,15 @@ class Fingerprint(NamedTuple):
 
 
 def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each bit, the weight of the features that have it set less that of the others.
+    """Return, for each bit, the weight of the features with a 1 minus the weight of the others.
 
     :param bits: 0 or 1; a row for each feature, a column for each bit.
-    :param weights: whole numbers with a sum below 2**52, so that the result is exact.
+    :param weights: of the features. Whole numbers with a sum below 2**52 give an exact result.
     """
     import numpy as np
 
     total: float = weights.sum()
-    # Not a matrix product: the threads of numpy's linear algebra keep a core busy between pages.
+    # Not a matrix product: the threads of numpy's linear algebra keep cores busy between pages.
     sums: NDArray[np.float64] = 2 * np.einsum("i,ij->j", weights, bits) - total
     return sums
 
@@ -73,40 +74,39 @@ def simhash(
     tie: TieRule = "zero",
     sums: Sums = "exact",
 ) -> Fingerprint:
-    """Return the SimHash of weighted features.
+    """Return the SimHash of weighted features. The first bit of hashes is the most significant.
 
-    The first bit of the hashes becomes the most significant bit of the fingerprint.
-
-    :param features: (feature, weight); weights are finite and ≥ 0. Those of weight 0 are ignored.
-    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
+    :param features: (feature, weight). Weights are finite and ≥ 0; features with 0 are ignored.
+    :param bits: width of the fingerprint, one of the `FeatureHash.widths` of the hash.
     :param tie: the bit for a sum of exactly zero.
-    :param sums: ``exact``, or ``in-order`` for the rounded sums of a program that adds floats in
-        the order of the features. If such a sum should be zero, its rounding error decides the bit.
+    :param sums: ``exact``, or ``in-order`` to add floats in the order of the features. A rounding
+        error may then decide a bit whose exact sum is zero.
     :raises EmptyText: no feature has a weight above zero.
     :raises SchemeError: a weight is negative, infinite or not a number.
+    :raises UnsupportedText: the hash does not support a feature.
     """
     import numpy as np
 
-    names, weights = _checked(features)
+    names, weights = _weighing_features(features)
     totals = np.zeros(bits, dtype=np.float64)
     if sums == "exact":
-        # Scaling by a power of two is exact, so whole-number weights stay what they are.
+        # Scaling by a power of two is exact, so only fractions are rounded.
         spare_bits = _MANTISSA_BITS - len(names).bit_length()
         weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
-    for rows, chunk in _hashed(names, weights, bits, feature_hash):
+    for rows, chunk in _hash_in_chunks(names, weights, bits, feature_hash):
         if sums == "exact":
             totals += weighted_sums(rows, chunk)
         else:
             signed = np.where(rows, chunk[:, None], -chunk[:, None])
             # accumulate() adds row by row; sum() may add in pairs.
             totals = np.add.accumulate(np.vstack([totals, signed]), axis=0)[-1]
-    return _signs(totals, float(np.sqrt(np.square(weights).sum())), tie)
+    return _from_sums(totals, float(np.sqrt(np.square(weights).sum())), tie)
 
 
-def _checked(
+def _weighing_features(
     features: Iterable[tuple[str, float]],
 ) -> tuple[Sequence[str], NDArray[np.float64]]:
-    """Return the features with a weight above zero, and their weights; see `simhash`."""
+    """Return the features with a weight above zero, and their weights. Raise as `simhash` does."""
     import numpy as np
 
     names, values = tuple(zip(*features, strict=True)) or ((), ())
@@ -126,10 +126,10 @@ def _checked(
     return names, weights
 
 
-def _hashed(
+def _hash_in_chunks(
     names: Sequence[str], weights: NDArray[np.float64], bits: int, feature_hash: FeatureHashName
 ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float64]]]:
-    """Yield chunks of the features: the bits of the hashes, one row per feature, and weights."""
+    """Yield (bits of the hashes, weights) of chunks of features; a row of bits for each feature."""
     import numpy as np
 
     digests = FEATURE_HASHES[feature_hash].digests
@@ -142,34 +142,34 @@ def _hashed(
 def simhash_of_hashes(
     hashes: NDArray[np.uint64], bits: int, *, tie: TieRule = "zero"
 ) -> Fingerprint:
-    """Return the SimHash of features of weight 1, from their 64-bit hashes.
-
-    Equal to `simhash` with the feature hash ``xxh3-mix`` and the weights 1.
+    """Return what `simhash` returns with the hash ``xxh3-mix`` and weights 1, in less time.
 
     :param hashes: distinct, from `scrapy_simhash.hashes.shingle_hashes`.
-    :raises EmptyText: there are none.
+    :raises EmptyText: `hashes` is empty.
     """
     import numpy as np
 
     if not len(hashes):
         raise EmptyText("no feature is left to fingerprint")
-    counts = np.zeros(bits, dtype=np.uint64)
-    for start in range(0, len(hashes), _COUNTED_HASHES):
-        wide = widen(hashes[start : start + _COUNTED_HASHES], bits)
-        rows = np.unpackbits(wide).reshape(-1, bits)  # without an axis, it takes less time
-        rest = len(rows) % _ROWS
-        counts += np.add.reduce(rows[:rest], axis=0, dtype=np.uint8)
-        joined = rows[rest:].reshape(-1, _ROWS * bits)
-        counts += np.add.reduce(joined, axis=0, dtype=np.uint8).reshape(_ROWS, bits).sum(axis=0)
-    return _signs(2.0 * counts - len(hashes), math.sqrt(len(hashes)), tie)
+    ones = np.zeros(bits, dtype=np.uint64)
+    for start in range(0, len(hashes), _HASHES_AT_ONCE):
+        wide = widen(hashes[start : start + _HASHES_AT_ONCE], bits)
+        rows = np.unpackbits(wide).reshape(-1, bits)  # faster without an axis
+        rest = len(rows) % _JOINED_ROWS
+        ones += np.add.reduce(rows[:rest], axis=0, dtype=np.uint8)
+        joined = rows[rest:].reshape(-1, _JOINED_ROWS * bits)
+        sums = np.add.reduce(joined, axis=0, dtype=np.uint8)
+        ones += sums.reshape(_JOINED_ROWS, bits).sum(axis=0)
+    return _from_sums(2.0 * ones - len(hashes), math.sqrt(len(hashes)), tie)
 
 
-def _signs(sums: NDArray[np.floating[Any]], norm: float, tie: TieRule) -> Fingerprint:
+def _from_sums(sums: NDArray[np.floating[Any]], norm: float, tie: TieRule) -> Fingerprint:
+    """Return the fingerprint of the weighted sums. `norm` is √Σw², where w are the weights."""
     import numpy as np
 
-    chosen = sums >= 0 if tie == "one" else sums > 0
+    is_set = sums >= 0 if tie == "one" else sums > 0
     certainty = np.minimum(np.rint(np.abs(sums) * (_CERTAINTY_SCALE / norm)), _MAX_CERTAINTY)
-    value = int.from_bytes(np.packbits(chosen).tobytes(), "big")
+    value = int.from_bytes(np.packbits(is_set).tobytes(), "big")
     return Fingerprint(value, certainty.astype(np.uint8).tobytes())
 
 
@@ -189,7 +189,7 @@ def to_hex(fingerprint: int, bits: int) -> str:
 
 
 def from_hex(text: str, bits: int) -> int:
-    """Return the fingerprint from `to_hex`. :raises SchemeError: the text is none of that width."""
+    """Return the fingerprint of a text. :raises SchemeError: it is not bits / 4 hex digits."""
     if not isinstance(text, str) or not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text):
         raise SchemeError(f"{text!r} is not a fingerprint of {bits} bits in hexadecimal digits")
     return int(text, 16)

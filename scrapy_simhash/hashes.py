@@ -1,4 +1,4 @@
-"""Hash features: by the default hash, or by one that the author of a preset chose.
+"""Hash features: with XXH3, or with the hash of a program that a preset reproduces.
 
 Each hash function takes features and a width, and returns the hashes as bytes, one after the other,
 the most significant bit first. No hash depends on the process, its hash seed or the machine.
@@ -24,11 +24,12 @@ FeatureHashName = Literal[
     "xxh3", "xxh3-mix", "md5", "bkdr", "string-hash", "string-hash-java", "mt19937"
 ]
 
-# Joins the tokens of a feature. `word_tokens` and `jieba_tokens` return no token that contains it.
+# Joins the tokens of a feature, which `_xxh3_mix` splits again. No token of `word_tokens` or
+# `jieba_tokens` contains it.
 JOINER = "\x1f"
 _XXH3_BITS = 128
 _WORD_BITS = 64
-# More than any shingle length, because shingle lengths are seeds of `mix`, too.
+# The first seed of `widen`: above all shingle lengths, which are seeds of `mix`, too.
 _WIDEN_SEED = 256
 _INT_BITS = 32
 _LONG_BITS = 64
@@ -46,7 +47,7 @@ class FeatureHash(NamedTuple):
 
 
 def _xxh3(features: Sequence[str], bits: int) -> bytes:
-    """Return the first bits of XXH3-128 with the seeds 0, 1, …, one after the other."""
+    """Return for each feature its XXH3-128 with the seeds 0, 1, …, joined and cut to the width."""
     import numpy as np
     import xxhash
 
@@ -71,15 +72,15 @@ def _encoded(features: Sequence[str]) -> list[bytes]:
 
 
 def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
-    """Return `widen` of the `shingle_hashes` of features: each feature is one shingle."""
+    """Return the `shingle_hashes` of features, each of which is one shingle, after `widen`."""
     import numpy as np
 
     mixed = np.empty(len(features), dtype=np.uint64)
     lengths = np.array([feature.count(JOINER) + 1 for feature in features])
     for length in set(lengths.tolist()):
-        chosen = np.flatnonzero(lengths == length)
-        tokens = [token for number in chosen.tolist() for token in features[number].split(JOINER)]
-        mixed[chosen] = _mix_columns(list(token_hashes(tokens).reshape(-1, length).T))
+        places = np.flatnonzero(lengths == length)
+        tokens = [token for place in places.tolist() for token in features[place].split(JOINER)]
+        mixed[places] = _mix_columns(list(token_hashes(tokens).reshape(-1, length).T))
     return widen(mixed, bits).tobytes()
 
 
@@ -106,7 +107,7 @@ def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """Return one hash for each run of `length` consecutive tokens; fewer tokens are one run.
+    """Return one hash for each run of `length` consecutive tokens; fewer tokens are a single run.
 
     :param hashes: from `token_hashes`.
     :return: shape (max(len(hashes) - length + 1, 1),), or (0,) for no tokens.
@@ -129,15 +130,17 @@ def _mix_columns(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     """Return new hashes, independent for each seed.
 
-    They are the outputs of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
-    Generators", OOPSLA 2014) at the place `seed` of the sequence that begins with the hash.
+    A new hash is output number `seed`, counted from 1, of SplitMix64 (Steele, Lea and Flood, "Fast
+    Splittable Pseudorandom Number Generators", OOPSLA 2014) with the old hash as its initial state.
 
     :param hashes: shape (n,).
     :return: shape (n,) for one seed, else (len(seeds), n).
     """
     import numpy as np
 
-    steps, first_shift, first_factor, second_shift, second_factor, last_shift = _mixing(seeds)
+    steps, first_shift, first_factor, second_shift, second_factor, last_shift = _mixing_constants(
+        seeds
+    )
     mixed: NDArray[np.uint64] = hashes + steps
     shifted = mixed >> first_shift
     mixed ^= shifted
@@ -151,8 +154,8 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
 
 
 @lru_cache
-def _mixing(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
-    """Return the steps and constants of `mix` as arrays.
+def _mixing_constants(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
+    """Return the steps and constants of `mix` as arrays, which are cached.
 
     A page has few hashes, so numpy would spend most of its time on converting Python's numbers.
     """
@@ -169,13 +172,13 @@ def _mixing(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
 
 
 def _md5(features: Sequence[str], bits: int) -> bytes:
-    """Return the low bits of MD5, as in the PyPI package simhash."""
+    """Return the low bits of the MD5 of features, as the PyPI package simhash does."""
     digests = [hashlib.md5(data, usedforsecurity=False).digest() for data in _encoded(features)]
     return b"".join([digest[-(bits // 8) :] for digest in digests])
 
 
 def _one_by_one(hash_feature: Callable[[str, int], int]) -> Callable[[Sequence[str], int], bytes]:
-    """Return the `digests` of a hash that takes (feature, bits) and returns a number."""
+    """Return `FeatureHash.digests` for a function that returns a number for (feature, bits)."""
 
     def digests(features: Sequence[str], bits: int) -> bytes:
         width = bits // 8
@@ -190,8 +193,7 @@ def _bkdr(feature: str, bits: int) -> int:
     """Return BKDR with seed 31 over UTF-16 units, as linyiqun's Java computes it.
 
     The Java divides the absolute value of a long as a double, which rounds away low bits beyond
-    2**53, and cuts the remainder to an int. It reads the bits off by halving, so a negative int
-    has none.
+    2**53, and cuts the remainder to an int. It reads bits by halving, so a negative int gives 0.
     """
     value = 0
     for unit in _utf16_units(feature):
@@ -202,12 +204,12 @@ def _bkdr(feature: str, bits: int) -> int:
 
 
 def _string_hash(feature: str, bits: int) -> int:
-    """Return the low bits of Python 2's multiplicative hash of strings (1000003)."""
+    """Return the low bits of Python 2's hash of strings, which multiplies by 1000003."""
     return _multiplied(list(map(ord, feature)), bits)
 
 
 def _string_hash_java(feature: str, bits: int) -> int:
-    """Return `_string_hash` of the chars of a Java string, the least significant bit first."""
+    """Return the `_string_hash` of the chars of a Java string with its bits in reverse order."""
     return int(f"{_multiplied(_utf16_units(feature), bits):0{bits}b}"[::-1], 2)
 
 
@@ -226,7 +228,7 @@ def _multiplied(characters: Sequence[int], bits: int) -> int:
 
 
 def _mt19937(feature: str, _bits: int) -> int:
-    """Return the c-th output of MT19937, seeded with 19260817, for the ASCII character c."""
+    """Return output number c, from 0, of MT19937 with seed 19260817, for the ASCII character c."""
     if len(feature) != 1 or not feature.isascii():
         raise UnsupportedText(
             f"the feature hash mt19937 takes single ASCII characters, not {feature!r}: choose "

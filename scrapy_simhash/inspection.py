@@ -1,4 +1,4 @@
-"""Count what selectors match, and extract the content of a page for comparison."""
+"""Count the elements that selectors match, and extract text that looks like content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy_simhash.extraction.selectors import compiled_selector
 
 
 class SelectorCount(NamedTuple):
-    """The number of elements of a page that a selector matches; `use` is remove or select."""
+    """The number of elements of a page that a selector matches. `use` is remove or select."""
 
     use: str
     selector: str
@@ -18,25 +18,25 @@ class SelectorCount(NamedTuple):
 
 
 def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
-    """Return the counts of all selectors: those of `remove`, then those of `select`.
+    """Return the counts of all selectors: of `remove` on the page, then of `select` without them.
 
-    The selectors of `select` see the page without the elements that those of `remove` match.
+    :raises SchemeError: a selector is not valid.
     """
     page = prepared(html)
     counts = []
-    for use, chosen, removed in (
+    for use, texts, removed in (
         ("remove", selectors.remove, ()),
         ("select", selectors.select, selectors.remove),
     ):
-        root = Page(page, Selectors(remove=removed)).root if page and chosen else None
-        for selector in chosen:
+        root = Page(page, Selectors(remove=removed)).root if page and texts else None
+        for selector in texts:
             elements = [] if root is None else compiled_selector(selector)(root)
             counts.append(SelectorCount(use, selector, len(elements)))
     return counts
 
 
 def content_text(html: str, remove: tuple[str, ...] = ()) -> str:
-    """Return the text by the extractor ``segments``; empty if it fails on the page."""
+    """Return the text that the extractor ``segments`` finds; empty if it fails on the page."""
     try:
         return extract(html, "segments", Selectors(remove=remove)).text
     except ExtractionError:

@@ -2,7 +2,7 @@
 
     SPIDERMON_SPIDER_CLOSE_MONITORS = ["scrapy_simhash.monitors.SimhashMonitorSuite"]
 
-Spidermon imports this file; it needs the extra ``spidermon``.
+This module needs the extra ``spidermon``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 class _HealthMonitor(Monitor):  # type: ignore[misc]
     def check(self, find: Callable[[CrawlHealth], str]) -> None:
-        """Fail if `find` returns a problem. Skip the test if the crawl was not judged."""
+        """Fail if `find` returns a problem. Skip the test if it cannot judge the crawl."""
         extension = self.data.crawler.get_extension(SimhashExtension)
         if extension is None:
             self.skipTest("SIMHASH_ENABLED is off")
@@ -32,46 +32,46 @@ class _HealthMonitor(Monitor):  # type: ignore[misc]
 
 
 class NearDuplicatesMonitor(_HealthMonitor):
-    """Near-duplicates of all pages, of each site and URL pattern, and compared with before."""
+    """Monitors of shares of near-duplicates, their change since the last crawl, and floods."""
 
     def test_few_near_duplicates(self) -> None:
-        """Compare shares of all pages and of each site with SIMHASH_MONITOR_MAX_NEAR_DUPLICATES."""
+        """Fail if a share, also of a site, is above SIMHASH_MONITOR_MAX_NEAR_DUPLICATES."""
         self.check(CrawlHealth.near_duplicates)
 
     def test_few_pages_of_a_url_pattern_are_alike(self) -> None:
-        """Compare shares of URL patterns with SIMHASH_MONITOR_MAX_NEAR_DUPLICATES."""
+        """Fail if the share of a pattern is above SIMHASH_MONITOR_MAX_NEAR_DUPLICATES."""
         self.check(CrawlHealth.url_patterns)
 
     def test_as_many_near_duplicates_as_before(self) -> None:
-        """Compare the change since the last crawl with SIMHASH_MONITOR_MAX_CHANGE."""
+        """Fail if a share rose or fell by more than SIMHASH_MONITOR_MAX_CHANGE."""
         self.check(CrawlHealth.change)
 
     def test_no_floods(self) -> None:
-        """Compare the flooded pages with SIMHASH_MONITOR_MAX_FLOODED."""
+        """Fail if more than SIMHASH_MONITOR_MAX_FLOODED pages exceed SIMHASH_CLUSTER_LIMIT."""
         self.check(CrawlHealth.floods)
 
 
 class PagesMonitor(_HealthMonitor):
-    """Pages: they have a text, and are no error pages."""
+    """Monitors of pages without a text, and of error pages."""
 
     def test_pages_have_a_text(self) -> None:
-        """Compare the share without a text with SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS."""
+        """Fail if the share without a text is above SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS."""
         self.check(CrawlHealth.extraction)
 
     def test_few_error_pages(self) -> None:
-        """Compare the share of error pages with SIMHASH_MONITOR_MAX_ERROR_PAGES."""
+        """Fail if the share of error pages is above SIMHASH_MONITOR_MAX_ERROR_PAGES."""
         self.check(CrawlHealth.error_pages)
 
 
 class IndexMonitor(_HealthMonitor):
-    """The index of the crawl."""
+    """A monitor of the indexes of the crawl."""
 
     def test_the_index_did_not_fail(self) -> None:
-        """Fail if the index was not open, or reported an error."""
+        """Fail if an index was in use, unreachable or failed."""
         self.check(CrawlHealth.index)
 
 
 class SimhashMonitorSuite(MonitorSuite):  # type: ignore[misc]
-    """All monitors, for the end of a crawl."""
+    """All monitors of this module, for the end of a crawl."""
 
     monitors = (NearDuplicatesMonitor, PagesMonitor, IndexMonitor)

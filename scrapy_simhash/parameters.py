@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MIN_BITS = 8
 MAX_BITS = 512
 MAX_SHINGLE_LENGTH = 16
-_PAIR = 2
+_PAIR_LENGTH = 2
 # Since version 2, numbers, URLs and e-mail addresses are one token each.
 _VERSION = 2
 
@@ -37,25 +37,25 @@ class SchemeParameters:
     :param bits: width of the fingerprint, a multiple of 8 from 8 to 512 that the hash supports.
     :param extractor: how a page becomes text: a name in `scrapy_simhash.extraction.EXTRACTORS`,
         or the import path of a function from HTML to text.
-    :param select: CSS selectors or XPaths of the content, for sites that the user knows.
-    :param remove: CSS selectors or XPaths of elements that are not content.
-    :param parts: the parts of the text to fingerprint, see `scrapy_simhash.parts`; () for all.
+    :param select: selectors of the content, see `scrapy_simhash.extraction.Selectors`.
+    :param remove: selectors of elements that are not content.
+    :param parts: the parts of the text to fingerprint, see `scrapy_simhash.parts`; () for the text.
     :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokenization.TOKENIZERS`.
-    :param stop_words: tokens to leave out, whatever their case.
-    :param shingle_length: consecutive tokens in one feature, 1 to 16.
+    :param stop_words: tokens to leave out, in upper or lower case.
+    :param shingle_length: number of consecutive tokens in one feature, 1 to 16.
     :param pairs: add pairs of neighbouring tokens to the features; not with shingles of 2 tokens.
     :param weighting: weight of a feature by its count: uniform, tf, log-tf (1 + log tf),
         tf-squared, tf-idf, levels (1 to 5 by the share of the largest TF-IDF).
-    :param idf: for tf-idf and levels: ``jieba`` for the table of jieba, or the path of a file.
+    :param idf: only for tf-idf and levels: ``jieba`` for jieba's table, or the path of a table.
     :param top: how many of the heaviest features to keep; 0 for all.
-    :param field_weights: for records: (field, weight of its features), ….
+    :param field_weights: for records (the fields of an item): (field, factor of its weights), ….
     :param feature_hash: hash of a feature, see `scrapy_simhash.hashes`.
-    :param sums: ``exact``, or ``in-order``: floats, added in the order of the features, for
-        equality with programs that do so.
+    :param sums: ``exact``, or ``in-order`` to add floats in the order of the features, as some
+        programs do.
     :param tie: the bit for a weighted sum of exactly zero.
     :param empty: without features, ``error`` raises EmptyText, and ``ties`` sets all bits to `tie`.
     :param version: grows when the algorithm changes.
-    :raises SchemeError: a value is not valid.
+    :raises SchemeError: a value is not valid. IDF tables and extractors are loaded on first use.
     """
 
     bits: int = 256
@@ -109,7 +109,7 @@ class SchemeParameters:
                 f"bits={self.bits!r}: the hash {self.feature_hash} gives multiples of 8 from "
                 f"{widths[0]} to {widths[-1]}"
             )
-        if not isinstance(self.pairs, bool) or (self.pairs and self.shingle_length == _PAIR):
+        if not isinstance(self.pairs, bool) or (self.pairs and self.shingle_length == _PAIR_LENGTH):
             raise SchemeError(
                 f"pairs={self.pairs!r}: True or False, and False for shingles of two tokens"
             )
@@ -131,7 +131,7 @@ class SchemeParameters:
 
     @property
     def id(self) -> str:
-        """Return a stable printable name, equal for equal schemes."""
+        """Return a name, equal for equal schemes. :raises SchemeError: see `IdfTable`."""
         length = f"{self.shingle_length}+2" if self.pairs else str(self.shingle_length)
         name = (
             f"simhash{self.bits}:{self.extractor}:{self.tokenizer}:{length}-gram"
@@ -165,22 +165,22 @@ class SchemeParameters:
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """Return a tuple of non-empty texts, also from a list, because JSON has no tuples."""
+    """Return a list or tuple of non-empty texts as a tuple, because JSON has no tuples."""
     if not isinstance(value, (tuple, list)) or not all(isinstance(v, str) and v for v in value):
-        raise SchemeError(f"{name}={value!r}: a list of texts is needed")
+        raise SchemeError(f"{name}={value!r}: a list of non-empty texts is needed")
     return tuple(value)
 
 
 def _field_weights(value: object) -> tuple[tuple[str, float], ...]:
-    needed = f"field_weights={value!r}: pairs of a field and its weight are needed"
+    message = f"field_weights={value!r}: pairs of a field and its weight are needed"
     if not isinstance(value, (tuple, list)) or not all(
         isinstance(pair, (tuple, list)) for pair in value
     ):
-        raise SchemeError(needed)
+        raise SchemeError(message)
     try:
         pairs = tuple((name, float(weight)) for name, weight in value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise SchemeError(needed) from error
+        raise SchemeError(message) from error
     names = [name for name, _ in pairs]
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise SchemeError(f"field_weights={value!r}: each field needs a name, and only one weight")

@@ -1,4 +1,4 @@
-"""Select parts of a text: title, first or last sentences of paragraphs, longest sentences.
+"""Select parts: the title, first or last sentences of paragraphs, or the longest five sentences.
 
 Each line of an extracted text is a paragraph.
 """
@@ -13,37 +13,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LONGEST_SENTENCES = 5
-# East Asian sentence marks need no space after them.
+# A sentence ends at an East Asian mark, or at another mark with white space after it.
 _SENTENCE_END = re.compile("(?<=[。！？｡])|(?<=[.!?…।])\\s+")  # noqa: RUF001
 
 
 def sentences(paragraph: str) -> list[str]:
     """Return the sentences of a paragraph, in order."""
-    return [part for raw in _SENTENCE_END.split(paragraph) if (part := raw.strip())]
-
-
-def _longest(sentences: Sequence[str]) -> list[str]:
-    return sorted(sentences, key=len, reverse=True)[:LONGEST_SENTENCES]
+    return list(filter(None, map(str.strip, _SENTENCE_END.split(paragraph))))
 
 
 PARTS: Mapping[str, Callable[[Sequence[Sequence[str]]], list[str]]] = {
     "first-sentences": lambda paragraphs: [paragraph[0] for paragraph in paragraphs],
     "last-sentences": lambda paragraphs: [paragraph[-1] for paragraph in paragraphs],
-    "longest-sentences": lambda paragraphs: _longest(list(chain.from_iterable(paragraphs))),
+    "longest-sentences": lambda paragraphs: sorted(
+        chain.from_iterable(paragraphs), key=len, reverse=True
+    )[:LONGEST_SENTENCES],
 }
-"""Functions from paragraphs, which are lists of sentences, to the sentences of a part."""
+"""Functions that return the sentences of a part, given paragraphs: lists of sentences."""
 TITLE_PART = "title"
 
 
 def select_parts(text: str, parts: Sequence[str], title: str = "") -> str:
-    """Return the named parts of a text, one per line, or the whole text if no part is named.
+    """Return the sentences of the named parts, one per line; the text itself if `parts` is empty.
 
-    :param parts: ``title``, or names in `PARTS`.
+    :param parts: ``title``, or names in `PARTS`. Sentences in several parts are repeated.
     """
     if not parts:
         return text
     paragraphs = [split for line in text.splitlines() if (split := sentences(line))]
-    chosen = []
+    lines = []
     for part in parts:
-        chosen += [title] if part == TITLE_PART else PARTS[part](paragraphs)
-    return "\n".join(part for part in chosen if part)
+        lines += [title] if part == TITLE_PART else PARTS[part](paragraphs)
+    return "\n".join(filter(None, lines))

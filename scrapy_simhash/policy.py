@@ -1,4 +1,4 @@
-"""Decide what to do with a page or item, from its verdict. Pure functions without I/O."""
+"""Decide what to do with a page or item, from its verdict and its context."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 
 @dataclass(frozen=True)
 class Action:
-    """The treatment of a page.
+    """The treatment of a page. For an item, only `items` counts.
 
     :param call: run the callback.
-    :param items: pass its items on to the pipelines.
-    :param follow: pass its requests on to the scheduler.
+    :param items: pass the items of the callback on to the pipelines.
+    :param follow: pass the requests of the callback on to the scheduler.
     """
 
     call: bool = True
@@ -33,11 +33,10 @@ DROP = Action(call=False, items=False, follow=False)
 
 
 def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
-    """Return the outcome under which a page is counted.
+    """Return the outcome under which a page or item is counted, or None.
 
     A near-duplicate, an unchanged page or an error page is ``tagged`` if its items pass, else
-    ``followed`` if its callback runs, else ``dropped``. A page that is only similar to another is
-    ``passed``. Return None for any other page.
+    ``followed`` if its callback runs, else ``dropped``. A page that is only similar is ``passed``.
     """
     if verdict.kind not in ("near-duplicate", "unchanged", "error-page"):
         return "passed" if verdict.similar_to is not None else None
@@ -52,7 +51,7 @@ class Context:
 
     :param preferred: the representative names this page as its canonical URL, and the settings
         prefer canonical pages.
-    :param flood: the cluster has more pages than its limit.
+    :param flood: the cluster has more pages than SIMHASH_CLUSTER_LIMIT.
     :param method: HTTP method of the request.
     :param requested_again: a callback requested the page again, or its representative failed.
     :param no_retry: the reason why the page could not be requested again after a failure of its
@@ -73,9 +72,9 @@ NO_CONTEXT = Context()
 class Policy:
     """The rules that map a verdict and its context to an action.
 
-    :param action: ``drop`` hides seen content from the spider, ``tag`` marks it.
-    :param follow: follow the links on pages with seen content. The callback of a dropped page must
-        run to find its links, so its items are dropped instead.
+    :param action: ``drop`` hides seen content from the spider, ``tag`` only marks it.
+    :param follow: follow the links on pages with seen content. With ``drop``, the callback then
+        runs, because it finds the links, and only its items are dropped.
     :param incremental: content of earlier crawls counts as seen: unchanged pages are treated like
         near-duplicates.
     """
@@ -93,7 +92,7 @@ class Policy:
     def decide(
         self, verdict: Verdict, context: Context = NO_CONTEXT
     ) -> tuple[Action, KeptReason | None]:
-        """Return the action, and the reason if a page passes although its content was seen."""
+        """Return the action, and why a page with seen content passes nevertheless, or None."""
         action = self._action(verdict)
         reason = None if action == PASS else _reason_to_keep(verdict, action, context)
         return (action, None) if reason is None else (PASS, reason)
@@ -107,6 +106,7 @@ class Policy:
 
 
 def _reason_to_keep(verdict: Verdict, action: Action, context: Context) -> KeptReason | None:
+    """Return the reason to let a page with seen content pass; None if it gets the action."""
     if not action.items:
         if context.preferred:
             return "canonical"
@@ -115,6 +115,6 @@ def _reason_to_keep(verdict: Verdict, action: Action, context: Context) -> KeptR
         if context.method != "GET":  # the answers to a form resemble each other
             return "method"
     if context.requested_again and verdict.kind != "near-duplicate":
-        return "rescheduled"  # unchanged, but its callback did not run
+        return "rescheduled"  # the content is unchanged, but no callback has handled it
     observation = verdict.observation
     return context.no_retry if observation is not None and observation.provisional else None

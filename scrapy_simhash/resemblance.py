@@ -1,10 +1,10 @@
 """Compute the exact resemblance of two texts from their words, without fingerprints.
 
-Resemblance is Broder's: the Jaccard coefficient of two sets of shingles, that is, of runs of 5
-consecutive tokens. A token is a lower-case run of letters and digits of the text in NFKC, or a
-single Chinese, Japanese or Korean character. If more than half of the characters in all tokens are
-of the second kind, shingles have 8 tokens. A text with fewer tokens is a single shingle. The
-benchmarks use the same definition.
+Resemblance (Broder) is the Jaccard coefficient of two sets of shingles: runs of 5 consecutive
+tokens. A token is a run of letters and digits, or a single Chinese, Japanese or Korean character,
+of the text in NFKC and lower case. If more than half of the characters in the tokens of both texts
+are Chinese, Japanese or Korean, shingles have 8 tokens. A text with fewer tokens than a shingle
+is a single shingle. The benchmarks use the same definition.
 
     >>> resemblance("The boat leaves at nine.", "the BOAT leaves, at nine!")
     1.0
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WORD_SHINGLE = 5
 CHARACTER_SHINGLE = 8
-# A pair that was found counts as right from NEAR_DUPLICATE up, and as wrong below DIFFERENT.
+# Pairs of pages count as near-duplicates from NEAR_DUPLICATE up, and as different below DIFFERENT.
 NEAR_DUPLICATE = 0.8
 DIFFERENT = 0.2
 
@@ -40,7 +40,7 @@ def shingle_tokens(text: str) -> list[str]:
 
 
 def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
-    """Return the tokens per shingle for texts that are compared: 8 for mostly CJK texts, else 5."""
+    """Return the tokens per shingle for comparing texts: 8 if they are mostly CJK, else 5."""
     characters = cjk_characters = 0
     for tokens in token_lists:
         characters += sum(map(len, tokens))
@@ -49,14 +49,14 @@ def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
 
 
 def shingles(tokens: Sequence[str], length: int) -> set[tuple[str, ...]]:
-    """Return the set of shingles; a single one of all tokens if there are fewer than `length`."""
+    """Return the set of shingles: of all tokens, if there are fewer than `length`."""
     if len(tokens) < length:
         return {tuple(tokens)} if tokens else set()
     return set(zip(*(tokens[start:] for start in range(length)), strict=False))
 
 
 def resemblance(a: str, b: str) -> float:
-    """Return the resemblance of two texts, from 0 to 1; 0 if neither has a token."""
+    """Return the resemblance of two texts, from 0 to 1; 0 if one has no token."""
     both = shingle_tokens(a), shingle_tokens(b)
     length = shingle_length(both)
     one, other = (shingles(tokens, length) for tokens in both)

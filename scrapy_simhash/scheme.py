@@ -1,4 +1,4 @@
-"""Scheme: how text becomes a fingerprint. Presets: schemes by name, each with a distance k.
+"""`Scheme`, which makes fingerprints from texts, and `PRESETS`: named schemes with a distance k.
 
 ``wide`` is the default, and ``classic`` follows the literature. The other presets follow published
 programs and descriptions, so that users can reproduce existing fingerprints and migrate. Each
@@ -42,7 +42,7 @@ class Scheme(SchemeParameters):
 
     @classmethod
     def preset(cls, name: str) -> Scheme:
-        """Return the scheme of a named preset. :raises SchemeError: there is none of that name."""
+        """Return the scheme of a preset. :raises SchemeError: no preset has that name."""
         return preset(name).scheme
 
     def tokens(self, text: str, title: str = "") -> list[str]:
@@ -50,7 +50,7 @@ class Scheme(SchemeParameters):
         return TOKENIZERS[self.tokenizer].tokens(select_parts(text, self.parts, title))
 
     def features(self, tokens: Sequence[str]) -> dict[str, float]:
-        """Return feature → weight for tokens."""
+        """Return feature → weight. :raises SchemeError: the IDF table cannot be read."""
         return weighted_features(
             tokens,
             shingle_length=self.shingle_length,
@@ -65,19 +65,20 @@ class Scheme(SchemeParameters):
     def fingerprint(self, text: str, title: str = "") -> int:
         """Return the fingerprint of a plain text, ``0 <= fp < 2**bits``.
 
-        :raises EmptyText: the text has no features.
+        :raises EmptyText: the text has no features, and `empty` is ``error``.
+        :raises SchemeError: the IDF table cannot be read.
         :raises UnsupportedText: the hash does not support the text.
         """
         return self.fingerprint_tokens(self.tokens(text, title))
 
     def fingerprint_tokens(self, tokens: Sequence[str]) -> int:
-        """Return the fingerprint of tokens."""
+        """Return the fingerprint of tokens. Raise as `fingerprint` does."""
         return self.certain_fingerprint(tokens).value
 
     def certain_fingerprint(
         self, tokens: Sequence[str], hashes: NDArray[np.uint64] | None = None
     ) -> Fingerprint:
-        """Return the fingerprint of tokens, and how certain each of its bits is.
+        """Return the fingerprint of tokens with its certainty. Raise as `fingerprint` does.
 
         :param hashes: the `token_hashes` of the tokens, if the caller has them.
         """
@@ -95,7 +96,7 @@ class Scheme(SchemeParameters):
         try:
             return simhash_of_hashes(_distinct(features), self.bits, tie=self.tie)
         except EmptyText:
-            return self._of_features(())
+            return self._of_features(())  # as `empty` demands
 
     @property
     def _takes_hashes(self) -> bool:
@@ -110,7 +111,7 @@ class Scheme(SchemeParameters):
 
     @property
     def _adds_occurrences(self) -> bool:
-        """Return True if each occurrence of a word is added separately, as linyiqun's Java does."""
+        """Return True if the sums add each occurrence of a word, as linyiqun's Java does."""
         return (
             self.sums == "in-order"
             and self.weighting == "tf-squared"
@@ -119,14 +120,14 @@ class Scheme(SchemeParameters):
         )
 
     def fingerprint_record(self, record: Mapping[str, str]) -> int:
-        """Return the fingerprint of a record: the features of each field, by `field_weights`.
+        """Return the fingerprint of a record (field → text), with weights times `field_weights`.
 
-        :raises SchemeError: the scheme has no `field_weights`.
+        :raises SchemeError: the scheme has no `field_weights`. Other errors: see `fingerprint`.
         """
         return self.certain_record(record).value
 
     def certain_record(self, record: Mapping[str, str]) -> Fingerprint:
-        """Return the fingerprint of a record, and how certain each of its bits is."""
+        """Return the fingerprint of a record with its certainty; see `fingerprint_record`."""
         if not self.field_weights:
             raise SchemeError("a scheme needs field_weights to fingerprint a record")
         total: dict[str, float] = {}
@@ -139,7 +140,7 @@ class Scheme(SchemeParameters):
         return self._of_features(total.items())
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
-        """Return the fingerprint of features and their weights (finite, ≥ 0)."""
+        """Return the fingerprint of features with weights. For exceptions see `simhash`."""
         return self._of_features(features.items()).value
 
     def _of_features(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
@@ -160,7 +161,7 @@ class Scheme(SchemeParameters):
         return fingerprint
 
 
-# The stop words of jieba's keyword extraction.
+# The stop words of jieba's `extract_tags`.
 _JIEBA_STOP_WORDS = tuple(
     "the of is and to in that we for an are by be as on with can if from which you it this then "
     "at have all not one has or that".split()
@@ -169,14 +170,13 @@ _JIEBA_STOP_WORDS = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A scheme with its distance and its source.
+    """A scheme with a distance k.
 
     :param max_distance: k, inclusive.
-    :param source: the publication or program that the scheme follows.
-    :param confirmation: what confirms that a page within k bits is a copy; the published
-        algorithms need no confirmation.
-    :param has_tables: tables find pairs at that distance, so the preset can drive a crawl.
-        Otherwise only a linear scan finds them, as in the index ``memory:``.
+    :param source: the publication or program that the scheme follows, or why it was chosen.
+    :param confirmation: the conditions for a page within k bits to be a copy; none in literature.
+    :param has_tables: tables find the pairs within k bits, so the preset can drive a crawl. If
+        False, only a linear scan finds them, as in the index ``memory:``.
     """
 
     scheme: Scheme
@@ -226,7 +226,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             scheme=Scheme(bits=64, weighting="tf", feature_hash="string-hash-java", tie="one"),
             max_distance=3,
             source="The Java program with IKAnalyzer and the multiplicative string hash of "
-            "Python 2 (1000003): weight 1 for each word, the least significant bit first, and "
+            "Python 2 (1000003): each word weighs 1, the least significant bit first, and "
             "four blocks of 16 bits. jieba stands in for IKAnalyzer.",
         ),
         "ascii-mt19937": Preset(
@@ -274,7 +274,7 @@ DEFAULT_PRESET = "wide"
 
 
 def preset(name: str) -> Preset:
-    """Return the preset of that name. :raises SchemeError: there is none."""
+    """Return the preset of that name. :raises SchemeError: no preset has it."""
     try:
         return PRESETS[name]
     except (KeyError, TypeError):
@@ -282,11 +282,11 @@ def preset(name: str) -> Preset:
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the distinct hashes, sorted in place: three times as fast as numpy's `unique`."""
+    """Return the distinct hashes, ascending; also sort `hashes`. Faster than numpy's `unique`."""
     import numpy as np
 
     hashes.sort()
-    first = np.empty(len(hashes), dtype=bool)
-    first[:1] = True
-    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
-    return hashes[first]
+    is_first = np.empty(len(hashes), dtype=bool)
+    is_first[:1] = True
+    np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:])
+    return hashes[is_first]

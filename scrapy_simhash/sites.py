@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def hostname_of(key: str) -> str:
-    """Return the host, without a port, of the first URL in a page's key; empty if it has none."""
+    """Return the host, without a port, of the first URL in a key; empty if there is none."""
     for part in key.split():
         if "://" in part:
-            # `urlsplit` caches its results. Without paths, few different URLs are left.
+            # `urlsplit` caches its results. Without the path, the cache helps more often.
             end = part.find("/", part.index("://") + len("://"))
             try:
                 return urlsplit(part if end < 0 else part[:end]).hostname or ""
@@ -25,13 +25,13 @@ def hostname_of(key: str) -> str:
 
 @lru_cache(maxsize=65536)
 def registered_domain(host: str) -> str:
-    """Return the registered domain of a host, or the host itself if it has none."""
+    """Return the registered domain of a host; the host itself if it has none."""
     parts: Any = _extractor()(host)
     return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
 
 
 def site_of(key: str) -> str:
-    """Return the registered domain of the first URL in a page's key; empty if it has none."""
+    """Return the `registered_domain` of the first URL in a key; empty if there is none."""
     host = hostname_of(key)
     return registered_domain(host) if host else ""
 
@@ -40,6 +40,6 @@ def site_of(key: str) -> str:
 def _extractor() -> Callable[[str], Any]:
     from tldextract import TLDExtract
 
-    # With the bundled suffix list, nothing is fetched or written. With private suffixes, such as
-    # blogspot.com, each blog is a site.
+    # The bundled suffix list needs no network and no files. Private suffixes, such as blogspot.com,
+    # make each blog a site.
     return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

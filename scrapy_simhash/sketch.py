@@ -3,8 +3,8 @@
 The resemblance of two texts is the Jaccard coefficient of their sets of shingles (Broder, "On the
 resemblance and containment of documents", 1997). One permutation hashing (Li, Owen and Zhang, NIPS
 2012) estimates it: each shingle is hashed once, the leading bits of the hash choose one of 128
-bins, and each bin keeps its smallest value. One byte of that value is stored (b-bit minwise
-hashing, Li and König, WWW 2010); 0 stands for a bin without a shingle.
+bins, and each bin keeps its smallest hash. The sketch has one byte per bin, made from that hash
+(b-bit minwise hashing, Li and König, WWW 2010); 0 stands for a bin without a shingle.
 
 With 128 bins the standard deviation of an estimate near 0.6 is about 0.04.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BIN_BITS = 7
 SKETCH_BYTES = 1 << _BIN_BITS
 SHINGLE_TOKENS = 3
-# A used bin holds 1 to 255: unrelated values are equal with probability 1/255.
+# A used bin has a value from 1 to 255. Used bins of unrelated texts are equal by 1 in 255.
 _VALUES = 255
 
 

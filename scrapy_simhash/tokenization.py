@@ -1,12 +1,12 @@
 """Cut text into tokens. `TOKENIZERS` has the tokenizers by name.
 
 The default, ``jieba``, cuts runs of Han characters into the words of jieba's dictionary, and other
-text at spaces and punctuation. Kana, Thai, Lao, Khmer and Burmese have no spaces, and no segmenter
-here, so they become overlapping pairs of characters: all pages share single characters, and none
-share whole runs. A number, date, time, version, URL or e-mail address is one token (``08:15``,
-``1,299.00``, ``2026-11-22``), because in a timetable they are the content.
+text at spaces and punctuation. Kana, Thai, Lao, Khmer and Burmese have no spaces, and this module
+has no segmenter for them. They become overlapping pairs of characters, because all pages share
+single characters, and few share whole runs. A number, date, time, version, URL or e-mail address is
+one token (``08:15``, ``1,299.00``, ``2026-11-22``), because numbers are the content of a timetable.
 
-The ranges of scripts are written out. What else is a letter depends on Python's Unicode version.
+Ranges of characters decide these scripts; Python's Unicode version decides what else is a letter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_loading = threading.Lock()
+_loading = threading.Lock()  # so that only one of several threads loads a dictionary
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3005\u3007"
 _UNSPACED = (
@@ -38,31 +38,31 @@ _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ecd"  # Thai, Lao
     "\u1000-\u103f\u1050-\u109f\u1780-\u17d3"  # Burmese, Khmer
 )
-# Combining marks, joiners, and whole Indic blocks without the danda. `re` does not count marks as
-# word characters, but words in Hindi, Tamil, Hebrew or pointed Arabic contain them.
+# Combining marks, joiners, and whole Indic blocks without the danda (a full stop). ``\w`` does not
+# match marks, but words in Hindi, Tamil, Hebrew or pointed Arabic contain them.
 IN_WORDS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
     "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
-# A text with none of these is cut by `_split_plain_words`.
+# `_split_plain_words` cuts a text without these characters, because it is faster.
 _NEEDS_TOKEN_SEARCH = re.compile(f"[{_HAN}{_UNSPACED}{IN_WORDS}]")
 _NUMBER_SIGNS = ".,:/-"  # between two digits, these separate no tokens
 _INSIDE_NUMBER = f"(?<=\\d)[{_NUMBER_SIGNS}](?=\\d)"
 _PLAIN_WORD = re.compile(f"[^\\W_]+(?:{_INSIDE_NUMBER}[^\\W_]+)*")
-# Tables of `_split_plain_words`. The first turns ASCII that is no letter or digit into spaces.
-_ASCII = bytes(range(128))
+# Tables of `_split_plain_words`. This one turns ASCII besides letters and digits into spaces.
 _ASCII_WORDS = bytes(
     byte if chr(byte).isalnum() or not chr(byte).isascii() else 32 for byte in range(256)
 )
-# The second turns digits into 0, `_NUMBER_SIGNS` into dots and other bytes into spaces, so that
-# `_SIGN_IN_NUMBER` is found wherever a sign is between two digits.
+# This one turns digits into 0, `_NUMBER_SIGNS` into dots and other bytes into spaces. A sign
+# between two digits becomes `_SIGN_IN_NUMBER`.
 _NUMBER_CLASSES = bytes(
     48 if chr(byte) in "0123456789" else 46 if chr(byte) in _NUMBER_SIGNS else 32
     for byte in range(256)
 )
 _SIGN_IN_NUMBER = b"0.0"
-# With more different separators beyond ASCII, replacing each of them takes longer than a search.
+_ASCII = bytes(range(128))
+# If a text has more different separators beyond ASCII, a search is faster than replacing each.
 _MAX_SEPARATORS = 40
 # A URL or an e-mail address. With bounded lengths, the search takes linear time on any text.
 _LINK = re.compile(
@@ -70,28 +70,28 @@ _LINK = re.compile(
     "|(?<![\\w.+-])[\\w.+-]{1,64}@[\\w-]{1,63}(?:\\.[\\w-]{1,63}){1,8}"
 )
 _TOKEN = re.compile(
-    # ASCII words, the most common kind. The last alternative would test each character.
+    # ASCII words, the most common kind, come first. The last alternative tests each character.
     f"[0-9A-Za-z]+(?:{_INSIDE_NUMBER}[0-9A-Za-z]+)*"
     f"(?![0-9A-Za-z\x80-\U0010ffff]|[{_NUMBER_SIGNS}]\\d)"
     f"|(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
     f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])(?:[^\\W_]|{_INSIDE_NUMBER})|[{IN_WORDS}])+)"
 )
-# jieba cuts a run of these characters as a whole. A run longer than any sentence is divided,
-# because jieba's guesses take quadratic time: each character copies the guess so far.
+# jieba cuts a run of these characters as a whole. Runs over 1,000 characters are divided, because
+# jieba's guesses take quadratic time: each character copies the guess so far.
 _JIEBA_CHARACTERS = "\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-"
 _JIEBA_RUN = re.compile(f"[{_JIEBA_CHARACTERS}]{{1,1000}}|[^{_JIEBA_CHARACTERS}]+")
 _LINE_BREAK = re.compile("[\r\n]")
 _ENDS_WITH_TAG = re.compile("/[A-Za-z][A-Za-z0-9]*$")
-# A text with more pieces per tag is not tagged: words such as and/or look like tags.
+# A text with more pieces per tag does not count as tagged: words such as and/or look like tags.
 _MAX_PIECES_PER_TAG = 10
 _SIMHASH_PACKAGE_WORD = re.compile("[\\w\u4e00-\u9fcc]+")
 # Soft hyphen, word joiner, byte order mark. They may be inside words.
 _INVISIBLE = "\u00ad\u2060\ufeff"
 _MAX_MARKS = 30
-# Matches every longer run of combining marks, and seldom anything else in ordinary texts.
+# Matches each run of more than 30 combining marks, and seldom anything else in ordinary texts.
 _MAYBE_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
 _GRAPHEME_JOINER = "\u034f"
-# (character, its NFKC) for those in almost every Chinese text. Replacing them first saves time.
+# (character, its NFKC), for characters in almost all Chinese texts. Replacing them first is faster.
 _COMMON_FORMS = tuple(
     (form, unicodedata.normalize("NFKC", form))
     for form in "\uff0c\uff1a\uff1b\uff08\uff09\uff01\uff1f\u3000\u00a0\u2026"
@@ -99,7 +99,7 @@ _COMMON_FORMS = tuple(
 
 
 def normalize(text: str) -> str:
-    """Return a text in NFKC, case-folded, and without soft hyphens and the like."""
+    """Return a text in NFKC, case-folded, and without the characters of `_INVISIBLE`."""
     if text.isascii():
         return text.lower()
     for form, plain in _COMMON_FORMS:
@@ -112,14 +112,15 @@ def normalize(text: str) -> str:
 
 
 def nfkc(text: str) -> str:
-    """Return a text in NFKC. A text that is in NFKC already is returned unchanged.
+    """Return a text in NFKC.
 
     NFKC sorts the combining marks after a letter, in a time that grows with the square of their
-    number. No writing system needs more than 30, so joiners divide longer runs (UAX #15).
+    number. No writing system needs more than 30, so joiners divide longer runs (UAX #15), unless
+    the text is in NFKC already.
     """
-    if unicodedata.is_normalized("NFKC", text):  # takes linear time: unsorted marks answer False
+    if unicodedata.is_normalized("NFKC", text):  # linear time: False at the first unsorted mark
         return text
-    # The half-width forms of two marks. `_MAYBE_MANY_MARKS` would take them for letters.
+    # `_MAYBE_MANY_MARKS` would take the half-width forms of these two marks for letters.
     text = text.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
     return unicodedata.normalize("NFKC", _MAYBE_MANY_MARKS.sub(_divide, text))
 
@@ -141,7 +142,7 @@ def _divide(run: re.Match[str]) -> str:
 
 
 def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
-    """Return the words and links of a text in order, normalized.
+    """Return the words and links (URLs, e-mail addresses) of a text in order, normalized.
 
     :param segment_han: returns the words of a run of Han characters.
     """
@@ -190,7 +191,7 @@ def _split_words(text: str, segment_han: Callable[[str], list[str]]) -> list[str
 
 def _split_plain_words(text: str) -> list[str]:
     """Return the matches of `_PLAIN_WORD` in a text."""
-    # Operations on bytes take a quarter of the time of a search, but see no digits beyond ASCII.
+    # Operations on bytes take a quarter of the time of a search, but digits beyond ASCII need one.
     data = text.encode("utf-8", "surrogatepass")
     beyond_ascii = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
     separators = [character for character in beyond_ascii if not character.isalnum()]
@@ -208,7 +209,7 @@ def _split_plain_words(text: str) -> list[str]:
 
 
 def jieba_tokens(text: str) -> list[str]:
-    """Return words. Runs of Han characters are cut by jieba without guesses at words (HMM off).
+    """Return words and links. jieba cuts runs of Han characters, without guessing words (HMM off).
 
     `rjieba` (the extra ``fast``) gives the same words in less time.
     """
@@ -216,19 +217,19 @@ def jieba_tokens(text: str) -> list[str]:
 
 
 def word_tokens(text: str) -> list[str]:
-    """Return words. Each run of Han characters is one word."""
+    """Return words and links. Each run of Han characters is one word."""
     return _split(text, lambda run: [run])
 
 
 def character_tokens(text: str) -> list[str]:
-    """Return letters and digits, one by one."""
+    """Return the letters and digits of the normalized text, one by one."""
     return [character for character in normalize(text) if character.isalnum()]
 
 
 def character_and_pair_tokens(text: str) -> list[str]:
-    """Return letters and digits, one by one, then each pair of neighbours among them."""
+    """Return the `character_tokens`, then each pair of neighbours among them."""
     characters = character_tokens(text)
-    return characters + [one + other for one, other in pairwise(characters)]
+    return characters + [first + second for first, second in pairwise(characters)]
 
 
 def whitespace_tokens(text: str) -> list[str]:
@@ -242,10 +243,10 @@ def raw_character_tokens(text: str) -> list[str]:
 
 
 class TaggedWords(list[str]):
-    """The words of a tagged text in order, without noise, and what linyiqun's weights need.
+    """The words of a tagged text in order, without noise (see `tagged_tokens`).
 
-    :param occurrences: every occurrence of these words in the text, also if tagged as noise.
-    :param pieces: number of pieces between spaces, also of empty and untagged ones, without noise.
+    :param occurrences: all occurrences of these words in the text, in order; also those in noise.
+    :param pieces: number of pieces between spaces, except noise. Empty and untagged pieces count.
     """
 
     def __init__(self, words: Sequence[str], occurrences: Sequence[str], pieces: int) -> None:
@@ -255,11 +256,11 @@ class TaggedWords(list[str]):
 
 
 def tagged_tokens(text: str) -> TaggedWords:
-    """Return the words of a text of tagged words, ``word/tag``, separated by spaces.
+    """Return the words of a text that consists of pieces ``word/tag``, separated by spaces.
 
     The rules are those of linyiqun's Java: line breaks are removed; a word ends at its first slash;
-    a piece without a slash has no word; and a piece with wn or wd (tags of commas) is noise. If
-    fewer than one piece in ten ends with a tag, jieba cuts and tags the text first.
+    a piece without a slash has no word; and a piece that contains wn or wd (tags of commas) is
+    noise. If fewer than one in ten pieces ends with a tag, jieba cuts and tags the text first.
     """
     pieces = _LINE_BREAK.sub("", text).rstrip(" ").split(" ")
     tags = sum(map(bool, map(_ENDS_WITH_TAG.search, pieces)))
@@ -286,7 +287,7 @@ def _jieba_tags(text: str) -> list[tuple[str, str]]:
 
 
 def simhash_package_tokens(text: str) -> list[str]:
-    """Return letters, digits and underscores in lower case, one by one; else one empty token.
+    """Return letters, digits and underscores in lower case, one by one; [""] if there are none.
 
     The PyPI package simhash does the same, so its shingles go across words.
     """
@@ -294,7 +295,7 @@ def simhash_package_tokens(text: str) -> list[str]:
 
 
 def jieba_keyword_tokens(text: str) -> list[str]:
-    """Return words of two characters and more, cut twice by jieba with guesses at words (HMM on).
+    """Return words of two characters or more. jieba cuts the text twice and guesses words (HMM on).
 
     ``extract_tags("|".join(jieba.cut(text)))`` counts the same words.
     """
@@ -324,8 +325,7 @@ TOKENIZERS: Mapping[str, Tokenizer] = {
 
 
 def _segment(run: str) -> list[str]:
-    """Return the words of a run of Han characters."""
-    # Loaded on first use, because texts without Han characters need no dictionary.
+    """Return the words of a run of Han characters. The first call loads a dictionary."""
     with _loading:
         segment = _load_segmenter()
     return segment(run)
@@ -345,7 +345,7 @@ def _load_segmenter() -> Callable[[str], list[str]]:
 
 def jieba_tokenizer() -> Any:
     """Return a jieba.Tokenizer of our own. A user's load_userdict() changes jieba's global one."""
-    with _loading:  # if several threads need it at the same time, only one loads it
+    with _loading:
         return _load_jieba()
 
 
@@ -354,7 +354,7 @@ def _load_jieba() -> Any:
     """Return a jieba.Tokenizer with its dictionary loaded, which takes about a second.
 
     jieba reads its cache with `marshal`, which is not safe with forged files. So the cache is in a
-    directory that no other user can write to, or in a temporary one, which is deleted.
+    directory that no other user can write to, or else in a temporary one, which is deleted.
     """
     import jieba
 
@@ -380,7 +380,7 @@ def _load_tagger() -> Any:
 
 
 def owner_only_cache_directory() -> Path | None:
-    """Create and return the cache directory; None if this fails, or others could write to it."""
+    """Create and return the cache directory; None if we cannot write to it, or others can."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         directory = Path(base).expanduser() / "scrapy-simhash"

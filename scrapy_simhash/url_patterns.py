@@ -1,4 +1,4 @@
-"""Count pages by URL pattern: the pages of one part of a site."""
+"""Count pages by URL pattern, to find the patterns whose pages may share a template."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from urllib.parse import parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A pattern with fewer pages, or a smaller share of alike pages, is no template.
+# With fewer pages, or a smaller share of alike pages, a pattern is not taken for a template.
 MIN_PAGES = 20
 MIN_SHARE = 1 / 3
 _MAX_PATTERNS = 5_000
 
 
 def url_pattern(key: str) -> str:
-    """Return a URL with ``*`` in place of variable parts.
+    """Return a URL with ``*`` in place of variable parts; a key that is not a URL unchanged.
 
-    The variable parts are path segments with digits, the name in the last segment, and values of
-    the query. A key that is not a URL is its own pattern.
+    The variable parts are path segments with digits, the last segment except for a file name
+    extension, and values of the query. The scheme, user info and fragment are left out, and each
+    name in the query appears once, in alphabetical order.
     """
     try:
         parts = urlsplit(key)
@@ -41,9 +42,9 @@ def url_pattern(key: str) -> str:
 class PatternCount(NamedTuple):
     """Counts of the pages with one URL pattern.
 
-    :param alike: pages that are near-duplicates of, or similar to, another page of the pattern.
+    :param alike: number of near-duplicates of, and pages similar to, another page of the pattern.
     :param dropped: number of alike pages that were dropped.
-    :param example: key of the last alike page; of the first page if none is alike.
+    :param example: key of the last alike page, or of the first page if none is alike.
     """
 
     pattern: str
@@ -56,24 +57,24 @@ class PatternCount(NamedTuple):
 class PatternCounts:
     """A bounded counter of pages by URL pattern.
 
-    Beyond 10,000 patterns, it forgets the half with the fewest pages.
+    Beyond twice `max_patterns`, it keeps the `max_patterns` patterns with the most pages.
     """
 
     def __init__(self, max_patterns: int = _MAX_PATTERNS) -> None:
         self._max_patterns = max_patterns
         self._counts: dict[str, PatternCount] = {}
 
-    def add(self, key: str, like: str | None = None, *, dropped: bool = False) -> None:
-        """Count a page.
+    def add(self, key: str, nearest: str | None = None, *, dropped: bool = False) -> None:
+        """Count a page; a key that is not a URL is ignored.
 
-        :param like: key of the page that it is a near-duplicate of, or similar to.
+        :param nearest: key of the page that it is a near-duplicate of, or similar to; or None.
         """
         pattern = url_pattern(key)
         if pattern == key:  # not a URL
             return
         count = self._counts.get(pattern) or PatternCount(pattern, 0, 0, 0, key)
         count = count._replace(pages=count.pages + 1)
-        if like is not None and like != key and url_pattern(like) == pattern:
+        if nearest is not None and nearest != key and url_pattern(nearest) == pattern:
             count = count._replace(
                 alike=count.alike + 1, dropped=count.dropped + dropped, example=key
             )
@@ -85,7 +86,7 @@ class PatternCounts:
     def templates(
         self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
     ) -> Sequence[PatternCount]:
-        """Return the patterns whose pages may share a template, the most alike pages first."""
+        """Return the patterns that reach both lower limits, the one with most alike pages first."""
         templates = [
             count
             for count in self._counts.values()

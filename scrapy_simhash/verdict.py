@@ -1,4 +1,4 @@
-"""`Verdict`: what the index, or another check, says of one page or item."""
+"""`Verdict`: what a page or item is, compared with the pages or items before it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Verdict:
     :param bits: width of the fingerprint.
     :param fingerprint: None for a skipped page and an error page.
     :param representative: for a near-duplicate, the key of the page that it is a copy of.
-    :param distance: Hamming distance in bits to the representative or to `similar_to`; without
-        either, to what the index knows under `key`, stored or pending; None if there is nothing.
+    :param distance: Hamming distance in bits to the representative or to `similar_to`; if both are
+        None, to the last fingerprint of `key`, stored or pending; None without one.
     :param similarity: estimated resemblance to the page that `distance` is measured to, from 0
         to 1; None if unknown.
-    :param similar_to: for a new or changed page, the key of the nearest page within k bits that
-        confirmation rejected. The page passes and is stored as new content.
+    :param similar_to: for a new or changed page, the key of the nearest page within k bits, which
+        it is no copy of; None if there is no such page. The page passes and is stored.
     :param reason: why the page was skipped; for an error page, the URL that cannot exist and whose
-        answer resembles the page.
+        answer the page is like; else None.
     :param canonical: ``representative`` if a near-duplicate names its representative as its
         canonical URL (rel=canonical), ``page`` if the representative names this page; else None.
-    :param index_ms: wall-clock time spent in the index.
-    :param observation: the argument for `Index.confirm` and `Index.discard`; None if this verdict
-        leaves nothing to confirm or discard.
+    :param index_ms: wall-clock time spent in the index, in milliseconds.
+    :param observation: the argument for `Index.confirm` and `Index.discard`; None if there is
+        nothing to confirm or discard.
     """
 
     kind: VerdictKind
@@ -56,7 +56,7 @@ class Verdict:
         return None if self.fingerprint is None else to_hex(self.fingerprint, self.bits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return values for ``response.meta["simhash"]``, JSON and items, without the key."""
+        """Return the values for ``response.meta["simhash"]``, JSON and items."""
         return {
             "kind": self.kind,
             "representative": self.representative,

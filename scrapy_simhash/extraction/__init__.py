@@ -1,8 +1,7 @@
 """Extract the main text of a page. `EXTRACTORS` has the extractors by name.
 
 The parser gets a page that is decoded already, opens no network connection and loads no entities.
-It keeps libxml2's limits on depth and size: of a page that is nested deeper, it reads what is above
-the limit.
+It keeps libxml2's limits on depth and size, and reads a page only up to these limits.
 """
 
 from scrapy_simhash.extraction.extractors import (

@@ -2,9 +2,9 @@
 
 readability is made for articles. On other pages, such as documentation, it often returns a sidebar
 or almost nothing. Different pages with the same sidebar would then look like copies. Therefore, if
-readability finds fewer than `MIN_SHARE_OF_SEGMENTS` of the words that
-`scrapy_simhash.extraction.segments` finds, the segments are the text. The rule looks at the page
-alone, so the same page always has the same text. ``docs/decisions/extraction.md`` has the figures.
+readability finds fewer than 80 % as many words as `scrapy_simhash.extraction.segments`, the
+segments are the text. The rule looks at the page alone, so the same page always has the same text.
+``docs/decisions/extraction.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 def extract(
     html: str, extractor: str = "readability", selectors: Selectors | None = None
 ) -> Extraction:
-    """Return the main text of an HTML page, which may be empty.
+    """Return the main text of an HTML page, which may be empty, with its title and other facts.
 
     :param html: a decoded page; it may be broken, empty, or not HTML at all.
     :param extractor: a name in `EXTRACTORS`, or the import path of a function from HTML to text.
-    :raises ExtractionError: the extractor fails on the page.
-    :raises SchemeError: there is no such extractor, or a selector is not valid.
+    :raises ExtractionError: parsing, a selector or the extractor fails on the page.
+    :raises SchemeError: the extractor is missing or not installed, or a selector is not valid.
     """
-    find = find_extractor(extractor)
+    extract_text = find_extractor(extractor)
     content = prepared(html)
     if not content:
         return Extraction("", way=extractor)
@@ -50,7 +50,7 @@ def extract(
         about = page.about
         if page.selected is not None:
             return replace(about, text=page.selected, way="selected")
-        text, way = find(page)
+        text, way = extract_text(page)
         return replace(about, text=text, way=way)
     except SchemeError:
         raise
@@ -108,19 +108,19 @@ EXTRACTORS: Mapping[str, Callable[[Page], tuple[str, str]]] = {
     "trafilatura": _trafilatura,
     "resiliparse": _resiliparse,
 }
-"""Functions from page to (text, `Extraction.way`), by name."""
-# These need an extra of the same name.
+"""Functions that return (text, `Extraction.way`) of a page, by name."""
+# Each of these needs the extra of the same name.
 _EXTRAS = ("trafilatura", "resiliparse")
 
 
 def is_extractor(name: str) -> bool:
-    """Return True for a name in `EXTRACTORS`, and for what looks like an import path."""
+    """Return True for a name in `EXTRACTORS`, and for a name that looks like an import path."""
     return name in EXTRACTORS or _IMPORT_PATH.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=64)
 def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
-    """Return the extractor of a name or import path. :raises SchemeError: it cannot be imported."""
+    """Return the extractor of a name or import path. :raises SchemeError: it cannot be used."""
     if name in _EXTRAS and find_spec(name) is None:
         raise SchemeError(
             f"the extractor {name} is not installed: pip install scrapy-simhash[{name}]"
@@ -148,10 +148,10 @@ def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
 
 
 def visible_text(html: str) -> str:
-    """Return all text of an HTML page or fragment that a browser would show."""
+    """Return the text of an HTML page or fragment that a browser shows; raise as `extract` does."""
     return extract(html, "text").text
 
 
 def plain_text(text: str) -> str:
-    """Return a text itself or, if it contains markup, its `visible_text`."""
+    """Return the `visible_text` of a text with markup; return a text without markup unchanged."""
     return visible_text(text) if _MARKUP.search(text) else text

@@ -1,4 +1,4 @@
-"""Make lines of text from a page, as a browser would show them, and mark links and chrome.
+"""Cut the text of a page into lines, as a browser shows them, and find links and chrome.
 
 Chrome is what surrounds the content of a page: navigation, footers, sidebars, dialogs, cookie
 banners. lxml walks the page once, in C: an XSLT stylesheet writes the text of the tree, with marks
@@ -23,7 +23,7 @@ _BLOCK_TAGS = (
     "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup "
     "option p pre section select summary table tbody tfoot thead title ul".split()
 )
-# A row of a table is one line. So is a term, or a description, in a list of terms.
+# A table row is one line, and so is a term or a description in a list of terms.
 _ROW_TAGS = ("tr", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "button")
@@ -37,24 +37,24 @@ _CHROME_ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
 )
 _SECTION_TAGS = frozenset(("article", "main", "section"))
-# These may contain the content, whatever their role or class.
+# Elements that may contain the content, whatever their role or class.
 _NEVER_CHROME = frozenset(("html", "body", "main", "article"))
 
-_HIDES = re.compile(
+_HIDING_STYLE = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)"
 )
 _LOGO = re.compile(
     r"(?:^|[-_])(?:logo|masthead|branding|navbar-brand|site-?(?:title|name|header))(?:[-_]|$)"
     r"|^(?:header|brand)$"
 )
-# Every match of `_LOGO` contains one of these.
+# Every match of `_LOGO` contains one of these words, which are faster to search.
 _LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
 # A form that contains one of these may be a whole page.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
 _CONSENT_WORDS = ("cookie", "consent", "gdpr")
-# Names about cookies that are no banner: a state (no-cookies), or a topic (category-cookies).
+# A class or id with one of these words names a state (no-cookies) or a topic (category-cookies).
 _NO_CONSENT = re.compile(
     r"(?:^|[-_])(?:not?|has|category|tag|topic|set|accepted|allowed|enabled|disabled)(?:[-_]|$)"
 )
@@ -64,11 +64,11 @@ _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 _BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK = map(chr, range(0xE000, 0xE006))
 _MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
 
-# Characters of scripts without spaces. Two of them count as a word.
+# Characters of scripts without spaces between words. Two of them count as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(f"[^\\W_{_UNSPACED}]+")
-# Bytes of UTF-8 that cannot begin a character of those scripts.
+# The bytes of UTF-8 that do not begin a character of those scripts.
 _SPACED_BYTES = bytes(range(0xE0)) + b"\xe2" + bytes(range(0xEA, 0x100))
 
 
@@ -76,9 +76,9 @@ class Line(NamedTuple):
     """One line of a page.
 
     :param words: number of words, see `count_words`.
-    :param link_characters: number of characters in links.
+    :param link_characters: number of characters of the text that are in links.
     :param chrome: the line belongs to the chrome of the page.
-    :param row: the line is a row of a table, or a term or description in a list of terms.
+    :param row: the line begins a row of a table, or a term or description in a list of terms.
     :param heading: the line is an ``h1``, and not the site's logo.
     """
 
@@ -90,7 +90,7 @@ class Line(NamedTuple):
     heading: bool
 
 
-# Twice as fast as `Line(…)`.
+# Makes a Line from a tuple, twice as fast as `Line(…)`.
 _new_line = partial(tuple.__new__, Line)
 
 
@@ -98,8 +98,7 @@ def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
-    :param clean: the element contains nothing hidden, and the caller does not read `Line.chrome`
-        and `Line.heading`.
+    :param clean: save time: ignore attributes, which may hide elements, or make chrome or a logo.
     """
     renamed = [] if clean else _rename(root)
     try:
@@ -116,16 +115,16 @@ def join(lines: Iterable[Line]) -> str:
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the elements that an attribute hides, in document order."""
+    """Return the root and elements below it that ``hidden`` or a style hides, in document order."""
     attributes = _path("descendant-or-self::*/@hidden | descendant-or-self::*/@style")(root)
     return list(dict.fromkeys(value.getparent() for value in attributes if _hides(value)))
 
 
 def is_hidden(style: str) -> bool:
-    """Return True if an element with that style is not shown."""
+    """Return True if a ``style`` attribute hides its element."""
     lowered = style.lower()
     # Most styles contain neither word, and the search is slow.
-    return ("none" in lowered or "hidden" in lowered) and _HIDES.search(lowered) is not None
+    return ("none" in lowered or "hidden" in lowered) and _HIDING_STYLE.search(lowered) is not None
 
 
 def _hides(attribute: Any) -> bool:
@@ -136,18 +135,18 @@ def _hides(attribute: Any) -> bool:
 
 
 def own_heading(lines: Iterable[Line]) -> Line | None:
-    """Return the heading of the page itself: the first ``h1`` outside chrome, or None."""
+    """Return the heading of the page: the first line with `heading` outside chrome, or None."""
     return next((line for line in lines if line.heading and not line.chrome), None)
 
 
 def without_marks(html: bytes) -> bytes:
-    """Return a page in UTF-8, with spaces instead of characters that are marks of `lines_of`."""
-    # A search for one byte is several times faster. Few pages contain it.
+    """Return a page in UTF-8, with spaces instead of the characters that are marks here."""
+    # A search for one byte is several times faster, and few pages contain it.
     return _MARK_BYTES.sub(b" ", html) if b"\xee" in html else html
 
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the cookie banners and consent dialogs below an element, in document order."""
+    """Return the cookie banners and consent dialogs without an ``h1``, in document order."""
     return _unless_headed(root, [e for e in root.iter(*_CONSENT_TAGS) if _is_consent(e)])
 
 
@@ -162,7 +161,7 @@ def count_words(text: str) -> int:
 
 
 def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
-    """Change the tags of hidden elements, chrome and logos; return (element, former tag).
+    """Change the tags of hidden elements, chrome and logos; return (element, former tag) of each.
 
     The stylesheet matches tags alone, because matching attributes would take most of its time.
     """
@@ -186,7 +185,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
     # Other consent dialogs are chrome by their tag or role already.
     for element in _unless_headed(root, _named_for_consent(root, "div", "section", "form")):
         rename(element, "nav")
-    # Each element is tested once. Otherwise deeply nested pages take minutes.
+    # These test each element once. Otherwise deeply nested pages take minutes.
     named_as_logo = _Ancestry(_is_named_as_logo)
     in_section = _Ancestry(lambda element: element.tag in _SECTION_TAGS)
     for element in root.iter("h1", "header", "form"):
@@ -197,14 +196,14 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         elif tag == "header":
             if not in_section(element):  # an article may have a header of its own
                 rename(element, "nav")
-        # A form may wrap a whole page.
+        # A form without content: another form may wrap a whole page.
         elif next(element.iter(*_CONTENT_TAGS), None) is None:
             rename(element, "nav")
     return renamed
 
 
 class _Ancestry:
-    """A function that returns True if an element or one above it passes a test."""
+    """A test with a cache: True if an element, or an element that contains it, passes."""
 
     def __init__(self, passes: Callable[[HtmlElement], bool]) -> None:
         self._passes = passes
@@ -239,7 +238,7 @@ def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
 
 
 def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
-    """Return the elements that do not contain an ``h1``."""
+    """Return the elements without an ``h1`` inside."""
     headed = _holders(root, "h1") if elements else ()
     return [element for element in elements if element not in headed]
 
@@ -247,7 +246,7 @@ def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlE
 def _is_consent(element: HtmlElement) -> bool:
     """Return True for an element that looks like a consent dialog.
 
-    The content of a page about cookies may look so, too. Therefore callers use `_unless_headed`.
+    The content of a page about cookies may look like one, too, so callers use `_unless_headed`.
     """
     return (
         element.tag == "dialog"
@@ -258,7 +257,7 @@ def _is_consent(element: HtmlElement) -> bool:
 
 def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
     elements = list(root.iter(*tags))
-    # Most pages have no such names, and one search shows that.
+    # Most pages have no such names, and one search in all names shows it.
     if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
         return []
     return [element for element in elements if _is_named_for_consent(element)]
@@ -281,6 +280,7 @@ def _is_named_as_logo(element: HtmlElement) -> bool:
 
 
 def _names(element: HtmlElement) -> str:
+    """Return the classes and the id of an element."""
     return f"{element.get('class', '')} {element.get('id', '')}"
 
 
@@ -290,7 +290,7 @@ def _has_one_of(words: Iterable[str], names: str) -> bool:
 
 
 def _is_link_home(heading: HtmlElement) -> bool:
-    """Return True if the only link in a heading leads to the front page."""
+    """Return True if a heading has one link, which leads to the front page, and no inner ``h1``."""
     hrefs: list[str] = []
     for element in heading.iterdescendants("a", "h1"):
         href = element.get("href")
@@ -316,7 +316,7 @@ def _split(marked: str) -> list[Line]:
     lines = []
     chrome_depth = 0
     in_link = False
-    # Collapsing the white space of all lines at once is faster than line by line.
+    # White space is collapsed in all lines at once, which is faster than line by line.
     marked = " ".join(marked.split())
     has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
     for raw in marked.split(_BREAK):
@@ -375,7 +375,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         "</xsl:template>"
         f'<xsl:template mode="heading" match="{"|".join(_INVISIBLE_TAGS)}"/>'
         + template(_LINK_TAGS, _LINK, _LINK)
-        # A mark inside or outside of a link ends or begins it, so two marks change nothing.
+        # `_LINK` begins a link or ends it, so two of them inside a link change nothing.
         + template(nested_links, 2 * _LINK, 2 * _LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
         + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.extraction.lines import Line
 
-_CONTROLS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
-_TO_SPACES = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
-# Character references to controls, to noncharacters, and to the marks of `lines_of`.
+_CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
+_TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
+# Character references to control characters, noncharacters, and the marks of `lines_of`.
 _REFERENCES = re.compile(
     rb"&#(?:"
     rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|57350|6553[45])(?![0-9])"
@@ -31,16 +31,16 @@ _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
 @dataclass(frozen=True)
 class Extraction:
-    """The main text of a page, one block a line, and what the page says of itself.
+    """The main text of a page, and what the page says of itself.
 
     :param title: the page's title, or empty.
-    :param heading: the page's own ``h1``, or empty.
-    :param way: the name of the extractor; ``segments`` if it replaced ``readability``;
+    :param heading: text of the page's `own_heading`, or empty.
+    :param way: name or import path of the extractor; ``segments`` if they replaced ``readability``;
         ``selected`` if selectors chose the text.
     :param canonical: the page's canonical URL (RFC 6596), as the page writes it, or empty.
-    :param site: what the page says of its site, or empty: the host of its canonical URL, ``base``
-        or ``og:url``, or else its stylesheets, which pages of one template share.
-    :param unmatched: selectors that matched nothing on the page.
+    :param site: identifies the site: the host, without ``www.``, of the canonical URL, ``base`` or
+        ``og:url``; or else the URLs of stylesheets, which pages of one site share; or empty.
+    :param unmatched: selectors (of both kinds) that matched nothing on the page.
     """
 
     text: str
@@ -53,17 +53,17 @@ class Extraction:
 
 
 def prepared(html: str) -> bytes:
-    """Return a page in UTF-8, without characters that the parser or `lines_of` cannot handle.
+    """Return a page in UTF-8, with spaces instead of characters that the parser cannot handle.
 
-    Control characters, literal or as references, become spaces (NUL is removed): lxml refuses to
-    move text that contains them, and browsers show nothing for them.
+    Those are control characters, noncharacters and marks of `lines_of`, also as references; NUL is
+    removed. lxml refuses to move text with control characters, and browsers do not show them.
     """
     try:
         data = html.encode()
     except UnicodeEncodeError:  # lone surrogates, from a broken page
         data = html.encode("utf-8", "replace")
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
-    # A search for one byte is several times faster. Few pages in Latin script contain it.
+    # A search for one byte is several times faster, and few pages in Latin script contain it.
     if b"\xef" in data:
         data = _NONCHARACTERS.sub(b" ", data)
     return without_marks(data).strip()
@@ -73,7 +73,7 @@ class Page:
     """A parsed page, without the elements that the selectors remove.
 
     `root` is the tree, or None if the page has no element. `selected` is the text of the elements
-    that the selectors select, or None if they select nothing.
+    that ``select`` selectors match, or None if there are none. Raise as `compiled_selector` does.
 
     :param html: from `prepared`, not empty.
     """
@@ -81,7 +81,7 @@ class Page:
     def __init__(self, html: bytes, selectors: Selectors) -> None:
         self._bytes = html
         self._remove = selectors.remove
-        # Needed for `id("…")` in XPath only.
+        # Only `id("…")` in XPath needs the IDs.
         self._collect_ids = bool(selectors.select or selectors.remove)
         self._unmatched: dict[str, None] = {}
         self.root = self.parse()
@@ -90,7 +90,7 @@ class Page:
             selected = dict.fromkeys(
                 element for text in selectors.select for element in self._select(self.root, text)
             )
-            # An element inside another selected one is part of the text of that one.
+            # The text of a selected element contains the text of selected elements inside it.
             outer = [
                 e for e in selected if not any(above in selected for above in e.iterancestors())
             ]
@@ -98,7 +98,7 @@ class Page:
                 self.selected = "\n".join(join(lines_of(element)) for element in outer)
 
     def parse(self) -> HtmlElement | None:
-        """Return a new tree, without the elements to remove; None if the page has no element."""
+        """Return a new tree without the removed elements; None if the page has no element."""
         from lxml import etree
         from lxml.html import document_fromstring
 
@@ -114,13 +114,13 @@ class Page:
         return root
 
     def _select(self, root: HtmlElement, selector: str) -> list[HtmlElement]:
-        found = compiled_selector(selector)(root)
-        if not found:
+        elements = compiled_selector(selector)(root)
+        if not elements:
             self._unmatched[selector] = None
-        return found
+        return elements
 
     def html(self) -> str:
-        """Return the page as HTML, without the elements to remove."""
+        """Return the page as HTML, without the removed elements."""
         from lxml.html import tostring
 
         if not self._remove or self.root is None:
@@ -130,7 +130,7 @@ class Page:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Return all visible lines of the page."""
+        """Return the visible lines of the page, see `lines_of`."""
         return [] if self.root is None else lines_of(self.root)
 
     @property
@@ -164,7 +164,7 @@ class Page:
 
 
 def _declared_host(root: HtmlElement) -> str:
-    """Return the first host that a ``base`` or an ``og:url`` names, or ``""``."""
+    """Return the first host in a ``base`` or an ``og:url``, or ``""``."""
     for element in root.iter("base", "meta"):
         if element.tag == "base":
             url = element.get("href", "")
@@ -185,10 +185,9 @@ def _host(url: str) -> str:
 
 
 def _parser(*, collect_ids: bool) -> Any:
-    """Return a parser that gives all elements one class.
+    """Return a parser whose elements are all of the `element_class`.
 
-    The parser of lxml.html calls Python to choose the class of each element. That takes as long as
-    parsing does.
+    The parser of lxml.html chooses each class in Python, which takes as long as the parsing itself.
     """
     from lxml import etree
 

@@ -2,10 +2,10 @@
 
 `readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
-ones that make the same decisions. `benchmarks/fingerprints.py --extraction` compares the texts.
+ones with the same results. `benchmarks/fingerprints.py --extraction` compares the texts.
 
-Some of the other steps take quadratic time, such as the search for text around a picture, or more
-time on deeper pages. A budget of work limits them. Work is counted, not timed, so a page always has
+Other steps take quadratic time, such as the search for text around a picture, or take longer on
+deeply nested pages. A budget of work limits them. Work is counted, not timed, so a page always has
 the same result. Ordinary pages need about a hundredth of the budget.
 """
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 _KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
 _INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
-# The budget of a page: a base, plus shares for its elements and characters. One unit is one call of
-# `text_content`, which takes 5 to 40 µs; a long text costs more units.
-_WORK = 100_000
-_WORK_PER_ELEMENT = 5
-_WORK_PER_CHARACTER = 0.02
-_CHARACTERS_PER_WORK = 1000
-# Longer HTML counts as long enough without the slow removal of its attributes.
-_CLEANED_CHARACTERS = 5000
-_CACHED_CHARACTERS = 200
-# With other white space than spaces and line breaks, `_length` differs from readability's `clean`.
+# The budget of a page: a base, plus units for its elements and characters. Each `text_content`,
+# which takes 5 to 40 µs, costs one unit, plus one for each thousand characters of its text.
+_BASE_BUDGET = 100_000
+_BUDGET_PER_ELEMENT = 5
+_BUDGET_PER_CHARACTER = 0.02
+_CHARACTERS_PER_UNIT = 1000
+# Upper limit for HTML whose attributes are removed, which is slow, before its length is measured.
+_MAX_CLEANED_CHARACTERS = 5000
+_MAX_CACHED_CHARACTERS = 200
+# White space for which `_length` and the length of readability's `clean` differ.
 _OTHER_SPACE = re.compile(r"[^\S \n]")
 
 
 class _Budget(threading.local):
     """The rest of the budget for the page that this thread extracts; None between pages."""
 
-    left: float | None = None
+    remaining: float | None = None
 
 
 _budget = _Budget()
@@ -56,9 +56,9 @@ class _TooMuchWork(Exception):
 
 
 def _spend(work: float) -> None:
-    if _budget.left is not None:
-        _budget.left -= work
-        if _budget.left < 0:
+    if _budget.remaining is not None:
+        _budget.remaining -= work
+        if _budget.remaining < 0:
             raise _TooMuchWork
 
 
@@ -67,13 +67,13 @@ def article_of(
 ) -> HtmlElement:
     """Return the element that readability takes for the article, cleaned.
 
-    The element is empty if the page exceeds its budget.
+    Return an empty element if the page exceeds its budget.
 
     :param root: a parsed page of `element_class`, without comments; it is changed.
     :param parse_again: returns a new tree of the page, for a second attempt that removes less.
-    :param drop_consent: first remove cookie banners and consent dialogs. readability would take
-        long ones for the article.
-    :raises readability.readability.Unparseable: readability gives up.
+    :param drop_consent: first remove cookie banners and consent dialogs, because readability takes
+        a long one for the article.
+    :raises readability.readability.Unparseable: readability fails for another reason.
     """
     characters = len(root.text_content())
 
@@ -84,16 +84,17 @@ def article_of(
 
     document = _lean_document()(prepare(root), lambda: prepare(parse_again()))
     elements: float = root.xpath("count(//*)")
-    _budget.left = _WORK + _WORK_PER_ELEMENT * elements + _WORK_PER_CHARACTER * characters
+    budget = _BASE_BUDGET + _BUDGET_PER_ELEMENT * elements
+    _budget.remaining = budget + _BUDGET_PER_CHARACTER * characters
     try:
         document.summary(html_partial=True)
     except ValueError:
-        if _budget.left >= 0:
+        if _budget.remaining >= 0:
             raise
         empty: HtmlElement = root.makeelement("div")
         return empty
     finally:
-        _budget.left = None
+        _budget.remaining = None
     article: HtmlElement = document.article
     return article
 
@@ -108,14 +109,14 @@ def element_class() -> type[HtmlElement]:
 
         def text_content(self) -> str:
             text: str = super().text_content()
-            _spend(1 + len(text) / _CHARACTERS_PER_WORK)
+            _spend(1 + len(text) / _CHARACTERS_PER_UNIT)
             return text
 
         def drop_tree(self) -> None:
             # The removal joins the text after the element to the text before it.
             before, above = self.getprevious(), self.getparent()
             text = before.tail if before is not None else above is not None and above.text
-            _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_WORK)
+            _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_UNIT)
             super().drop_tree()
 
     return CountingElement
@@ -171,11 +172,11 @@ def _lean_document() -> type[Any]:
         " | descendant-or-self::article | descendant-or-self::math)"
     )
 
-    # Pages of a site share their class names. Long names would fill the memory.
+    # Pages of a site share their class names. Long names are not cached, to save memory.
     cached = lru_cache(maxsize=16384)(looks_unlikely)
 
     def is_unlikely(names: str) -> bool:
-        return (cached if len(names) <= _CACHED_CHARACTERS else looks_unlikely)(names)
+        return (cached if len(names) <= _MAX_CACHED_CHARACTERS else looks_unlikely)(names)
 
     class LeanDocument(readability.Document):  # type: ignore[misc]
         """A readability document with cheaper steps; see the module."""
@@ -207,7 +208,7 @@ def _lean_document() -> type[Any]:
             return linked / max(_length(elem.text_content()), 1) if linked else 0.0
 
         def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
-            # The original cleans each text by three searches, and describes elements for its log.
+            # The original cleans each text with three searches, and describes elements for its log.
             candidates: dict[HtmlElement, dict[str, Any]] = {}
             for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
                 parent = element.getparent()
@@ -232,7 +233,7 @@ def _lean_document() -> type[Any]:
             return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            # The original compares each lead with all earlier ones, so each costs more work.
+            # The original compares each lead with all earlier ones, so later ones cost more work.
             self._leads_asked = 0
             leads: list[HtmlElement] = super().get_editorial_leads(best_elem)
             self._leads_asked = None
@@ -258,7 +259,7 @@ def _lean_document() -> type[Any]:
         def sanitize(
             self, node: HtmlElement, candidates: Any, keep_all_images: bool = False
         ) -> str:
-            # An element that readability itself made counts no work, nor do its children.
+            # Elements that readability itself made, and their children, do not count work.
             if not isinstance(node, element_class()):
                 children = list(node)
                 node = self.html.makeelement("div")
@@ -282,14 +283,14 @@ def _lean_document() -> type[Any]:
 
         def get_clean_html(self) -> str:
             # Called last, on the article. summary() only measures the result to decide on a second
-            # attempt; the text alone is enough for that.
+            # attempt. If the text alone is long enough, no HTML is needed.
             self.article = self.html
             text: str = self.html.text_content()
             if len(text) >= self.retry_length:
                 return text
             html: str = tostring(self.html, encoding="unicode", method="html")
-            # clean_attributes() searches the HTML once more for each attribute of a tag.
-            return html if len(html) > _CLEANED_CHARACTERS else clean_attributes(html)
+            # For each attribute of a tag, clean_attributes() searches the whole HTML again.
+            return html if len(html) > _MAX_CLEANED_CHARACTERS else clean_attributes(html)
 
     return LeanDocument
 
@@ -307,7 +308,7 @@ def _holds_block(element: HtmlElement) -> bool:
 
 
 def _wrap_loose_text(div: HtmlElement) -> None:
-    """Wrap text between the blocks of a ``div`` in paragraphs."""
+    """Wrap text and inline elements between the blocks of a ``div`` in paragraphs."""
     from lxml.html import Element
 
     children = list(div)

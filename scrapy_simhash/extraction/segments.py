@@ -1,8 +1,8 @@
 """Find the content of a page: the best contiguous run of lines.
 
 Maximum subsequence segmentation (Pasternack and Roth, "Extracting Article Text from the Web with
-Maximum Subsequence Segmentation", WWW 2009): a line of running text scores its words, and any other
-line has a score below zero. The content is the run of lines with the largest sum of scores.
+Maximum Subsequence Segmentation", WWW 2009): a line of running text, or a table row, scores its
+words. Other lines score below zero. The content is the run of lines with the largest sum of scores.
 ``docs/decisions/extraction.md`` has the figures behind the constants.
 """
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 # A line with fewer words is no running text.
 _MIN_TEXT_WORDS = 8
-# So one very long line does not outweigh several lines.
+# Upper limit, so that one very long line does not outweigh several lines.
 _MAX_SCORE = 80
 _SHORT_SCORE = -6
 _LINKS_SCORE = -10
 _CHROME_SCORE = -12
 _MAX_LINK_SHARE = 0.4
-# Fewer words do not represent a page.
+# Content with fewer words does not represent a page.
 MIN_CONTENT_WORDS = 60
-# A short run that is a small part of the page is the introduction to a list.
-_SHORT_CONTENT_WORDS = 150
-_MIN_SHARE = 0.4
+# A run with fewer words than both limits is only the introduction to a list.
+_MAX_SHORT_WORDS = 150
+_MIN_SHARE_OF_PAGE = 0.4
 _MAX_LINES_BETWEEN = 10
 
 
 def content_lines(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines that are the content of a page, in order, with the page's own heading.
+    """Return the content of a page, in order; the page's own heading comes first if it is missing.
 
     :param lines: all lines of the page, from `scrapy_simhash.extraction.lines.lines_of`.
     """
@@ -44,7 +44,7 @@ def content_lines(lines: Sequence[Line]) -> list[Line]:
         return content
     between: list[Line] = []
     if content:
-        # A few lines between the two, such as a price, are content, too.
+        # A few lines between heading and content, such as a price, are content, too.
         start, end = lines.index(heading) + 1, lines.index(content[0])
         if end - start <= _MAX_LINES_BETWEEN:
             between = [line for line in lines[start:end] if _is_content(line)]
@@ -57,20 +57,20 @@ def words_of(lines: Iterable[Line]) -> int:
 
 
 def _content_without_heading(lines: Sequence[Line]) -> list[Line]:
-    """Return the content of the best run or, if it is too short, of more of the page."""
+    """Return the content of the best run; if it is too short, more or all lines outside chrome."""
     content = [line for line in _best_run(lines) if _is_content(line)]
     words = words_of(content)
-    if words >= _SHORT_CONTENT_WORDS:
+    if words >= _MAX_SHORT_WORDS:
         return content
     outside_chrome = [line for line in lines if not line.chrome]
     if words >= MIN_CONTENT_WORDS:
-        return content if words >= _MIN_SHARE * words_of(outside_chrome) else outside_chrome
+        return content if words >= _MIN_SHARE_OF_PAGE * words_of(outside_chrome) else outside_chrome
     content = [line for line in lines if _is_content(line)]
     return content if words_of(content) >= MIN_CONTENT_WORDS else outside_chrome
 
 
 def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return the run of lines with the largest sum of scores, found in one pass."""
+    """Return the contiguous lines with the largest sum of scores, found in one pass."""
     best = total = start = 0
     run = (0, 0)
     for number, (text, words, link_characters, chrome, row, _) in enumerate(lines):

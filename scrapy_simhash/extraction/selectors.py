@@ -1,4 +1,4 @@
-"""Compile the user's selectors: what is content, and what is not."""
+"""Compile the selectors by which a user says what is content, and what is not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Selectors:
     """The content selectors of a scheme: CSS, or XPath if they begin with ``/`` or ``(``.
 
-    :param select: elements that are the content; an extractor runs only if none matches.
-    :param remove: elements to remove first.
+    :param select: selectors of the content; an extractor runs only if none matches.
+    :param remove: selectors of elements to remove before.
     """
 
     select: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
 
     The function leaves out texts, attributes and numbers that an XPath returns.
 
-    :raises SchemeError: the text is neither a CSS selector nor an XPath.
+    :raises SchemeError: the text is neither CSS nor XPath, or uses an unknown function or prefix.
     """
     from cssselect import HTMLTranslator, SelectorError
     from lxml import etree

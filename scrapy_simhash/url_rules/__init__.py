@@ -2,7 +2,7 @@
 
 A *rule* is a rewriting of URLs, such as "without the parameter sid". Two URLs are equal by a rule
 if it rewrites them to the same URL. `url_parts` takes URLs apart, `differences` finds rules,
-`rewriting` applies them, `path_patterns` divides a site into path patterns, `evidence` and `site`
-count what speaks for and against each rule on each of them, and `learner` compares pages and spares
-requests. `traps` uses no rules: it finds calendars and other pages without end.
+`rewriting` applies them, and `path_patterns` divides a site into path patterns. `evidence` and
+`site` count what speaks for and against each rule on each pattern. `learner` compares pages and
+finds unneeded requests. `traps` uses no rules: it finds calendars and other pages without end.
 """

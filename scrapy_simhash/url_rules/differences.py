@@ -21,21 +21,21 @@ _MAX_VALUE_CHARACTERS = 32
 
 
 def rules_between(copy: UrlParts, original: UrlParts) -> list[Rule]:
-    """Return the rules that make two different URLs equal; none if they differ too much."""
-    for one, other in ((copy, original), (original, copy)):
-        step = _step_to_path(one, other)
+    """Return the rules that make two URLs equal; none if they are equal or differ too much."""
+    for source, target in ((copy, original), (original, copy)):
+        step = _step_to_path(source, target)
         if step is not None:
-            further = _differences(rewrite_step(step, one), other)
+            further = _rules_by_part(rewrite_step(step, source), target)
             return [(step, *steps) for steps in further]
-    return [rule for rule in _differences(copy, original) if rule]
+    return [rule for rule in _rules_by_part(copy, original) if rule]
 
 
-def _differences(copy: UrlParts, original: UrlParts) -> list[Rule]:
+def _rules_by_part(copy: UrlParts, original: UrlParts) -> list[Rule]:
     """Return rules with a step for each part in which two URLs differ; ``[()]`` for equal URLs."""
     choices: list[list[Step]] = []
     if copy.origin != original.origin:
         # The rank gives all pairs one direction, so that rules never rewrite in a circle.
-        kept, replaced = sorted((copy.origin, original.origin), key=lambda one: (rank(one), one))
+        kept, replaced = sorted((copy.origin, original.origin), key=lambda at: (rank(at), at))
         choices.append([("origin", replaced, kept)])
     if copy.segments != original.segments:
         choices.append(_path_steps(copy.segments, original.segments))
@@ -47,16 +47,18 @@ def _differences(copy: UrlParts, original: UrlParts) -> list[Rule]:
     return [rule for rule in rules if rewrite(rule, copy) == rewrite(rule, original)]
 
 
-def _step_to_path(one: UrlParts, other: UrlParts) -> Step | None:
-    """Return the step that moves a parameter of one URL to the end of the other's path, or None."""
-    name = next((name for name, value in one.params if value and value == other.segments[-1]), None)
-    if name is None or one.segments == other.segments or name in dict(other.params):
+def _step_to_path(source: UrlParts, target: UrlParts) -> Step | None:
+    """Return the ``path`` step that makes the path of `source` that of `target`, or None."""
+    last = target.segments[-1]
+    name = next((name for name, value in source.params if value and value == last), None)
+    if name is None or source.segments == target.segments or name in dict(target.params):
         return None
-    folder = "".join(f"{segment}/" for segment in other.segments[:-1])
-    return ("path", "/".join(one.segments), name, folder)
+    folder = "".join(f"{segment}/" for segment in target.segments[:-1])
+    return ("path", "/".join(source.segments), name, folder)
 
 
 def _param_steps(copy: UrlParts, original: UrlParts) -> list[Step]:
+    """Return steps that remove the parameters in which two URLs differ, or their values."""
     one, other = set(copy.params), set(original.params)
     names = sorted({name for name, _ in one ^ other})
     if not 0 < len(names) <= _MAX_PARAMS:
@@ -64,10 +66,10 @@ def _param_steps(copy: UrlParts, original: UrlParts) -> list[Step]:
     steps: list[Step] = [("drop", *names)]
     if all({name for name, _ in params}.issuperset(names) for params in (one, other)):
         steps.append(("value", *names))
-    added = sorted(one ^ other)
+    differing = sorted(one ^ other)
     is_subset = one < other or other < one
-    if is_subset and all(len(value) <= _MAX_VALUE_CHARACTERS for _, value in added):
-        steps.append(("default", *(word for param in added for word in param)))
+    if is_subset and all(len(value) <= _MAX_VALUE_CHARACTERS for _, value in differing):
+        steps.append(("default", *(word for param in differing for word in param)))
     return steps
 
 
@@ -81,7 +83,7 @@ def _path_steps(copy: Segments, original: Segments) -> list[Step]:
 
 
 def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
-    """Return steps that remove the segments that only the longer path has."""
+    """Return steps that remove up to three segments that only the longer path has."""
     pairs = zip(longer, shorter, strict=False)
     at = next((at for at, (one, other) in enumerate(pairs) if one != other), len(shorter))
     run = longer[at : at + len(longer) - len(shorter)]
@@ -91,7 +93,7 @@ def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
 
 
 def _segment_steps(run: Segments) -> list[Step]:
-    """Return a step that removes a run of segments with any values, and one for these alone."""
+    """Return steps that remove a run of segments: with any number and session id, and exactly it."""
     named = ("segment", "/".join(run))
     wide = wider((named,))[0]
     # Removing any number would make nearly all pages equal.
@@ -121,12 +123,12 @@ def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
 
 
 def _word_steps(copy: Segments, original: Segments) -> list[Step]:
-    """Return steps that remove the words beside a number."""
+    """Return steps that remove the words beside a number, from either path."""
     steps: list[Step] = []
     for place in WORD_PLACES:
-        found = words_at(copy, place) or words_at(original, place)
-        if found is not None and len(found[0]) <= _MAX_FOLDER_CHARACTERS:
-            steps.append(("words", found[0], place))
+        folder, _ = words_at(copy, place) or words_at(original, place) or (None, ())
+        if folder is not None and len(folder) <= _MAX_FOLDER_CHARACTERS:
+            steps.append(("words", folder, place))
     return steps
 
 

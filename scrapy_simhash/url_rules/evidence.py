@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal, TypeAlias
 
-# A rule needs nine pages for it if none is against it, or 200 for each page against it.
+# A rule holds with nine pages for it if no URL is against it, else with 200 pages for each such URL.
 MIN_LOWER_BOUND = 0.75
 MAX_CONTRADICTED = 0.005
 _MIN_PAGES = 9
 _Z = 1.645  # one-sided, 95 %
-# With more, counts are halved: old evidence fades, so that a rule ends soon after a site changed.
+# Larger counts are halved. So old evidence fades, and a rule ends soon after its site has changed.
 MAX_PAGES = 400
 MAX_PATTERNS = 100
 
@@ -32,10 +32,10 @@ def lower_bound(pages: int, against: int) -> float:
 class Evidence:
     """Counts of comparisons of URLs that a rule makes equal.
 
-    :param pages: pages that had the same content under two URLs, each counted once.
-    :param against: URLs whose content differed from that of an equal URL.
-    :param streak: comparisons for the rule since the last one against it.
-    :param spared: requests that the rule spared, or would have spared.
+    :param pages: number of pages with the same content under two URLs, each counted once.
+    :param against: number of URLs whose content differed from that of an equal URL.
+    :param streak: number of comparisons for the rule since the last one against it.
+    :param spared: number of requests that the rule spared, or would have spared.
     """
 
     pages: int = 0
@@ -52,7 +52,7 @@ class Evidence:
         )
 
     def count(self, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison of two equal URLs, with the same content or not."""
+        """Count a comparison of two equal URLs. `is_new_page`: their page is not counted yet."""
         if not same:
             self.against += 1
             self.streak = 0
@@ -68,8 +68,8 @@ class Evidence:
 class RuleRecord:
     """The origin of a rule and the evidence for it.
 
-    :param origin: ``imported`` rules need no evidence until something contradicts them; ``removed``
-        ones never apply, and are kept so that they are not learned again.
+    :param origin: an ``imported`` rule needs no evidence until a comparison contradicts it. A
+        ``removed`` rule never applies, and is stored so that it is not learned again.
     :param total: evidence on the whole site.
     :param patterns: evidence by path pattern, for the first 100 patterns.
     """
@@ -80,7 +80,7 @@ class RuleRecord:
 
     @property
     def may_apply(self) -> bool:
-        """Return False if the rule applies nowhere. It takes less time than `applies`."""
+        """Return False if the rule applies nowhere: a test that is faster than `applies`."""
         return self.origin == "imported" or (
             self.origin == "learned" and self.total.pages >= _MIN_PAGES
         )
@@ -88,9 +88,9 @@ class RuleRecord:
     def applies(self, pattern: str) -> bool:
         """Return True if the rule rewrites URLs of a path pattern.
 
-        The evidence on the pattern decides if it is enough, or has a contradiction. If not, an
-        imported rule applies, and a learned one if it holds on the whole site. Then the first
-        equal URL is a test (`Equal.explore`).
+        The evidence on the pattern decides if it is enough or contains a contradiction. If not, an
+        imported rule applies, and a learned rule applies if it holds on the whole site. The first
+        equal URL is then requested as a test (`Equal.explore`).
         """
         if self.origin == "removed":
             return False
@@ -110,7 +110,7 @@ class RuleRecord:
             evidence.spared += 1
 
     def _counted_on(self, pattern: str) -> list[Evidence]:
-        """Return the evidence that counts comparisons on a path pattern."""
+        """Return the evidence on the whole site and, if there is room, on a path pattern."""
         evidence = self.patterns.get(pattern)
         if evidence is None and len(self.patterns) < MAX_PATTERNS:
             evidence = self.patterns[pattern] = Evidence()

@@ -1,6 +1,6 @@
 """Exchange rules with duplicate-url-discarder, in its JSON format.
 
-Of our rules, the format can express only those that remove parameters or the first path segment.
+The format can express only rules that remove parameters or the first path segment.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from scrapy_simhash.url_rules.evidence import RuleRecord
     from scrapy_simhash.url_rules.rewriting import Rule
 
-_ORDER = 100
+_ORDER = 100  # duplicate-url-discarder applies rules in this order
 
 
 def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | None:
-    """Return a rule in the format of duplicate-url-discarder; None if that cannot express it.
+    """Return a rule in the format of duplicate-url-discarder; None if the format cannot express it.
 
-    A learned rule that does not hold on the whole site is limited to patterns on which it holds.
+    A learned rule that does not hold on the whole site is limited to the patterns on which it
+    holds. Without such a pattern, the result is None.
     """
     kind, *words = rule[0]
     names = [word for word in words if not word.startswith(";")]
@@ -48,10 +49,10 @@ def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | 
 
 
 def from_discarder(rules: Any) -> tuple[list[tuple[str, Rule]], int]:
-    """Return (site, rule) for rules of duplicate-url-discarder, and how many were left out.
+    """Return (site, rule) for rules of duplicate-url-discarder, and how many rules were left out.
 
-    The site of a rule for all sites is empty. Rules are left out if they are for a part of a site,
-    or do not remove parameters.
+    The site of a rule for all sites is empty. A rule for several sites gives several pairs. Rules
+    are left out that do not remove parameters, are for a part of a site, or have exceptions.
 
     :raises ValueError: the argument is not a list of such rules.
     """
@@ -60,8 +61,8 @@ def from_discarder(rules: Any) -> tuple[list[tuple[str, Rule]], int]:
     try:
         for plain in rules:
             include, args = plain["urlPattern"]["include"], plain.get("args") or ()
-            rule = _rule(plain["processor"], args)
-            sites = [_site(pattern) for pattern in include]
+            rule = _rule_from(plain["processor"], args)
+            sites = [_site_from(pattern) for pattern in include]
             if rule is None or plain["urlPattern"].get("exclude") or None in sites:
                 left_out += 1
                 continue
@@ -71,13 +72,13 @@ def from_discarder(rules: Any) -> tuple[list[tuple[str, Rule]], int]:
     return pairs, left_out
 
 
-def _rule(processor: object, args: Iterable[object]) -> Rule | None:
+def _rule_from(processor: object, args: Iterable[object]) -> Rule | None:
     names: Sequence[str] = sorted({name for name in args if isinstance(name, str) and name})
     return (("drop", *names),) if processor == "queryRemoval" and names else None
 
 
-def _site(pattern: str) -> str | None:
-    """Return the site that a pattern stands for; None if it stands for a part of one."""
+def _site_from(pattern: str) -> str | None:
+    """Return the site that a pattern stands for; None if it does not stand for a whole site."""
     if not pattern:
         return EVERY_SITE
     parts = urlsplit(pattern if "//" in pattern else f"//{pattern}")

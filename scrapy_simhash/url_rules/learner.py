@@ -1,10 +1,10 @@
-"""`UrlRules`: learns rules from the pages of a crawl, and says which requests they would spare.
+"""`UrlRules`: learns rules from the pages of a crawl, and finds requests that are not needed.
 
-The *form* of a URL is the URL as the rules that apply rewrite it. Each handled page is entered in a
-table under its form, and for each rule of its site under the URL that this rule makes of the form.
-If another page is entered under such a URL already, the URLs of both are equal by the rule: the
-same content is evidence for the rule, other content is evidence against it. Every page is compared
-in this way, so the share of contradictions is that of the whole site.
+The *form* of a URL is the URL that the rules which apply make of it. A table contains each handled
+page under its form and, for each rule of its site, under the URL that this rule makes of the form.
+If the table has another page under such a URL, the rule makes the URLs of both pages equal: the same
+content is evidence for the rule, other content is evidence against it. Every page is compared in
+this way, so the share of contradictions is that of the whole site.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Equal(NamedTuple):
     :param site: name of the site.
     :param form: the URL that the rules make of both.
     :param rules: the rules that rewrite one of the URLs, or both.
-    :param explore: request the URL all the same, to test the rules.
-    :param untested: an identifier of each parameter value in the URL that rules remove and that was
-        not tested yet. One request tests a value; others with it can wait for the result.
+    :param explore: request the URL nevertheless, to test the rules.
+    :param untested: for each rule, an identifier of the parameters of the URL that it names, if they
+        were not tested yet. One request tests them; others with the same can wait for the result.
     """
 
     site: str
@@ -56,9 +56,9 @@ class Equal(NamedTuple):
 class UrlRules:
     """The rules of all sites of a crawl.
 
-    :param load: returns the stored rules of a site, and for `EVERY_SITE` those of every site.
-    :param explore: least share of equal URLs that are requested all the same. The share is 2 in
-        n + 2 if that is more, where n is the number of confirmations since the last contradiction.
+    :param load: returns the stored rules of a site; for `EVERY_SITE`, the rules for all sites.
+    :param explore: lower limit of the share of equal URLs that are requested nevertheless. The
+        share is 2 in n + 2 if that is more, where n is the lowest `Evidence.streak` of the rules.
     :param slots: number of entries in the table of pages; each takes 16 bytes.
     """
 
@@ -84,7 +84,7 @@ class UrlRules:
         return None if parts is None else _site_of(parts.origin)
 
     def site(self, name: str) -> Site:
-        """Return the rules of a site."""
+        """Return the rules of a site, loaded on first use. The last 10,000 sites are in memory."""
         site = self._sites.get(name)
         if site is None:
             site = self._sites[name] = Site(self._load(name))
@@ -100,7 +100,7 @@ class UrlRules:
         yield from self._sites.items()
 
     def equal(self, url: str) -> Equal | None:
-        """Return how rules make a URL equal to that of a handled page; None if they do not."""
+        """Return how rules make a URL equal to the URL of a handled page; None if they do not."""
         parts = url_parts(url)
         if parts is None:
             return None
@@ -129,7 +129,7 @@ class UrlRules:
         return Equal(_site_of(parts.origin), form, tuple(rules), explore, untested)
 
     def rewritten(self, url: str) -> UrlParts | None:
-        """Return the form of a URL; None if no rule of its site may apply."""
+        """Return the form of a URL; None if it has no `url_parts`, or no rule of its site may apply."""
         parts = url_parts(url)
         if parts is None:
             return None
@@ -139,7 +139,7 @@ class UrlRules:
         return site.form_of(parts)[0]
 
     def holds(self, equal: Equal) -> bool:
-        """Return False if a rule that made a URL equal no longer applies."""
+        """Return True if all rules that made a URL equal still apply."""
         site = self.site(equal.site)
         pattern = site.patterns.of(equal.form)
         return all(rule in site.rules and site.rules[rule].applies(pattern) for rule in equal.rules)
@@ -153,7 +153,7 @@ class UrlRules:
                 site.unsaved += 1
 
     def handled(self, url: str, content: str, original: str | None = None) -> int:
-        """Learn from a handled page; return the number of applied rules that it contradicts.
+        """Learn from a handled page; return how many rules it contradicts that changed its URL.
 
         :param content: identifies the content, such as the key of the page's representative.
         :param original: URL of the representative, if the page is a near-duplicate.
@@ -163,28 +163,30 @@ class UrlRules:
             return 0
         site = self._site(parts)
         base, used = site.form_of(parts)
-        page = content_hash(content)
+        content_id = content_hash(content)
         contradicted = 0
         for rule in [*site.rules]:
-            differs = self._compare(site, rule, parts, rewrite(rule, base), page)
+            differs = self._compare(site, rule, parts, rewrite(rule, base), content_id)
             contradicted += differs and rule in used
-        self._seen.put(self._key(None, base), Seen(page, 0, counted=False))
+        self._seen.put(self._key(None, base), Seen(content_id, 0, counted=False))
         first = None if original is None else url_parts(original)
-        for other in dict.fromkeys((first, self._contents.get(page))):  # mostly the same URL
+        for other in dict.fromkeys((first, self._contents.get(content_id))):  # often the same URL
             if other is not None:
                 self._suspect(site, base, other)
-        self._contents[page] = parts
-        self._contents.move_to_end(page)
+        self._contents[content_id] = parts
+        self._contents.move_to_end(content_id)
         if len(self._contents) > _MAX_CONTENTS:
             self._contents.popitem(last=False)
         if site.is_revision_due():
             self._revise(site)
         return contradicted
 
-    def _compare(self, site: Site, rule: Rule, parts: UrlParts, form: UrlParts, page: int) -> bool:
-        """Compare a page with the last one that a rule makes equal; return True if they differ.
+    def _compare(
+        self, site: Site, rule: Rule, parts: UrlParts, form: UrlParts, content_id: int
+    ) -> bool:
+        """Compare a page with the last page that a rule makes equal; return True if they differ.
 
-        :param form: what the rule makes of the page's form.
+        :param form: the URL that the rule makes of the page's form.
         """
         key, touched = self._key(rule, form), touched_by(rule, parts)
         variant = variant_hash(touched)
@@ -192,25 +194,25 @@ class UrlRules:
         if other is None:
             if rewrite(rule, parts) is parts:
                 return False
-            # The last page with that very URL, which the rule did not change.
+            # Take the last page with exactly this URL, which the rule did not change.
             other = self._seen.get(self._key(None, form))
         same = counted = False
         if other is not None:
-            same = other.content == page
+            same = other.content == content_id
             counted = same and other.counted
             if other.variant != variant:
                 site.count(rule, form, same=same, is_new_page=same and not counted)
                 if same:
                     site.confirm(rule, form, hash(values_in(rule, parts)))
                 counted = same
-        self._seen.put(key, Seen(page, variant, counted))
+        self._seen.put(key, Seen(content_id, variant, counted))
         return other is not None and other.variant != variant and not same
 
     def _revise(self, site: Site) -> None:
-        """Enter the last contents of a site under the URLs that its rules make now."""
-        contents = [(page, at) for page, at in self._contents.items() if self._site(at) is site]
+        """Put the last contents of a site in the table under the URLs that its rules make now."""
+        contents = [item for item in self._contents.items() if self._site(item[1]) is site]
         site.revised(len(contents))
-        for page, parts in contents:
+        for content_id, parts in contents:
             base, _ = site.form_of(parts)
             keys = [(self._key(None, base), 0)]
             for rule in site.rules:
@@ -219,10 +221,10 @@ class UrlRules:
                     keys.append((self._key(rule, rewrite(rule, base)), variant))
             for key, variant in keys:
                 if self._seen.get(key) is None:
-                    self._seen.put(key, Seen(page, variant, counted=False))
+                    self._seen.put(key, Seen(content_id, variant, counted=False))
 
     def _suspect(self, site: Site, base: UrlParts, other: UrlParts) -> None:
-        """Suggest the rules that make a form of a site equal to another URL of its content."""
+        """Suggest the rules that make a form equal to the form of another URL with its content."""
         other_site = self._site(other)
         form, _ = other_site.form_of(other)
         for rule in rules_between(base, form) if form != base else ():
@@ -231,6 +233,7 @@ class UrlRules:
             (site if rewritten is not base else other_site).suspect(rule, rewritten)
 
     def _key(self, rule: Rule | None, form: UrlParts) -> tuple[Rule | None, UrlParts, int]:
+        """Return the key of a URL in the table: as a form if `rule` is None, else as made by it."""
         return rule, form, self._site(form).generation
 
     def _site(self, parts: UrlParts) -> Site:

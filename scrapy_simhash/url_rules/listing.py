@@ -17,7 +17,7 @@ _ID_BYTES = 4
 
 
 class KnownRule(NamedTuple):
-    """A stored rule with its site, which is empty for a rule of every site."""
+    """A stored rule with its site, which is empty for a rule for all sites."""
 
     site: str
     rule: Rule
@@ -25,42 +25,42 @@ class KnownRule(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Return a short name, which depends on the site and the rule alone."""
+        """Return eight hexadecimal digits, which depend on the site and the rule alone."""
         text = json.dumps([self.site, self.rule])
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_ID_BYTES).hexdigest()
 
     @property
     def words(self) -> str:
-        """Return the rule in words."""
+        """Return the rule in words, such as "without sid"."""
         return describe(self.rule)
 
     @property
     def lower_bound(self) -> float:
-        """Return the lower bound of the rule's precision on the whole site."""
+        """Return the `lower_bound` of the rule's precision on the whole site; 0 without evidence."""
         return lower_bound(self.record.total.pages, self.record.total.against)
 
     @property
     def holds_on(self) -> int:
-        """Return the number of path patterns to which the rule applies."""
+        """Return the number of path patterns with evidence to which the rule applies."""
         return sum(self.record.applies(pattern) for pattern in self.record.patterns)
 
     @property
     def holds(self) -> bool:
-        """Return True if the rule applies somewhere."""
+        """Return True if the rule is imported, or applies to a path pattern with evidence."""
         return self.record.origin == "imported" or self.holds_on > 0
 
 
 def known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
-    """Return the rules of stored rows, those that spared most first.
+    """Return the rules of stored rows; the rule that spared the most requests comes first.
 
     :param rows: (site, row), as `scrapy_simhash.url_rules.rows` encodes it.
     :raises ValueError: a row is damaged; the message names its site.
     """
-    known = []
+    stored = []
     for site, row in rows:
         try:
             rules = decode_rules(row)
         except ValueError as error:
             raise ValueError(f"{error}, of the site {site}") from error
-        known += [KnownRule(site, rule, record) for rule, record in rules.items()]
-    return sorted(known, key=lambda one: (-one.record.total.spared, one.site, one.rule))
+        stored += [KnownRule(site, rule, record) for rule, record in rules.items()]
+    return sorted(stored, key=lambda known: (-known.record.total.spared, known.site, known.rule))

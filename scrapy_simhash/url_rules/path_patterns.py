@@ -1,7 +1,7 @@
-"""Divide a site into path patterns. Evidence for a rule is counted on each of them.
+"""Divide a site into path patterns, so that evidence for a rule is counted on each pattern.
 
 The same parameter may matter on one part of a site and not on another. So a pattern keeps the names
-that tell parts apart (folders, scripts, pages of the root) and has ``*`` for those of single pages.
+that tell parts apart (folders, scripts, pages in the root) and has ``*`` for names of single pages.
 Behind a front controller such as ``/index.php?page=news&id=3``, the parameters tell parts apart.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy_simhash.url_rules.url_parts import UrlParts
 
-# Below each folder, the names that come first have patterns of their own; the others share one.
+# Below each folder, the first 16 names have patterns of their own; all others share one pattern.
 MAX_NAMES = 16
 MAX_FOLDERS = 500
 _MAX_NAME_CHARACTERS = 40
@@ -22,7 +22,10 @@ _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,4}$")
 
 
 class PathPatterns:
-    """The path patterns of one site: at most 16 names below each of at most 500 folders."""
+    """The path patterns of one site: up to 16 names below each of up to 500 folders.
+
+    Folders are also ``/script?name``, for the values of a parameter.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {}
@@ -62,7 +65,7 @@ class PathPatterns:
         return f"{pattern}?{'&'.join(shown)}"
 
     def _shown(self, folder: str, name: str, other: str) -> str:
-        """Return a name if it has a pattern of its own below a folder, else `other`."""
+        """Return a name if it has or gets a pattern of its own below a folder, else `other`."""
         if not name or name[0] == "*":
             return name
         if len(name) > _MAX_NAME_CHARACTERS or any(map(str.isdigit, name)):
