@@ -1,9 +1,9 @@
-"""The buckets of tables that are not probed: the youngest records in memory, the others in rows.
+"""The buckets of tables that are not probed (`scrapy_simhash.index.runs` is for probed tables).
 
-A *record* is an entry's check, by which most other entries are told apart, and its *ordinal*, which
-names its row. A *bucket* is the records of all entries with one prefix in one table. In the
-database it has an *open row*, which grows, and *closed rows*: see `scrapy_simhash.index.records`.
-`scrapy_simhash.index.runs` is for tables that are probed.
+A *record* is the check of an entry (`records.fold`) and its *ordinal*, the number of the entry's
+row. A *bucket* is the records of all entries with one prefix in one table; (table, prefix) is its
+*slot*. In the database, a bucket has an *open row*, which grows, and *closed rows*. New records
+wait in memory, in a *generation*. A full one is *spilled*: moved to rows in small steps.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
 
-# Records of an open row with this many move to a closed row when more are added.
+# If an open row has this many records, they move to a closed row before more are added.
 OPEN_ROW_RECORDS = 64
-# A closed row with this many takes no more.
+# A closed row with this many records takes no more.
 CLOSED_ROW_RECORDS = 512
-# Size of the records in one generation. Python's objects take about as much again.
+# Upper limit for the records in one generation. Python's objects take about as much again.
 BUFFER_BYTES = 32 << 20
-# A step of the spill runs after this many entries.
+# While a generation is spilled, a step runs after every so many added entries.
 SPILL_EVERY = 8
-# A generation holds at least this many entries.
+# A generation takes at least this many entries, even if they exceed the limit.
 _MIN_CAPACITY = 4096
-_RECENT_PAGES = 256
+_CACHED_PAGES = 256
 _TABLES_PER_STEP = 4
 
 
 class Buckets:
-    """The buckets of each table, and those of page keys as a last table.
+    """The buckets of each table, and the buckets of page keys as the last table.
 
-    `spill` and `removal` return rows. The caller writes these, then calls `dropped` or `removed`.
+    `spill` and `removal` return rows. The caller writes them, then calls `dropped` or `removed`.
 
     :param check_bits: width of the fingerprint check in a record; a multiple of 32.
-    :param buffer_bytes: size of the records in memory, in each of two generations; defaults to
-        `BUFFER_BYTES`. At least 4096 entries are kept.
+    :param buffer_bytes: upper limit for the records in each of two generations; defaults to
+        `BUFFER_BYTES`. A generation takes at least 4096 entries, even if they exceed the limit.
     """
 
     def __init__(
@@ -62,19 +62,19 @@ class Buckets:
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        # If each prefix is one block: masks of at most one bit in each block, together all bits.
+        # If each prefix is one block: masks with at most one bit of each block, together all bits.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
-        self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
+        self._flips = [sum(1 << i for i in range(low, plan.bits, step)) for low in range(step)]
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
         self._capacity = max(self._buffer.capacity(size_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
-        # Cached, because a page is observed, and confirmed soon after.
-        @lru_cache(_RECENT_PAGES)
+        # Cached, because a page is confirmed soon after it was observed.
+        @lru_cache(_CACHED_PAGES)
         def prefixes_and_check(fingerprint: int) -> tuple[list[int], int]:
             return plan.prefixes(fingerprint), records.fold(fingerprint, check_bits)
 
-        @lru_cache(_RECENT_PAGES)
+        @lru_cache(_CACHED_PAGES)
         def key_prefix_and_check(key: str) -> tuple[int, int]:
             return records.key_hash(records.encode_key(key))
 
@@ -99,10 +99,10 @@ class Buckets:
         *,
         flipped: bool = False,
     ) -> set[int]:
-        """Return the ordinals of entries that share a bucket and whose checks are within the
-        distance. All entries that share a bucket and are within the distance are among them.
+        """Return the ordinals of the entries that share a bucket with the fingerprint and whose
+        checks are within the distance. The fingerprints of some of them may be farther away.
 
-        :param flipped: also look up each prefix with one bit flipped, for each of its bits.
+        :param flipped: if each prefix is one block, also look it up with each of its bits flipped.
         """
         prefixes, check = self._prefixes_and_check(fingerprint)
         packed = self._find(0, prefixes)
@@ -113,7 +113,7 @@ class Buckets:
         return self._near_ordinals(packed, check, self._check_bits, max_distance)
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Yield the result of `find_near`, four tables at a time. Ordinals may repeat."""
+        """Yield the result of `find_near` for four tables at a time. Ordinals may repeat."""
         prefixes, check = self._prefixes_and_check(fingerprint)
         for first in range(0, self._key_table, _TABLES_PER_STEP):
             packed = self._find(first, prefixes[first : first + _TABLES_PER_STEP])
@@ -121,13 +121,13 @@ class Buckets:
                 yield self._near_ordinals(packed, check, self._check_bits, max_distance)
 
     def find_key(self, key: str) -> list[int]:
-        """Return the ordinals of the entries whose page key has the same hash."""
+        """Return the ordinals of the entries whose page key has the same 48-bit hash."""
         prefix, check = self._key_prefix_and_check(key)
         packed = self._find(self._key_table, (prefix,))
         return self._equal_ordinals(packed, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
 
     def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
-        """Return the records of the buckets with these prefixes, of `first_table` and the next."""
+        """Return the packed records of buckets: a prefix for each table from `first_table` on."""
         packed = self._buffer.found(first_table, prefixes)
         if self._has_rows:
             heads = self._heads
@@ -147,7 +147,7 @@ class Buckets:
         return False
 
     def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry's records to the buffer."""
+        """Add an entry's records to the buffer; freeze a full generation if no other is frozen."""
         prefixes, check = self._prefixes_and_check(entry.fingerprint)
         key_prefix, key_check = self._key_prefix_and_check(entry.key)
         record = records.record(check, self._check_bits, ordinal)
@@ -158,7 +158,9 @@ class Buckets:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
-        """Begin to spill all records, unless there are none or an earlier spill has not ended."""
+        """Begin to spill all records. Their ordinals are below `next_ordinal`. No effect if there
+        are none, or an earlier spill has not ended.
+        """
         buffer = self._buffer
         if buffer.entry_count and not buffer.frozen:
             # The spill must end before the next generation is full.
@@ -171,7 +173,7 @@ class Buckets:
         self, slot_count: int | None = None
     ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
         """Return (slots of a step, rows to put, []), or None if no slot is left. By default, a step
-        has as few slots as end the spill in time.
+        has as few slots as end the spill before the next generation is full.
         """
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
@@ -199,24 +201,24 @@ class Buckets:
     def _close(self, open_row: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
         """Return (closed row with the open row's records added, header of the empty open row)."""
         count = int.from_bytes(value[:HEADER_BYTES], "little")
-        kept = b""
+        stored = b""
         if count:
-            last = records.closed_row(open_row, count - 1)
-            kept = self._database.get(last) or b""
-        if not count or len(kept) >= CLOSED_ROW_RECORDS * record_bytes:
-            last, kept = records.closed_row(open_row, count), b""
+            row = records.closed_row(open_row, count - 1)
+            stored = self._database.get(row) or b""
+        if not count or len(stored) >= CLOSED_ROW_RECORDS * record_bytes:
+            row, stored = records.closed_row(open_row, count), b""
             count += 1
-        return (last, kept + value[HEADER_BYTES:]), count.to_bytes(HEADER_BYTES, "little")
+        return (row, stored + value[HEADER_BYTES:]), count.to_bytes(HEADER_BYTES, "little")
 
     def _closed_rows(self, open_row: bytes, value: bytes) -> dict[bytes, bytes]:
-        """Return the closed rows of a bucket, from the key and the value of its open row."""
+        """Return the closed rows of a bucket by key, given the key and value of its open row."""
         count = int.from_bytes(value[:HEADER_BYTES], "little")
         rows = [records.closed_row(open_row, number) for number in range(count)]
         values = self._database.get_all(rows)
         return {row: value or b"" for row, value in zip(rows, values, strict=True)}
 
     def _drop_stored(self, open_row: bytes, value: bytes, added: bytes, record_bytes: int) -> bytes:
-        """Return those of the added records that are not in the bucket's rows."""
+        """Return the added records without those that are in the bucket's rows already."""
         stored = {
             ordinal
             for packed in (value[HEADER_BYTES:], *self._closed_rows(open_row, value).values())
@@ -229,23 +231,23 @@ class Buckets:
         )
 
     def dropped(self, slots: Sequence[Slot]) -> None:
-        """Remove the records of these slots from memory: the rows of `spill` were written."""
+        """Remove the records of these slots from memory, after the rows of `spill` were written."""
         self._buffer.drop(slots)
         self._has_rows = True
 
     def may_repeat(self, below: int) -> None:
-        """Expect that rows already hold records of entries below an ordinal, as after a crash or a
-        write with an unknown outcome; with 0, that there are no rows.
+        """Expect that rows may already hold records of entries with ordinals below a number, as
+        after a crash or after a write that may have failed. With 0, there are no rows.
         """
         self._has_rows = below > 0
         self._repeated_below = below
 
     def spilled(self) -> bool:
-        """Return True if all records of the spill are in rows; if not, `spill` starts over."""
+        """Return True and end the spill if all records are in rows; else `spill` starts over."""
         return self._buffer.finish_spill()
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
-        """Return (rows to put, rows to delete) that remove all stored records of these entries."""
+        """Return (rows to put, keys to delete) that remove all stored records of these entries."""
         changed: dict[bytes, bytes] = {}
         for entry in entries:
             for slot in enumerate(self._prefixes(entry)):
@@ -267,13 +269,13 @@ class Buckets:
         return puts, [row for row, value in changed.items() if value == NO_CLOSED_ROWS]
 
     def removed(self, entries: Sequence[Entry]) -> None:
-        """Remove entries from memory: the rows of `removal` were written."""
+        """Remove the records of entries from memory, after the rows of `removal` were written."""
         for entry in entries:
             for table, prefix in enumerate(self._prefixes(entry)):
                 self._buffer.remove(table, prefix, entry.ordinal)
 
     def _prefixes(self, entry: Entry) -> list[int]:
-        """Return the entry's prefix in each table; the last one is that of its page key."""
+        """Return the entry's prefix in each table. The prefix of its page key is the last."""
         prefixes = self._prefixes_and_check(entry.fingerprint)[0]
         return [*prefixes, self._key_prefix_and_check(entry.key)[0]]
 

@@ -3,11 +3,11 @@
 A *record* is an entry's check and ordinal (`scrapy_simhash.index.records`). A *bucket* is the
 records of all entries with one prefix in one table; its *slot* is (table, prefix).
 
-To add one record to a bucket, the database reads and rewrites the bucket's open row, in every
-table. So records wait here until a generation is full, and those of one bucket are written at once.
-A crash loses nothing: each entry has a row of its own, from which its records are made again.
+To add a record to a bucket, its row in the database must be read and rewritten. So records wait
+here, and all new records of a bucket are written at once. A crash loses nothing: each entry has a
+row of its own, from which its records are made again.
 
-There are two generations. `add` fills the young one. `freeze` makes it the old one, which is
+There are two generations. `add` fills the young generation. `freeze` makes it the old one, which is
 spilled in small steps while a new one fills, so that no page waits for the whole spill.
 """
 
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Slot = tuple[int, int]
+# Packed records of one bucket.
 Records = bytes | bytearray
-# The records of each table by prefix.
+# For each table, the records by prefix.
 Generation = list["list[Records] | _Sparse"]
 
-# Prefixes up to this width index a list. Longer ones are the keys of a dict: most never occur.
+# Prefixes up to this width index a list. Longer prefixes are keys of a dict: most never occur.
 _MAX_LIST_BITS = 17
-# A record in a dict counts as this many. It is mostly alone under its prefix, so that a record of 8
-# bytes takes about 120 in a dict, and 11 in a list.
+# A record in a dict counts as this many records in a list. Mostly, it is alone under its prefix, so
+# that a record of 8 bytes takes about 120 bytes in a dict, and 11 in a list.
 _SPARSE_COST = 8
 # `bytes` are small, but grow by copying. Larger buckets are a `bytearray`, which grows in place.
 _MAX_BYTES = 4096
@@ -41,7 +42,7 @@ class _Sparse(dict[int, Records]):
 
 
 def without(records: Records, record_bytes: int, ordinal: int) -> bytes:
-    """Return the records of a bucket without those of one ordinal."""
+    """Return the records of a bucket without the records of one ordinal."""
     removed = ordinal.to_bytes(4, "little")
     return b"".join(
         records[end - record_bytes : end]
@@ -53,8 +54,8 @@ def without(records: Records, record_bytes: int, ordinal: int) -> bytes:
 class Buffer:
     """Records by table and prefix, in two generations.
 
-    :param widths_bits: width of the prefixes, by table.
-    :param record_bytes: size of a record, by table.
+    :param widths_bits: for each table, the width of its prefixes.
+    :param record_bytes: for each table, the size of its records.
     """
 
     def __init__(self, widths_bits: Sequence[int], record_bytes: Sequence[int]) -> None:
@@ -74,11 +75,11 @@ class Buffer:
 
     @property
     def slot_count(self) -> int:
-        """Number of slots in the young generation: all those of lists, and those in dicts."""
+        """Number of slots in the young generation: all slots of lists, the used slots of dicts."""
         return sum(len(slots) for slots in self._young)
 
     def capacity(self, buffer_bytes: int) -> int:
-        """Return how many entries fit into a generation of that size, by `_SPARSE_COST`."""
+        """Return how many entries fit into a generation of that size; see `_SPARSE_COST`."""
         entry_bytes = sum(
             record_bytes * (1 if isinstance(slots, list) else _SPARSE_COST)
             for record_bytes, slots in zip(self._record_bytes, self._young, strict=True)
@@ -91,7 +92,7 @@ class Buffer:
         return bool(self._old)
 
     def add(self, prefixes: Sequence[int], records: Sequence[bytes]) -> None:
-        """Add an entry: its record for each table, to the bucket with its prefix there."""
+        """Add the records of an entry to its buckets: a prefix and a record for each table."""
         for slots, prefix, record in zip(self._young, prefixes, records, strict=True):
             bucket = slots[prefix]
             if len(bucket) < _MAX_BYTES:
@@ -103,7 +104,7 @@ class Buffer:
         self.entry_count += 1
 
     def found(self, first_table: int, prefixes: Sequence[int]) -> list[Records]:
-        """Return the records in the buckets with these prefixes, of `first_table` and the next."""
+        """Return the records of buckets, if any: a prefix for each table from `first_table` on."""
         found: list[Records] = []
         for generation in (self._young, self._old) if self._old else (self._young,):
             for table, prefix in enumerate(prefixes, first_table):
@@ -120,31 +121,31 @@ class Buffer:
                 generation[table][prefix] = without(records, record_bytes, ordinal)
 
     def freeze(self) -> None:
-        """Make the young generation the old one. There must be no old one."""
+        """Make the young generation the old one. There must be no old generation yet."""
         self._old, self._young = self._young, self._new_generation()
         self.entry_count = 0
         self._slots = self._all_slots()
 
     def take_slots(self, count: int) -> list[Slot] | None:
-        """Return those of the next `count` slots of the old generation that have records; None if
-        no slot is left. The slots of a table have the order of the database's rows.
+        """Take the next `count` slots of the old generation, and return those that have records;
+        None if no slot is left. The slots of a table are in the order of the database's rows.
         """
-        taken = list(islice(self._slots, count))
-        if not taken:
+        slots = list(islice(self._slots, count))
+        if not slots:
             return None
-        return [(table, prefix) for table, prefix in taken if self._old[table][prefix]]
+        return [(table, prefix) for table, prefix in slots if self._old[table][prefix]]
 
     def old_records(self, slot: Slot) -> bytes:
-        """Return the records of the old generation in a slot."""
+        """Return the records of a bucket in the old generation."""
         return bytes(self._old[slot[0]][slot[1]])
 
     def drop(self, slots: Sequence[Slot]) -> None:
-        """Delete the records of the old generation in these slots: they are in the database."""
+        """Delete records of the old generation, which are in the database, from these slots."""
         for table, prefix in slots:
             self._old[table][prefix] = b""
 
     def finish_spill(self) -> bool:
-        """Remove the old generation; if it has records left, start over, and return False."""
+        """Return True and remove the old generation if it is empty; else restart `take_slots`."""
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
             self._slots = self._all_slots()
             return False

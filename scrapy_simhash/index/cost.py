@@ -1,6 +1,6 @@
-"""Estimate the cost of table plans, and choose the cheapest that finds enough pairs.
+"""Estimate the cost of table plans, and choose the cheapest plan that finds enough pairs.
 
-``python benchmarks/index.py --cost-model --sizes …`` measures plans and fits the constants. These
+``python benchmarks/index.py --cost-model --sizes …`` measures plans and fits the constants. They
 are rounded and from one machine, but only their ratios decide which plan is chosen. Where most
 records are in rows, estimates are within a fifth of the measurements: 4 and 19 tables at a million
 pages and more, 10 and 12 tables with long prefixes at 200,000.
@@ -15,34 +15,36 @@ from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan, fewest_tables
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
-# To query and insert a page: for the page, each table, and each 32 bits of a candidate's record.
+# To query and insert a page: for the page, each table, and each 32 bits of a record that is read.
 PAGE_US = 5.0
 TABLE_US = 12.0
 CANDIDATE_WORD_US = 0.026
-# In probed tables: for the page, each probe and each candidate; within a third of measurements.
+# In probed tables: for the page, each probe, each candidate. Within a third of the measurements.
 PROBED_PAGE_US = 130.0
 PROBE_US = 0.25
 PROBED_CANDIDATE_US = 0.042
-# Probed tables are chosen for this multiple of the expected pages, as an index may outgrow them.
+# Probed tables are chosen for this multiple of the expected pages, as an index may outgrow these.
 HEADROOM = 10
 # Upper limit for the share of unrelated candidates whose check is within k by chance.
 _MAX_CHANCE = 1e-5
 # With shorter prefixes, a bucket would hold more than a thousandth of all pages.
 _MIN_PREFIX_BITS = 10
+# Upper limit for the blocks in a prefix.
 _MAX_CHOSEN = 3
-# Upper limit for the share of differing bits. Unrelated English texts differ in 0.38 of their bits
-# on average, so pairs beyond the limit are hardly ever copies.
+# Upper limit for k in probed tables, as a share of the bits. Unrelated English texts differ in 0.38
+# of their bits on average, so pairs beyond the limit are hardly ever copies.
 _MAX_SHARE = 3 / 8
-# The probed tables with the fewest and shortest prefixes, 8 of 16 bits, need this many.
+# The smallest probed tables, 8 with prefixes of 16 bits, need fingerprints with this many bits.
 _MIN_PROBED_BITS = 128
-# (bits of a prefix, tables, probes): the fewest probes that find enough real near-duplicates.
+# (bits of a prefix, tables, probes), with the fewest probes that find enough near-duplicates.
 _PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 256), (21, 12, 384))
+# Share of the real near-duplicates that probed tables must find.
 MIN_TYPICAL_RECALL = 0.985
 
 
 def check_bits(bits: int, max_distance: int) -> int:
-    """Return the width of the checks in records (`records.fold`): the least multiple of 32 at which
-    at most one unrelated candidate in 100,000 passes; if there is none, `bits` rounded up to one.
+    """Return the width of the checks in records (`records.fold`): the lowest multiple of 32 with
+    which at most one unrelated candidate in 100,000 passes, or that holds all `bits`.
     """
     widest = -(-bits // 32) * 32
     for width in range(32, widest, 32):
@@ -63,17 +65,17 @@ def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
 
 
 def met_candidates(plan: TablePlan, pages: int) -> float:
-    """Return the expected candidates of a query of probed tables."""
-    # Directories of few pages have fewer bits than prefixes.
+    """Return the expected number of candidates of a query of probed tables."""
+    # With few pages, directories have fewer bits than prefixes: see `scrapy_simhash.index.run`.
     bits = min(plan.prefix_bits, pages.bit_length() - 1)
     return plan.probes * pages / (1 << bits)
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
-    """Return the bytes on disk of a page's entry and records, without its key and evidence, and
+    """Return the bytes on disk of an entry and its records, without page key and evidence, and
     without the overhead of the database.
     """
-    entry = 5 + 18 + plan.bits // 8
+    entry = 5 + 18 + plan.bits // 8  # key of the row, numbers and times, fingerprint
     if plan.prefix_bits:
         # In the files of pages: the fingerprint and the id, in words of 64 bits.
         row = 8 * (-(-plan.bits // 64) + 1)
@@ -85,7 +87,7 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
 
 
 def require_plan(bits: int, max_distance: int) -> None:
-    """Raise the error of `choose_plan`, if any, but simulate no probed tables if others suffice."""
+    """Raise PlanError if `choose_plan` would; this takes less time if unprobed tables suffice."""
     if not _unprobed_plans(bits, max_distance):
         choose_plan(bits, max_distance)
 
@@ -100,11 +102,11 @@ def choose_plan(
 ) -> TablePlan:
     """Return the cheapest tables that find at least 95 % of the pairs at `max_distance`.
 
-    For fingerprints of 128 bits and more, probed tables are considered, too, if they find 98.5 % of
-    the real near-duplicates within `max_distance`, by the model of `scrapy_simhash.index.probing`.
+    With 128 bits or more, and k of at most 3/8 of the bits, probed tables qualify if they find
+    98.5 % of the real near-duplicates, by the model of `scrapy_simhash.index.probing`.
 
-    :param probing: whether pages come with the certainty of their bits.
-    :raises PlanError: the distance is not one of `bits` bits, or too large for prefixes of 10 bits.
+    :param probing: consider probed tables, which need the certainties of the bits of queried pages.
+    :raises PlanError: the distance is not 0 to `bits` - 1, or too large for prefixes of 10 bits.
     """
     plans = _unprobed_plans(bits, max_distance)
     if probing and bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:
@@ -119,13 +121,12 @@ def choose_plan(
         return cost_us(plan, max_distance, pages)
 
     for plan in sorted(plans, key=cost):
-        # To simulate the recall of a probed plan takes 20 ms, so this stops at the first that fits.
+        # Simulating the recall of a probed plan takes 20 ms, so this stops at the first that fits.
         if not plan.prefix_bits or plan.recall(max_distance) >= MIN_TYPICAL_RECALL:
             return plan
     raise PlanError(
-        f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of "
-        f"the pairs at distance {max_distance} of {bits} bits: lower the distance, or take "
-        "more bits"
+        f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of the "
+        f"pairs at distance {max_distance} of {bits} bits: lower the distance, or take more bits"
     )
 
 

@@ -1,7 +1,7 @@
-"""The pages of a probed index by *position*: the fingerprint and the *id* of each.
+"""The pages of a probed index by *position*: the fingerprint and the *id* of each page.
 
-An id is one number: the hash of the page's key above the ordinal of its entry. The first pages are
-in two files, which are mapped into memory. The others are in arrays until they are written, too.
+An id has 64 bits: above the hash of the page's key, below the ordinal of its entry. The first pages
+are in two files, mapped into memory. The others are in arrays until a merge writes them, too.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD_BYTES = 8
-_ORDINAL = (1 << KEY_HASH_BITS) - 1
-# Rows of the arrays at first, and the least by which they grow.
-_MIN_ROOM = 8192
-# The four bytes of a fingerprint of 256 bits are summed in one product.
+_ORDINAL_MASK = (1 << KEY_HASH_BITS) - 1
+# The arrays have this many rows at first, and grow by at least as many.
+_MIN_ROWS = 8192
+# Four bytes, the bit counts of the words of a fingerprint of 256 bits, are summed in one product.
 _WORDS_OF_A_PRODUCT = 4
 _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
 _UPPER_BYTE = np.uint32(24)
 
 
 class Near(NamedTuple):
-    """The pages within the distance of queries, one row for each pair of page and query.
+    """The pages within the distance of queries: a row for each pair of page and query.
 
     :param owners: the number of the query.
-    :param fingerprints: of the page, in words of 64 bits.
+    :param fingerprints: the fingerprint of the page, in words of 64 bits.
+    :param ids: the id of the page.
     """
 
     owners: NDArray[np.int64]
@@ -58,14 +59,14 @@ class Pages:
         self._durable = durable
         self._stored = np.empty((0, words), np.uint64)
         self._stored_ids = np.empty(0, np.uint64)
-        self._waiting = np.empty((_MIN_ROOM, words), np.uint64)
-        self._waiting_ids = np.empty(_MIN_ROOM, np.uint64)
+        self._waiting = np.empty((_MIN_ROWS, words), np.uint64)
+        self._waiting_ids = np.empty(_MIN_ROWS, np.uint64)
         self.waiting = 0
         """Number of pages in memory."""
 
     @property
     def stored(self) -> int:
-        """Number of pages in files, removed ones among them."""
+        """Number of pages in files, including removed ones."""
         return len(self._stored)
 
     @property
@@ -75,17 +76,16 @@ class Pages:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the arrays in memory."""
+        """Bytes of the arrays of pages in memory, with their unused rows."""
         return self._waiting.nbytes + self._waiting_ids.nbytes
 
     def add(self, fingerprint: int, key_hash: int, ordinal: int) -> None:
-        """Append a page to those in memory."""
+        """Append a page to the pages in memory."""
         if self.waiting == len(self._waiting):
-            room = self.waiting // 2 + _MIN_ROOM
-            self._waiting = np.concatenate(
-                [self._waiting, np.empty((room, self._words), np.uint64)]
-            )
-            self._waiting_ids = np.concatenate([self._waiting_ids, np.empty(room, np.uint64)])
+            rows = self.waiting // 2 + _MIN_ROWS
+            unused = np.empty((rows, self._words), np.uint64)
+            self._waiting = np.concatenate([self._waiting, unused])
+            self._waiting_ids = np.concatenate([self._waiting_ids, np.empty(rows, np.uint64)])
         self._waiting[self.waiting] = self.packed([fingerprint])
         self._waiting_ids[self.waiting] = key_hash << KEY_HASH_BITS | ordinal
         self.waiting += 1
@@ -106,13 +106,13 @@ class Pages:
         in_files: int,
         newest: int,
     ) -> Near | None:
-        """Compare pages with queries. Return those within the distance, or None. A page that is
-        given repeatedly is returned repeatedly.
+        """Compare pages with queries. Return the pages within the distance, or None if there are
+        none. A page that is given repeatedly is returned repeatedly.
 
-        :param queries: fingerprints, in words.
-        :param positions: the pages to compare: first `in_files` pages in files, then others.
-        :param owners: the number of the query to compare each page with.
-        :param newest: the pages in memory from this number on are compared with all queries.
+        :param queries: a fingerprint in each row, in words.
+        :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
+        :param owners: for each position, the number of the query to compare the page with.
+        :param newest: the pages in memory from this index on are compared with all queries.
         """
         count, young = len(positions), self.waiting - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)
@@ -122,7 +122,7 @@ class Pages:
         self._waiting.take(waiting, axis=0, out=differing[in_files:count], mode="clip")
         differing[count:].reshape(len(queries), young, self._words)[:] = self.newest(newest)[0]
         if len(queries) == 1:
-            # Row by row, numpy would take three times as long.
+            # As one row, because row by row, numpy takes three times as long.
             differing.ravel()[:] ^= np.frombuffer(queries.tobytes() * len(differing), np.uint64)
         else:
             owners = np.concatenate([owners, np.arange(len(queries)).repeat(young)])
@@ -144,14 +144,14 @@ class Pages:
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the fingerprints of pages that are all in files, or all in memory."""
-        rows, at = self._at(self._stored, self._waiting, positions)
-        fingerprints: NDArray[np.uint64] = rows.take(at, axis=0)
+        rows, indexes = self._at(self._stored, self._waiting, positions)
+        fingerprints: NDArray[np.uint64] = rows.take(indexes, axis=0)
         return fingerprints
 
     def ids(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the ids, as rows of one word, of pages that are all in files, or all in memory."""
-        rows, at = self._at(self._stored_ids, self._waiting_ids, positions)
-        return rows.take(at).reshape(-1, 1)
+        """Return the ids of pages that are all in files, or all in memory, as rows of one word."""
+        rows, indexes = self._at(self._stored_ids, self._waiting_ids, positions)
+        return rows.take(indexes).reshape(-1, 1)
 
     def id(self, position: int) -> int:
         """Return the id of a page."""
@@ -179,9 +179,8 @@ class Pages:
     def write(self, count: int) -> PagePart:
         """Append the first `count` pages in memory, at least one, to the files.
 
-        They stay in memory until `moved` is called; another `write` before overwrites the files.
-
-        :raises OSError: the disk fails.
+        The pages stay in memory until `moved` is called. Without that, the next `write` overwrites
+        them in the files. :raises OSError: the disk fails.
         """
         checksums = []
         for name, rows in ((FINGERPRINTS, self._waiting), (IDS, self._waiting_ids)):
@@ -193,7 +192,7 @@ class Pages:
         return PagePart(count, *checksums)
 
     def moved(self, count: int, parts: Sequence[PagePart]) -> None:
-        """Remove the first `count` pages from memory: the database names the files with them."""
+        """Remove the first `count` pages from memory, which the last of these parts holds."""
         self.open(parts)
         self._waiting = self._waiting[count:].copy()
         self._waiting_ids = self._waiting_ids[count:].copy()
@@ -202,7 +201,7 @@ class Pages:
     def open(self, parts: Sequence[PagePart], *, check: bool = False) -> None:
         """Map the files into memory.
 
-        :raises IndexCorrupt: a file is too short, or, with `check`, a checksum is wrong.
+        :raises IndexCorrupt: a file is too short; with `check`, also if a checksum is wrong.
         :raises OSError: a file is missing or cannot be read.
         """
         count = sum(part.rows for part in parts)
@@ -232,7 +231,7 @@ class Pages:
     def _append(self, name: str, packed: bytes, at: int) -> None:
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            os.ftruncate(descriptor, at)  # cuts off what an interrupted merge left
+            os.ftruncate(descriptor, at)  # cuts off the rows of an interrupted merge
             view = memoryview(packed)
             while view:
                 written = os.pwrite(descriptor, view, at)
@@ -244,20 +243,20 @@ class Pages:
 
     def _mapped(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint64]:
         path = self._folder / name
-        size_bytes, least_bytes = path.stat().st_size, _WORD_BYTES * int(np.prod(shape))
-        if size_bytes < least_bytes:
-            raise corrupt(self._location, f"{path} has {size_bytes} bytes, not {least_bytes}")
+        size_bytes, used_bytes = path.stat().st_size, _WORD_BYTES * int(np.prod(shape))
+        if size_bytes < used_bytes:
+            raise corrupt(self._location, f"{path} has {size_bytes} bytes instead of {used_bytes}")
         return map_file(path, "<u8", shape)
 
 
 def ordinal_of(page_id: int) -> int:
     """Return the ordinal in the id of a page."""
-    return page_id & _ORDINAL
+    return page_id & _ORDINAL_MASK
 
 
 def _row_sums(counts: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return the sum of each row of counts from 0 to 64. In a row of four, 256 overflows to 0; this
-    does no harm, because `TableStore.within` compares the fingerprints once more.
+    """Return the sum of each row of counts, which are 0 to 64. A sum of 256 in a row of four counts
+    overflows to 0. This is harmless: `TableStore.within` compares the fingerprints once more.
     """
     words = counts.shape[1]
     if words == _WORDS_OF_A_PRODUCT:

@@ -3,8 +3,8 @@
 Manku, Jain and Das Sarma (WWW 2007), section 3: the f bits are cut in m blocks. Each table brings
 c chosen blocks to the front of the permuted fingerprint, the *prefix*, and finds all stored
 fingerprints with the same prefix. Two fingerprints that differ in at most m - c bits have at least
-c equal blocks (pigeonhole principle), so one of the C(m, c) tables finds the pair: this distance is
-guaranteed. Beyond it, `expected_recall` returns the share of pairs that the tables find.
+c equal blocks (pigeonhole principle), so one of the C(m, c) tables finds the pair. The distance
+m - c is *guaranteed*. Beyond it, `expected_recall` returns the share of pairs that tables find.
 
 The bits outside the chosen blocks may be cut again, in inner blocks (example 3.1 of the paper). One
 inner block then follows the chosen blocks in the prefix. 64 bits in 4 blocks, one of them chosen,
@@ -24,6 +24,7 @@ from scrapy_simhash.errors import PlanError
 
 MIN_RECALL = 0.95
 MAX_TABLES = 4096
+# Upper limit for the width of the prefixes of probed tables.
 MAX_PROBED_BITS = 32
 
 
@@ -39,13 +40,13 @@ class TablePlan:
     """The permuted tables of an index.
 
     :param bits: width of the fingerprints, f.
-    :param blocks: number of blocks, m, whose widths differ by at most one bit; of probed tables
-        (`scrapy_simhash.index.probing`), their number.
-    :param chosen: blocks brought to the front in each table, c.
+    :param blocks: number of blocks, m, whose widths differ by at most one bit. For probed tables
+        (`scrapy_simhash.index.probing`): the number of tables.
+    :param chosen: number of blocks brought to the front in each table, c.
     :param inner_blocks: number of inner blocks; 0 if there are none.
     :param prefix_bits: width of the prefixes of probed tables; 0 for other tables.
-    :param probes: buckets to look up in all probed tables together, for a page with certainties.
-        If the last bucket is as likely as the next ones, these are looked up, too.
+    :param probes: buckets to look up in all probed tables together, for a page with certainties; 0
+        for other tables. Further buckets that are as likely as the last one are looked up, too.
     :raises PlanError: the numbers do not fit each other, or make more than 4096 tables.
     """
 
@@ -80,18 +81,18 @@ class TablePlan:
 
     def _check_probing(self) -> None:
         if (self.chosen, self.inner_blocks) != (1, 0):
-            raise PlanError("probed tables have neither chosen nor inner blocks: leave these out")
+            raise PlanError("probed tables cannot have `chosen` or `inner_blocks`: leave them out")
         fits = self.blocks * self.prefix_bits <= self.bits
         if not (fits and 1 <= self.prefix_bits <= MAX_PROBED_BITS and self.blocks <= self.probes):
             raise PlanError(
                 f"{self.blocks} probed tables with prefixes of {self.prefix_bits} of {self.bits} "
-                f"bits and {self.probes} probes: separate prefixes of 1 to {MAX_PROBED_BITS} bits, "
-                "and a probe for each table, are needed"
+                f"bits and {self.probes} probes: prefixes of 1 to {MAX_PROBED_BITS} bits without "
+                "common bits, and at least a probe for each table, are needed"
             )
 
     @cached_property
     def tables(self) -> tuple[tuple[Block, ...], ...]:
-        """The blocks of each table's prefix, the most significant first."""
+        """The blocks of each table's prefix; in a prefix, the most significant block is first."""
         if self.prefix_bits:
             width = self.prefix_bits
             return tuple(
@@ -115,9 +116,9 @@ class TablePlan:
 
     @property
     def guaranteed_distance(self) -> int:
-        """The largest distance up to which the tables find every fingerprint."""
-        of_blocks = self.blocks - self.chosen
-        return min(of_blocks, self.inner_blocks - 1) if self.inner_blocks else of_blocks
+        """The largest distance at which the tables still find every fingerprint."""
+        distance = self.blocks - self.chosen
+        return min(distance, self.inner_blocks - 1) if self.inner_blocks else distance
 
     @cached_property
     def _single_blocks(self) -> tuple[tuple[int, int], ...] | None:
@@ -140,8 +141,10 @@ class TablePlan:
 
     def expected_recall(self, distance: int) -> float:
         """Return the share of the fingerprints at exactly this distance that the tables find: 1.0
-        up to the guaranteed distance. All bits are taken to differ equally often; for probed
-        tables, uncertain bits more often, by the model of `scrapy_simhash.index.probing`.
+        up to the guaranteed distance. This assumes that all bits differ equally often, but for
+        probed tables uses the model of `scrapy_simhash.index.probing`.
+
+        :raises PlanError: the distance is not 0 to `bits`.
         """
         if not 0 <= distance <= self.bits:
             raise PlanError(f"distance is {distance}: use 0 to {self.bits}")
@@ -156,8 +159,8 @@ class TablePlan:
         return _recall_of_blocks(self.bits, self.blocks, self.chosen, distance)
 
     def recall(self, max_distance: int) -> float:
-        """Return the share of pairs that the tables find: of fingerprints at exactly this distance;
-        for probed tables, of real near-duplicates within the distance.
+        """Return the share of pairs that the tables find: see `expected_recall`. For probed tables,
+        this is the share of the real near-duplicates within the distance: see `typical_recall`.
         """
         if self.prefix_bits:
             from scrapy_simhash.index.probing import typical_recall
@@ -166,7 +169,7 @@ class TablePlan:
         return self.expected_recall(max_distance)
 
     def expected_candidates(self, entries: int) -> float:
-        """Return the expected candidates of a query among entries with random fingerprints."""
+        """Return the expected number of records that a query reads, for random fingerprints."""
         if self.prefix_bits:
             return self.probes * entries / (1 << self.prefix_bits)
         return sum(entries / (1 << width) for width in self.prefix_widths_bits)
@@ -187,10 +190,10 @@ def fewest_tables(
     *,
     min_prefix_bits: int = 1,
 ) -> TablePlan | None:
-    """Return the plan with the fewest blocks that finds `min_recall` of the pairs at a distance, or
-    None if none does whose prefixes have `min_prefix_bits` on average.
+    """Return the plan with the fewest blocks that finds `min_recall` of the pairs at a distance.
 
-    More blocks find more pairs, but make more tables and shorter prefixes.
+    More blocks find more pairs, but make more tables and shorter prefixes. Return None if none do
+    with at most 4096 tables and with prefixes of `min_prefix_bits` or more on average.
     """
     max_blocks = min(max(chosen, chosen * bits // min_prefix_bits), bits)
     while comb(max_blocks, chosen) > MAX_TABLES:
@@ -210,17 +213,17 @@ def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
     A part is several blocks if its bits are not contiguous.
     """
     shorter_bits, longer = divmod(sum(block.width for block in bits), parts)
-    left = list(reversed(bits))
+    remaining = list(reversed(bits))
     cut = []
     for number in range(parts):
         missing_bits = shorter_bits + (number < longer)
         part = []
         while missing_bits:
-            shift, width = left.pop()
+            shift, width = remaining.pop()
             taken = min(width, missing_bits)
             part.append(Block(shift + width - taken, taken))
             if taken < width:
-                left.append(Block(shift, width - taken))
+                remaining.append(Block(shift, width - taken))
             missing_bits -= taken
         cut.append(tuple(part))
     return cut
@@ -229,19 +232,19 @@ def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
     """Return the share of all sets of `distance` bits that leave at least `chosen` blocks equal."""
-    # In a polynomial, the coefficient of x**d counts sets of d bits. A polynomial is one integer,
-    # with room for each coefficient, so that a product of polynomials is one operation.
+    # In a polynomial, the coefficient of x**d counts sets of d bits. A polynomial is packed in one
+    # integer, with room for each coefficient, so that a product of polynomials is one operation.
     coefficient_bits = bits + 1
     up_to_distance = (1 << coefficient_bits * (distance + 1)) - 1
     shorter_bits, longer = divmod(bits, blocks)
-    # Sets of one or more bits of a block, by its width.
+    # For each width of a block, the polynomial of the sets of one or more of its bits.
     differing = {
         width: sum(comb(width, i) << coefficient_bits * i for i in range(1, width + 1))
         for width in (shorter_bits, shorter_bits + 1)
     }
 
     def all_differing(width: int, count: int) -> int:
-        """Return the sets that have one or more bits of each of `count` blocks, by squaring."""
+        """Return the polynomial of the sets with one or more bits of each of `count` blocks."""
         product = 1
         for bit in f"{count:b}":
             product = product * product & up_to_distance
@@ -264,7 +267,7 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
 @lru_cache(maxsize=1024)
 def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance: int) -> float:
     """Return the share of all sets of `distance` bits that leave the prefix of some table equal."""
-    # Number of bits in the prefixes of exactly these tables, a bit mask.
+    # For a set of tables, as a bit mask: the number of bits that are in exactly their prefixes.
     bits_by_tables: dict[int, int] = {}
     for bit in range(bits):
         mask = sum(
@@ -273,15 +276,15 @@ def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance
             if any(shift <= bit < shift + width for shift, width in table)
         )
         bits_by_tables[mask] = bits_by_tables.get(mask, 0) + 1
-    # sets[differing][d]: sets of d bits that change the prefixes of exactly these tables.
+    # sets[tables][d]: number of sets of d bits that change the prefixes of exactly these tables.
     sets = {0: [1] + [0] * distance}
     for mask, count in bits_by_tables.items():
         extended: dict[int, list[int]] = {}
-        for differing, row in sets.items():
-            for d, number in enumerate(row):
-                for i in range(min(count, distance - d) + 1) if number else ():
-                    key = differing | mask if i else differing
-                    extended.setdefault(key, [0] * (distance + 1))[d + i] += number * comb(count, i)
+        for changed, row in sets.items():
+            for d, ways in enumerate(row):
+                for i in range(min(count, distance - d) + 1) if ways else ():
+                    key = changed | mask if i else changed
+                    extended.setdefault(key, [0] * (distance + 1))[d + i] += ways * comb(count, i)
         sets = extended
     missed = sets.get((1 << len(tables)) - 1, [0] * (distance + 1))[distance]
     return (comb(bits, distance) - missed) / comb(bits, distance)

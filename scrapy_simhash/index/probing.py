@@ -1,15 +1,16 @@
 """Query-directed probing: choose the buckets in which a copy of a page probably is.
 
-Lv, Josephson, Wang, Charikar and Li, "Multi-Probe LSH" (VLDB 2007). Near-duplicates differ in bits
-whose sums are near zero. A query knows how far its own sums are from zero (`certainty`, see
-`scrapy_simhash.fingerprint.Fingerprint`). So it looks up its own prefix in each table, and then, in
-all tables together, the prefixes that a copy most probably has: its own with some of the least
-certain bits flipped. Each look-up of a bucket is a *probe*. Stored pages need no certainty.
+Lv, Josephson, Wang, Charikar and Li, "Multi-Probe LSH" (VLDB 2007). A bit of a fingerprint is the
+sign of a sum, and near-duplicates differ in bits whose sums are near zero. A query knows how far
+its own sums are from zero (`certainty`, see `scrapy_simhash.fingerprint.Fingerprint`). So it looks
+up its own prefix in each table, and then, in all tables together, the prefixes that a copy most
+probably has: the query's prefix with some of its least certain bits flipped. Each look-up of a
+bucket is a *probe*. Stored pages need no certainty.
 
 The model: the sums of two texts are normal, with a correlation of cos(πd/f) if d of f bits differ.
 So a bit whose sum is z standard deviations from zero differs with the probability Φ(-z·cot(πd/f)).
 
-Without certainty, each prefix is looked up, and each prefix with a single bit flipped.
+A query without certainty looks up its own prefixes, and each of them with any single bit flipped.
 docs/fingerprint-index.md has an example.
 """
 
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
 CERTAINTY_SCALE = 64
 _WORD_BITS = 64
 _BYTE_BITS = np.uint16(8)
-# The number of bits of a prefix that may be flipped: the least certain ones.
+# Upper limit for the bits of a prefix that may be flipped: the least certain ones.
 _UNCERTAIN_BITS = 6
-# Scores are for pairs with this share of differing bits, where probes matter most.
+# Scores hold for pairs with this share of differing bits, where probes matter most.
 _TYPICAL_SHARE = 40 / 256
-# Distances of real near-duplicates in 256ths of the bits: the quantiles 0, 5, … 100 % of the 2,930
+# Distances of real near-duplicates in 256ths of the bits: the quantiles 0, 5, …, 100 % of 2,930
 # confirmed pairs of the open page sets (`benchmarks/probing.py`).
 _QUANTILES = (0, 0, 0, 0, 0, 0, 0, 4, 8, 11, 13, 17, 19, 21, 23, 26, 29, 33, 37, 44, 52)
 _SAMPLES = 2000
@@ -46,44 +47,45 @@ _SEED = 1
 
 
 class Probes(NamedTuple):
-    """The buckets to look up: a table and a prefix for each."""
+    """The buckets to look up. Bucket i has the prefix `prefixes[i]` in table `tables[i]`."""
 
     tables: NDArray[np.int64]
     prefixes: NDArray[np.int64]
 
 
 class Prober:
-    """Chooses the buckets to look up; in tables that are not probed, only those of the query."""
+    """A chooser of the buckets to look up; in unprobed tables, only those with the own prefixes."""
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
-        self._count = plan.probes
+        self._probe_count = plan.probes
         if not plan.prefix_bits:
-            self._own_tables = np.arange(len(plan.tables))
+            self._all_tables = np.arange(len(plan.tables))
             # Prefixes of blocks may be longer than machine words.
-            self._own_type = np.int64 if max(plan.prefix_widths_bits) < _WORD_BITS else object
+            self._prefix_type = np.int64 if max(plan.prefix_widths_bits) < _WORD_BITS else object
             return
         width, tables = plan.prefix_bits, plan.blocks
         self._bits = plan.bits
         self._shape = tables, width
         self._uncertain = min(_UNCERTAIN_BITS, width)
+        # Column i is a subset of the uncertain bits: bit j of i is set if it has the j-th of them.
         subsets = np.arange(1 << self._uncertain)[:, None] >> np.arange(self._uncertain) & 1
         self._subsets = subsets.T.astype(np.float32)
-        self._whole_subsets = subsets.T.astype(np.float64)
+        self._exact_subsets = subsets.T.astype(np.float64)
         self._log_odds, self._log_equal = _log_probabilities()
         self._ones = np.ones(width, np.float32)
-        self._numbers = np.arange(width, dtype=np.uint16)
+        self._bit_numbers = np.arange(width, dtype=np.uint16)
         self._bit_values = 2.0 ** np.arange(width)[::-1]
-        singles = np.concatenate([[0], 1 << np.arange(width)])
+        # For queries without certainty: no bit, or a single bit of each prefix.
+        masks = np.concatenate([[0], 1 << np.arange(width)])
         self._bare_tables = np.repeat(np.arange(tables), width + 1)
-        self._bare_flips = np.tile(singles, tables)
+        self._bare_flips = np.tile(masks, tables)
 
     def probes(self, fingerprint: int, certainty: bytes) -> Probes:
-        """Return the buckets to look up for a fingerprint; its certainty is b"" if not known."""
+        """Return the buckets to look up for a fingerprint. An unknown certainty is b""."""
         if not self._plan.prefix_bits:
-            return Probes(
-                self._own_tables, np.array(self._plan.prefixes(fingerprint), self._own_type)
-            )
+            prefixes = np.array(self._plan.prefixes(fingerprint), self._prefix_type)
+            return Probes(self._all_tables, prefixes)
         return self.probes_of_many([(fingerprint, certainty)])[0]
 
     def probes_of_many(
@@ -92,13 +94,13 @@ class Prober:
         """Return (the probes of all queries, the number of the query of each probe), in the order
         of the queries. The tables must be probed.
 
-        :param queries: fingerprints with their certainties; either all or none are known.
+        :param queries: (fingerprint, certainty); unless all certainties are known, none is used.
         """
         count, (tables, width) = len(queries), self._shape
-        own = np.array([self._plan.prefixes(fingerprint) for fingerprint, _ in queries])
+        own_prefixes = np.array([self._plan.prefixes(fingerprint) for fingerprint, _ in queries])
         packed = b"".join([certainty for _, certainty in queries])
         if len(packed) != count * self._bits:
-            prefixes = own.take(self._bare_tables, axis=1) ^ self._bare_flips
+            prefixes = own_prefixes.take(self._bare_tables, axis=1) ^ self._bare_flips
             return (
                 Probes(np.tile(self._bare_tables, count), prefixes.ravel()),
                 np.arange(count).repeat(len(self._bare_tables)),
@@ -107,49 +109,51 @@ class Prober:
         in_tables = certainties[:, : tables * width].reshape(count, tables, width)
         uncertain, scores = self._scores(in_tables)
         # Products of these floats are exact, and numpy is slow at products of integers.
-        flips = (self._bit_values.take(uncertain) @ self._whole_subsets).ravel()
+        flips = (self._bit_values.take(uncertain) @ self._exact_subsets).ravel()
         chosen = (scores >= self._lowest_scores(scores)).ravel().nonzero()[0]
-        places = chosen >> self._uncertain
-        prefixes = own.ravel().take(places) ^ flips.take(chosen).astype(np.int64)
+        # Indexes of (query, table).
+        rows = chosen >> self._uncertain
+        prefixes = own_prefixes.ravel().take(rows) ^ flips.take(chosen).astype(np.int64)
         if count == 1:
-            return Probes(places, prefixes), np.zeros_like(places)
-        owners, of_table = np.divmod(places, tables)
-        return Probes(of_table, prefixes), owners
+            return Probes(rows, prefixes), np.zeros_like(rows)
+        owners, probed_tables = np.divmod(rows, tables)
+        return Probes(probed_tables, prefixes), owners
 
     def found_by(self, fingerprint: int, certainty: bytes) -> Callable[[int], bool]:
-        """Return a predicate that is True for the stored fingerprints that a query finds."""
+        """Return a predicate that is True for fingerprints in one of the buckets to look up."""
         tables, prefixes = self.probes(fingerprint, certainty)
         probed = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
         return lambda stored: not probed.isdisjoint(enumerate(self._plan.prefixes(stored)))
 
     def _scores(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
-        """Return (the least certain bits of each prefix, scores of their subsets). A score is the
-        logarithm of the probability that a copy differs in exactly these bits of the prefix.
+        """Return (numbers of the least certain bits of each prefix, scores of their subsets): see
+        `subsets`. A score is the logarithm of the probability that a copy differs in exactly these
+        bits of the prefix. The empty subset, which is the own prefix, has an infinite score.
         """
-        # To sort the bits by certainty, a number holds the certainty above the number of the bit.
-        order: NDArray[np.uint16] = certainties.astype(np.uint16)
-        order <<= _BYTE_BITS
-        order |= self._numbers
-        order.sort(axis=-1)
-        order = order[..., : self._uncertain]
-        scores: NDArray[np.float32] = self._log_odds.take(order >> _BYTE_BITS) @ self._subsets
+        # Sorted by certainty: a number has the certainty of a bit above the number of the bit.
+        ranked: NDArray[np.uint16] = certainties.astype(np.uint16)
+        ranked <<= _BYTE_BITS
+        ranked |= self._bit_numbers
+        ranked.sort(axis=-1)
+        ranked = ranked[..., : self._uncertain]
+        scores: NDArray[np.float32] = self._log_odds.take(ranked >> _BYTE_BITS) @ self._subsets
         # A sum, as a product with ones: numpy's `sum` takes longer.
         scores += (self._log_equal.take(certainties) @ self._ones)[..., None]
-        scores[..., 0] = np.inf  # the query's own prefix is always chosen
-        return order & np.uint16(0xFF), scores
+        scores[..., 0] = np.inf
+        return ranked & np.uint16(0xFF), scores
 
     def _lowest_scores(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the lowest score that each query looks up, in an array of three dimensions."""
+        """Return the lowest score that each query looks up, in the shape (queries, 1, 1)."""
         flat = scores.reshape(len(scores), -1)
-        count = min(self._count, flat.shape[1])
+        count = min(self._probe_count, flat.shape[1])
         # For so few scores, `partition` and `argpartition` take longer.
         lowest: NDArray[np.float32] = np.sort(flat, axis=1)[:, -count, None, None]
         return lowest
 
     def subsets(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
-        """Return the probes of many queries: (the numbers of the least certain bits of each prefix,
-        0 is the most significant; True for each subset of them that a probe flips). Subset i has
-        the j-th of these bits if bit j of i is set.
+        """Return the probes of many queries: (numbers of the least certain bits of each prefix,
+        where 0 is the most significant bit; True for each subset of these bits that a probe flips).
+        Subset i has the j-th of these bits if bit j of i is set.
 
         :param certainties: by query, table and bit of the prefix.
         """
@@ -157,10 +161,10 @@ class Prober:
         return uncertain, scores >= self._lowest_scores(scores)
 
     def finds(self, certainties: Certainties, differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return, for each of many queries, True if its probes find a certain stored page.
+        """Return True for each query whose probes find the stored page that it is paired with.
 
         :param certainties: by query, table and bit of the prefix.
-        :param differs: True for the bits in which the stored page differs.
+        :param differs: True for the bits in which query and stored page differ.
         """
         uncertain, scores = self._scores(certainties)
         flipped = np.take_along_axis(differs, uncertain, axis=-1)
@@ -174,7 +178,7 @@ class Prober:
 @lru_cache(maxsize=256)
 def expected_recall(plan: TablePlan, distance: int) -> float:
     """Return the share of near-duplicates at exactly this distance that the probes find: 1.0 up to
-    the guaranteed distance, else by a simulation of the model.
+    the guaranteed distance; beyond it, the result of a simulation of the model.
     """
     if distance <= plan.guaranteed_distance:
         return 1.0
@@ -183,8 +187,8 @@ def expected_recall(plan: TablePlan, distance: int) -> float:
 
 @lru_cache(maxsize=256)
 def typical_recall(plan: TablePlan, max_distance: int) -> float:
-    """Return the share of real near-duplicates within a distance that the probes find, by a
-    simulation of the model with `typical_distances`.
+    """Return the share of real near-duplicates within a distance that the probes find: the result
+    of a simulation of the model with `typical_distances`.
     """
     return _simulated_recall(plan, typical_distances(plan.bits, max_distance))
 
@@ -199,16 +203,16 @@ def typical_distances(bits: int, max_distance: int) -> NDArray[np.int64]:
 
 def expected_recall_bare(plan: TablePlan, distance: int) -> float:
     """Return the share of the fingerprints at exactly this distance that a query without certainty
-    finds, if each bit differs equally often and independently of the others.
+    finds, if all bits differ equally often and independently of each other.
     """
     width, tables = plan.prefix_bits, plan.blocks
     share = distance / plan.bits
-    hit = (1 - share) ** width + width * share * (1 - share) ** (width - 1)
-    return 1 - (1 - hit) ** tables
+    found_in_table = (1 - share) ** width + width * share * (1 - share) ** (width - 1)
+    return 1 - (1 - found_in_table) ** tables
 
 
 def _simulated_recall(plan: TablePlan, distances: NDArray[np.int64]) -> float:
-    """Return the share of simulated copies at these distances that are found; 1.0 of no copies."""
+    """Return the share of simulated copies at these distances that probes find; 1.0 for none."""
     if not len(distances):
         return 1.0
     random = np.random.default_rng(_SEED)
@@ -224,8 +228,8 @@ def _simulated_recall(plan: TablePlan, distances: NDArray[np.int64]) -> float:
 
 @lru_cache(maxsize=1)
 def _log_probabilities() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return, by certainty, the logarithms of (the odds that a bit differs, the probability that it
-    is equal).
+    """Return, for each certainty, the logarithms of (the odds that such a bit differs, the
+    probability that it is equal), for pairs with `_TYPICAL_SHARE`.
     """
     slope = 1 / math.tan(math.pi * _TYPICAL_SHARE)
     arguments = (np.arange(256) + 0.5) / CERTAINTY_SCALE * slope / math.sqrt(2)

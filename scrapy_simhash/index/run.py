@@ -1,7 +1,8 @@
-"""A run: for each probed table, the positions of pages, sorted by the leading bits of the prefix.
+"""A run: for each table, the positions of pages, sorted by the leading bits of the prefix.
 
-The *position* of a page is its number in `scrapy_simhash.index.pages`. A *slot* is a value of the
-leading bits; a *bucket* is the positions in one slot. A *directory* says where each bucket of a
+The tables are the probed tables and, as the last one, page keys, whose prefix is the hash of the
+key. The *position* of a page is its index in `scrapy_simhash.index.pages`. A *slot* is a value of
+the leading bits; a *bucket* is the positions in one slot. A *directory* says where each bucket of a
 table begins. `scrapy_simhash.index.runs` uses runs; docs/index-format.md describes their files.
 """
 
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
 _WORD_BITS = 64
 # numpy sorts integers of up to this many bits by radix sort, which is faster.
 _RADIX_BITS = 16
-_MAX_SYNC_BYTES = 32 << 20
+# A file is synced after every so many bytes, so that no page waits long for `close`.
+_MAX_UNSYNCED_BYTES = 32 << 20
 
 
 class Field(NamedTuple):
-    """The place of a table's prefix in the 64-bit words of a page. It may extend to the next word.
+    """The place of a table's prefix in the 64-bit words of a page.
 
-    :param shift: number of the prefix's lowest bit in that word; 0 is the least significant.
-    :param factor: odd; each prefix is multiplied by it, modulo 2**width, to spread them over slots.
+    :param word: index of the word with the lowest bit of the prefix, which may extend to the next.
+    :param shift: number of that bit in the word; 0 is the least significant.
+    :param factor: odd; prefixes are multiplied by it, modulo 2**width, to spread them over slots.
     """
 
     word: int
@@ -55,9 +58,9 @@ class Field(NamedTuple):
 
 
 class PrefixReader:
-    """Reads the prefixes of all tables at once, which takes less time for few pages.
+    """A reader of the prefixes of all tables at once. It is faster than `Field.read` for few pages.
 
-    :param fields: those of the tables, all of the same width. Their factors are not used.
+    :param fields: the field of each table, all of the same width. Factors are ignored.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -66,9 +69,9 @@ class PrefixReader:
         self._mask = np.uint64((1 << fields[0].width) - 1)
 
     def read(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the prefixes by page and table."""
+        """Return the prefixes: a row for each page, a column for each table."""
         words = rows.take(self._words, axis=1) >> self._shifts
-        # If a prefix extends to the next word, the rest of it; else only bits outside the mask.
+        # These bits complete a prefix that extends to the next word; others are masked out.
         following = rows.take(self._words + 1, axis=1, mode="clip")
         words |= following << np.uint64(_WORD_BITS) - self._shifts
         words &= self._mask
@@ -79,11 +82,11 @@ class PrefixReader:
 class Run:
     """Positions by table and slot.
 
-    :param words: for each table, the positions, and then the directory: for each slot, the index in
-        `words` where its bucket begins, and at last where the last bucket ends.
+    :param words: for each table, its positions and then its directory: for each slot, the index in
+        `words` where its bucket begins, and at the end the index where the last bucket ends.
     :param bits: number of leading bits in a slot.
-    :param starts: index in `words` of each table's directory.
-    :param pages: number of pages, each of which is in every table.
+    :param starts: for each table, the index in `words` where its directory begins.
+    :param pages: number of pages. Each page is in every table.
     """
 
     def __init__(
@@ -95,17 +98,17 @@ class Run:
         self.pages = pages
 
     def buckets(self, table: int, slot: int, stop: int) -> NDArray[np.uint32]:
-        """Return the positions in the slots from `slot` on, and before `stop`."""
+        """Return the positions in the slots from `slot` to `stop` - 1."""
         start = int(self.starts[table])
         return self.words[int(self.words[start + slot]) : int(self.words[start + stop])]
 
     def bucket(self, table: int, slot: int) -> list[int]:
-        """Return the positions in one slot. For so few, a numpy array would take longer."""
-        item, at = self.words.item, int(self.starts[table]) + slot
-        return [item(index) for index in range(item(at), item(at + 1))]
+        """Return the positions in one slot, as a list, because numpy is slow for so few."""
+        item, start = self.words.item, int(self.starts[table]) + slot
+        return [item(index) for index in range(item(start), item(start + 1))]
 
     def directory(self, table: int) -> NDArray[np.uint32]:
-        """Return where the buckets of a table begin, and where the last one ends."""
+        """Return the directory of a table; see `words`."""
         start = int(self.starts[table])
         return self.words[start : start + (1 << self.bits) + 1]
 
@@ -114,7 +117,7 @@ class Run:
         return self.buckets(table, 0, 1 << self.bits)
 
     def table_bytes(self, table: int) -> int:
-        """Return the bytes of a table, with its directory."""
+        """Return the bytes of a table's positions and directory."""
         return self.positions(table).nbytes + self.directory(table).nbytes
 
 
@@ -132,23 +135,24 @@ class Lookup:
     def positions(
         self, tables: NDArray[np.int64], prefixes: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint32], list[int], NDArray[np.int64]]:
-        """Return (the positions in these buckets, by run and then bucket; where those of each run
-        end; the number of positions by run and bucket).
+        """Return (the positions in these buckets, ordered by run and then bucket; the index in them
+        where each run ends; the number of positions for each run and bucket, in the same order).
 
         :param tables: the table of each bucket.
         :param prefixes: the prefix of each bucket, multiplied by the factor of its field.
         """
         if not self._runs:
             return np.empty(0, np.uint32), [], np.empty(0, np.int64)
-        at = self._starts.take(tables, axis=1)
-        at += prefixes >> self._shifts
-        begin, end = np.empty(at.shape, np.uint32), np.empty(at.shape, np.uint32)
+        # Indexes in directories, by run and bucket.
+        slots = self._starts.take(tables, axis=1)
+        slots += prefixes >> self._shifts
+        begin, end = np.empty(slots.shape, np.uint32), np.empty(slots.shape, np.uint32)
         # No index is out of range. With "clip", numpy writes to `out` without a buffer.
         for number, run in enumerate(self._runs):
-            run.words.take(at[number], out=begin[number], mode="clip")
-        at += 1
+            run.words.take(slots[number], out=begin[number], mode="clip")
+        slots += 1
         for number, run in enumerate(self._runs):
-            run.words.take(at[number], out=end[number], mode="clip")
+            run.words.take(slots[number], out=end[number], mode="clip")
         counts = np.subtract(end, begin, dtype=np.int64).ravel()
         ends = counts.cumsum()
         # Result i is in bucket b if ends[b - 1] <= i < ends[b], at begin[b] + i - ends[b - 1].
@@ -168,29 +172,29 @@ class Lookup:
 def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, first: int) -> Run:
     """Return a run of pages in memory, which have successive positions.
 
-    :param tables: for each table, its field and the words with the field, a row for each page.
+    :param tables: for each table, its field and the words that hold it, a row for each page.
     :param bits: number of leading bits in a slot.
-    :param first: the position of the first page.
+    :param first: position of the first page.
     """
     parts: list[NDArray[np.uint32]] = []
     starts = []
-    at = pages = 0
+    size = pages = 0
     for field, rows in tables:
         pages = len(rows)
         slots = field.slots(rows, bits).astype(np.uint16 if bits <= _RADIX_BITS else np.uint32)
-        order = slots.argsort(kind="stable").astype(np.uint32)
-        order += np.uint32(first)
+        positions = slots.argsort(kind="stable").astype(np.uint32)
+        positions += np.uint32(first)
         directory = np.empty((1 << bits) + 1, np.uint32)
-        directory[0] = at
-        directory[1:] = np.bincount(slots, minlength=1 << bits).cumsum() + at
-        parts += [order, directory]
-        starts.append(at + len(order))
-        at += len(order) + len(directory)
+        directory[0] = size
+        directory[1:] = np.bincount(slots, minlength=1 << bits).cumsum() + size
+        parts += [positions, directory]
+        starts.append(size + pages)
+        size += pages + len(directory)
     return Run(np.concatenate(parts), bits, starts, pages)
 
 
 class RunWriter:
-    """Writes a file of 32-bit words, and deletes it if it is not closed when the context ends."""
+    """A writer of a file of 32-bit words. Its context deletes a file that `close` did not close."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -209,14 +213,13 @@ class RunWriter:
         self._file.write(packed)
         self.word_count += len(words)
         self._unsynced_bytes += len(packed)
-        if self._durable and self._unsynced_bytes > _MAX_SYNC_BYTES:
-            # Synced in parts, so that no page waits long for `close`.
+        if self._durable and self._unsynced_bytes > _MAX_UNSYNCED_BYTES:
             self._unsynced_bytes = 0
             self._file.flush()
             os.fsync(self._file.fileno())
 
     def close(self) -> str:
-        """Close the file, synced if `durable`, and return its checksum (XXH3-64)."""
+        """Close the file, sync it if `durable`, and return its checksum (XXH3-64, in hex)."""
         self._file.flush()
         if self._durable:
             os.fsync(self._file.fileno())
@@ -236,7 +239,7 @@ class RunWriter:
 
 
 def map_file(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Map a file into memory, and return it as an array. Numpy is slower at a `memmap`."""
+    """Map a file into memory. Return an array, because numpy is slower with a `memmap`."""
     return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 

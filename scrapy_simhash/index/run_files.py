@@ -1,4 +1,4 @@
-"""The database row that names the files of `scrapy_simhash.index.runs` and of its pages."""
+"""The database row `records.RUNS_KEY`, which names the files of `scrapy_simhash.index.runs`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ FOLDER = "runs"
 FINGERPRINTS = "fingerprints"
 IDS = "ids"
 NAMES = frozenset({FINGERPRINTS, IDS})
-# Bits of the hash of a page's key that its id holds.
+# Width of the key hash in the id of a page (`scrapy_simhash.index.pages`).
 KEY_HASH_BITS = 32
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """The file of a `Run`.
+    """The file of a `Run`. For `bits`, `starts` and `pages` see there.
 
-    :param bits: see `Run`, as for `starts` and `pages`.
-    :param first: the run holds the pages with ordinals from `first` on and below `stop`.
+    :param first: lower limit of the ordinals of the run's pages; all are below `stop`.
+    :param checksum: XXH3-64 of the file, in hex.
     """
 
     name: str
@@ -37,7 +37,7 @@ class RunFile:
 
 
 class PagePart(NamedTuple):
-    """Some successive rows, one for each page, of the two files of pages."""
+    """The part of the two files of pages that one merge appended: a row for each page."""
 
     rows: int
     fingerprints_checksum: str
@@ -48,8 +48,8 @@ class PagePart(NamedTuple):
 class RunFiles:
     """All files of runs, and the parts of the two files of pages.
 
-    :param stop: all pages with lower ordinals are in runs.
-    :param next_name: number in the name of the next run's file.
+    :param stop: pages with lower ordinals are in the files; removed ones may be left out.
+    :param next_name: number in the name of the file of the next run.
     """
 
     runs: list[RunFile]
@@ -58,7 +58,7 @@ class RunFiles:
     next_name: int
 
     def encoded(self) -> bytes:
-        """Return the value of the row."""
+        """Return the value of the row, as JSON."""
         return json.dumps(asdict(self), separators=(",", ":")).encode()
 
     @staticmethod
@@ -77,11 +77,11 @@ NO_FILES = RunFiles([], [], 0, 0)
 
 
 def destroy_runs(database: Path) -> None:
-    """Delete the files of runs and of pages in the directory of a database."""
+    """Delete the files of runs and pages in the directory of a database, and their empty folder."""
     folder = database / FOLDER
     if folder.is_dir():
         for path in folder.iterdir():
             if path.suffix == ".run" or path.name in NAMES:
                 path.unlink()
-        with suppress(OSError):  # the folder holds other files
+        with suppress(OSError):  # the folder holds other files, and is kept
             folder.rmdir()

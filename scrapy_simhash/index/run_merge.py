@@ -1,4 +1,4 @@
-"""Merge runs (`scrapy_simhash.index.run`) in small steps, so that no page waits for all of them."""
+"""Merge runs (`scrapy_simhash.index.run`) in small steps, so that no page waits for long."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.run import Field, Run
 
-# A step merges about this many positions of a table, in about 40 ns each.
+# A step merges about this many positions of one table, at about 40 ns each.
 STEP_RECORDS = 1 << 14
-# A step has at most 2**16 slots, as it numbers them by 16 bits.
+# A step has at most 2**16 slots, because it numbers its slots with 16 bits.
 _MAX_STEP_BITS = 16
 
 
 class Table(NamedTuple):
     """A table to merge.
 
-    :param rows: returns the words that hold the field, for the positions of pages.
+    :param rows: returns the words that hold the field, for given positions of pages.
     """
 
     field: Field
@@ -34,7 +34,7 @@ class Table(NamedTuple):
 
 
 class Merge:
-    """Merges several runs to one.
+    """A merge of several runs into one.
 
     :param bits: number of leading bits in a slot of the new run.
     :param dropped: positions to leave out.
@@ -52,17 +52,18 @@ class Merge:
         self._bits = bits
         self._dropped = dropped
         ideal = bits - (sum(run.pages for run in sources) // STEP_RECORDS).bit_length()
-        # A step has whole slots of each source.
+        # A step must end at the end of a slot in each source.
         fewest_bits = min(run.bits for run in sources)
         self._step_bits = min(max(ideal, bits - fewest_bits, 0), bits, _MAX_STEP_BITS)
         self.steps = len(tables) << bits - self._step_bits
+        """Number of steps of `write`."""
 
     def write(
         self, path: Path, first: int, stop: int, *, durable: bool
     ) -> Iterator[RunFile | None]:
         """Write the file. Yield None after each step, and the description of the file at the end.
 
-        :param first: lowest ordinal of the sources.
+        :param first: lower limit of the ordinals of the sources; see `RunFile`.
         :param stop: all ordinals of the sources are lower.
         :raises OSError: the disk fails.
         """
@@ -84,26 +85,27 @@ class Merge:
                 pages = int(directory.sum())
                 directory[0] = writer.word_count - pages
                 starts.append(writer.word_count)
-                # Sums of the counts: where each bucket begins.
+                # The sums of the counts are the indexes where buckets begin.
                 writer.write(directory.cumsum(dtype=np.uint32))
             checksum = writer.close()
         yield RunFile(path.name, bits, starts, pages, first, stop, 4 * writer.word_count, checksum)
 
     def _slice(self, table: int, slot: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-        """Return (positions of all sources in the step from `slot` on, their slots in the step)."""
+        """Return (positions of all sources in the step from `slot` on, their slots less `slot`)."""
         positions, slots = [], []
         field, rows = self._tables[table]
         size = 1 << self._step_bits
         stop = slot + size
         for run in self._sources:
-            finer = run.bits - self._bits
-            if finer >= 0:
-                of_run = run.buckets(table, slot << finer, stop << finer)
-                begins = run.directory(table)[slot << finer : (stop << finer) + 1 : 1 << finer]
+            extra_bits = run.bits - self._bits
+            if extra_bits >= 0:
+                first, end = slot << extra_bits, stop << extra_bits
+                run_positions = run.buckets(table, first, end)
+                begins = run.directory(table)[first : end + 1 : 1 << extra_bits]
                 slots.append(np.arange(size, dtype=np.uint16).repeat(np.diff(begins)))
             else:
-                of_run = run.buckets(table, slot >> -finer, stop >> -finer)
-                new_slots = field.slots(rows(of_run), self._bits)
+                run_positions = run.buckets(table, slot >> -extra_bits, stop >> -extra_bits)
+                new_slots = field.slots(rows(run_positions), self._bits)
                 slots.append((new_slots - np.uint64(slot)).astype(np.uint16))
-            positions.append(of_run)
+            positions.append(run_positions)
         return np.concatenate(positions), np.concatenate(slots)

@@ -1,19 +1,19 @@
 """Runs: the tables of a probed index, as sorted arrays in files that are mapped into memory.
 
-A query looks up hundreds of buckets, and most hold something. One numpy pass over arrays reads all
-of them. To look up each of them in the database would take ten times as long.
+A query looks up hundreds of buckets, and most are not empty. One numpy pass over arrays reads all
+of them. To look up each bucket in the database would take ten times as long.
 
-- `scrapy_simhash.index.pages` has the fingerprint, the hash of the key and the ordinal of each
-  entry. The entry's number there is its *position*.
+- `scrapy_simhash.index.pages` has the fingerprint, the hash of the key and the ordinal of the entry
+  of each page. The index of a page there is its *position*.
 - A *run* (`scrapy_simhash.index.run`) has, for each table and for page keys, the positions sorted
   by the leading bits of the prefix, and a directory that says where each bucket begins.
 
 The newest pages are in memory: the last few unsorted, the others as a run. Queries compare all
-unsorted pages. When the memory is full, its pages are *frozen*, and merged in small steps with the
-runs in files. At most two runs are in files, a large and a small one. A file is complete and synced
-before the database row that names it (`records.RUNS_KEY`) is written, so an interruption leaves the
-old runs. A removed entry stays in its run until that run is merged; until then, a row
-(`records.removed_row`) marks the entry as removed.
+unsorted pages. When `MEMORY_PAGES` are in memory, they are *frozen*, and merged in small steps with
+runs in files. At most two runs are in files, a large and a small one. A file is complete (and, if
+`durable`, synced) before the database row that names it (`records.RUNS_KEY`) is written, so an
+interruption leaves the old runs. A removed entry stays in its run until that run is merged; until
+then, a row (`records.removed_row`) marks the entry as removed.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
 
-# This many unsorted pages are sorted into the run in memory.
+# When this many pages are unsorted, they are sorted into the run in memory.
 YOUNG_PAGES = 2048
 # Pages in memory, in each of two generations. With more, pages are sorted again more often; with
 # fewer, the runs in files are merged more often.
 MEMORY_PAGES = 1 << 16
-# The small run is merged into the large one when it has an eighth of the large one's pages.
+# A merge includes the large run once the other merged pages are an eighth of its pages.
 _GROWTH = 8
 _STEPS_AT_ONCE = 64
-# Queries that are answered together: as many as have arrays that fit the caches.
+# Queries that are answered together. The arrays of so many fit the caches of the processor.
 _QUERIES_AT_ONCE = 32
 _WORD_BITS = 64
 # Texts in one language have similar prefixes, so a directory of the leading bits would have full
-# and empty buckets. The product with this odd number spreads prefixes, and no two prefixes have the
-# same product. It is 2**32 divided by the golden ratio (Knuth, The Art of Computer Programming,
-# volume 3, section 6.4).
+# and empty buckets. Products with this odd number are spread evenly, and no two prefixes have the
+# same product. The number is 2**32 divided by the golden ratio (Knuth, The Art of Computer
+# Programming, volume 3, section 6.4).
 _FACTOR = 0x9E3779B1
 
 
 class _Merged(NamedTuple):
-    """A merge whose files are written, and whose row `records.RUNS_KEY` is not.
+    """A merge whose files are written, but whose row `records.RUNS_KEY` is not yet.
 
-    :param replaced: the runs that were merged.
+    :param replaced: the files of the runs that were merged.
     :param rows: number of merged pages that were in memory.
-    :param removed: keys of the rows of removed entries that are in no run any more.
+    :param removed: keys of the rows that mark removed entries which are in no run any more.
     """
 
     files: RunFiles
@@ -78,12 +78,12 @@ class _Merged(NamedTuple):
 
 
 class Runs:
-    """The probed tables, and page keys as a last table. The methods are those of `Buckets`.
+    """The probed tables, and page keys as the last table. It has the methods of `Buckets`.
 
-    :param folder: for files; created by the first merge.
+    :param folder: directory of the files; created by the first merge.
     :param durable: sync files before the database names them.
-    :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is.
-    :raises StorageError: the files cannot be read.
+    :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is damaged.
+    :raises StorageError: files cannot be read, or leftovers of an interruption cannot be deleted.
     """
 
     def __init__(
@@ -112,15 +112,16 @@ class Runs:
         self._prefix_reader = PrefixReader([field for field, _ in self._tables])
         self._tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self._pages.ids))
         self._capacity = MEMORY_PAGES
-        # Of the pages in memory: ordinals by the hash of the key.
+        # The ordinals of the pages in memory, by the hash of the key.
         self._keys: dict[int, list[int]] = {}
-        # The pages in memory are frozen up to the first number, and sorted up to the second.
+        # The first `_frozen_pages` of the pages in memory are frozen, the next up to `_sorted_pages`
+        # are in the run `_sorted`.
         self._frozen_pages = self._sorted_pages = 0
         self._frozen: Run | None = None
         self._sorted: Run | None = None
-        self._lookup: Lookup | None = None  # of the present runs
+        self._lookup: Lookup | None = None  # None after the runs have changed
         self._is_spilling = False
-        # `add` was called with entries that are in files already.
+        # True after `add` was called with an entry that is in files already.
         self._was_read_again = False
         self.frozen_below = 0
         """Entries with lower ordinals are in files once `spilled` returns True."""
@@ -143,17 +144,17 @@ class Runs:
         *,
         flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
     ) -> set[int]:
-        """Return the ordinals of the entries, removed ones included, that are within the distance
-        and in a probed bucket.
+        """Return the ordinals of the entries that are within the distance and in a probed bucket,
+        including removed entries that a run still holds.
         """
         return self.find_near_many([(fingerprint, certainty)], max_distance)[0]
 
     def find_near_many(
         self, queries: Sequence[tuple[int, bytes]], max_distance: int
     ) -> list[set[int]]:
-        """Return the result of `find_near` for each fingerprint and certainty, in less time."""
+        """Return the result of `find_near` for each (fingerprint, certainty), in less time."""
         if len({len(certainty) for _, certainty in queries}) > 1:
-            return [self.find_near(one, max_distance, certainty) for one, certainty in queries]
+            return [self.find_near(query[0], max_distance, query[1]) for query in queries]
         found: list[set[int]] = [set() for _ in queries]
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             batch = queries[start : start + _QUERIES_AT_ONCE]
@@ -174,24 +175,24 @@ class Runs:
             )
             if near is None:
                 continue
-            # Unsorted pages and those of short slots may be in no probed bucket. They are left out,
-            # because results must not depend on which pages are sorted.
+            # Unsorted pages, and pages in a slot with fewer bits than the prefix, may not have a
+            # probed prefix. They are left out, because results must not depend on what is sorted.
             prefixes_of_near = self._prefix_reader.read(near.fingerprints)
             for owner in np.unique(near.owners).tolist():
                 is_own = near.owners == owner
                 first, stop = owners.searchsorted((owner, owner + 1))
-                of_probed_tables = prefixes_of_near[is_own].take(tables[first:stop], axis=1)
-                is_probed = (of_probed_tables == prefixes[first:stop]).any(axis=1)
+                near_prefixes = prefixes_of_near[is_own].take(tables[first:stop], axis=1)
+                is_probed = (near_prefixes == prefixes[first:stop]).any(axis=1)
                 ids = near.ids[is_own][is_probed]
                 found[start + owner].update(map(ordinal_of, ids.tolist()))
         return found
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Yield the result of `find_near` at once."""
+        """Yield the result of `find_near` as a whole."""
         yield self.find_near(fingerprint, max_distance)
 
     def find_key(self, key: str) -> list[int]:
-        """Return the ordinals of the entries whose page key has the same hash."""
+        """Return the ordinals of the entries (see `find_near`) whose page key has the same hash."""
         key_hash = self.key_hash(key)
         ordinals = []
         for run in self._runs:
@@ -205,11 +206,11 @@ class Runs:
         """Return True if the entry with this ordinal was removed, and a run may still hold it."""
         row = records.removed_row(ordinal)
         if self._merged is not None and row in self._merged.removed:
-            return True  # the write that ends a merge may have deleted the row, and failed
+            return True  # the write that ends a merge may have failed after it deleted the row
         return self._database.get(row) is not None
 
     def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry to the pages in memory, unless it is in files."""
+        """Add an entry to the pages in memory, unless it is in files. Freeze a full memory."""
         if ordinal < self._files.stop:
             self._was_read_again = True
             return
@@ -222,7 +223,9 @@ class Runs:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
-        """Begin to spill all pages in memory, unless there are none or a spill has not ended."""
+        """Begin to spill all pages in memory. Their ordinals are below `next_ordinal`. No effect
+        during a spill, or if there are no pages and `add` ignored none.
+        """
         if self._is_spilling or not (self._pages.waiting or self._was_read_again):
             return
         self._sort()
@@ -238,8 +241,8 @@ class Runs:
         """Run some steps of the merge. Return (the merge if its files are written, else None; rows
         to put; keys of rows to delete), or None if no page is frozen.
 
-        :param count: any number for many steps; None for as few as end the merge in time.
-        :raises StorageError: the disk fails; the next call begins the merge again.
+        :param count: any number for 64 steps; None for as few as end the merge in time.
+        :raises StorageError: the disk fails. The next call begins the merge again.
         """
         if not self._frozen_pages:
             return None
@@ -265,7 +268,7 @@ class Runs:
         return self._merged, [row], self._merged.removed
 
     def dropped(self, merged: _Merged | None) -> None:
-        """Use the files of a merge: its rows were written. None changes nothing."""
+        """Use the files of a merge, after its rows were written. None has no effect."""
         if merged is None:
             return
         kept = [
@@ -284,33 +287,33 @@ class Runs:
         self._lookup = None
         self._merge = self._merged = None
         for file in merged.replaced:
-            with suppress(OSError):  # deleted at the next opening
+            with suppress(OSError):  # the next opening deletes the file
                 (self._folder / file.name).unlink()
 
     def may_repeat(self, below: int) -> None:
-        """Do nothing: `add` ignores entries that are in files, so that none is added twice."""
+        """Do nothing, because `add` ignores entries that are in files."""
 
     def spilled(self) -> bool:
-        """Return True, and end the spill, if all frozen pages are in files."""
+        """End the spill and return True if all frozen pages are in files; else return False."""
         if self._frozen_pages:
             return False
         self._is_spilling = self._was_read_again = False
         return True
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
-        """Return (rows to put, which mark these entries as removed; [])."""
+        """Return (rows to put that mark these entries as removed, [])."""
         return [(records.removed_row(entry.ordinal), b"") for entry in entries], []
 
     def removed(self, entries: Sequence[Entry]) -> None:
-        """Do nothing: runs keep the entries until they are merged."""
+        """Do nothing, because runs keep removed entries until the runs are merged."""
 
     def prefixes(self, table: int, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the prefixes of pages in files, multiplied by `_FACTOR`, or the hashes of keys."""
+        """Return the prefixes of pages in files, times `_FACTOR`; in the last table, key hashes."""
         field, rows = self._tables[table]
         return field.read(rows(positions))
 
     def in_order(self, run: Run, table: int) -> bool:
-        """Return True if each page of a run in files is in its bucket of a table."""
+        """Return True if each page of a run in files is in the right bucket of a table."""
         field, rows = self._tables[table]
         slots = field.slots(rows(run.positions(table)), run.bits)
         counts = np.bincount(slots.astype(np.int64), minlength=1 << run.bits)
@@ -338,7 +341,7 @@ class Runs:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the arrays of pages in memory."""
+        """Bytes of the arrays of pages and runs in memory, without the hashes of keys."""
         sorted_bytes = sum(run.words.nbytes for run in self._in_memory())
         return self._pages.memory_bytes + sorted_bytes
 
@@ -356,7 +359,7 @@ class Runs:
         return [run for run in (self._sorted, self._frozen) if run is not None]
 
     def _sort(self) -> None:
-        """Replace the run in memory by one of all pages in memory that are not frozen."""
+        """Replace the run `_sorted` by a run of all pages in memory that are not frozen."""
         self._lookup = None
         fingerprints, ids = self._pages.newest(self._frozen_pages)
         self._sorted_pages = self._pages.waiting
@@ -369,12 +372,12 @@ class Runs:
         self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
 
     def _bits(self, pages: int) -> int:
-        """Return the bits of a slot: for one to two pages in a bucket, if prefixes have as many."""
+        """Return the bits of a slot, for one or two pages in a bucket if prefixes are so long."""
         return max(1, min(pages.bit_length() - 1, self._plan.prefix_bits))
 
     def _new_merge(self) -> Iterator[_Merged | None]:
-        """Merge the frozen pages with the small run, and if both have many pages, with the large
-        one. Yield None after each step, and the merge at the end.
+        """Merge the frozen pages with all runs, except a run that has more than eight times as many
+        pages as the others together. Yield None after each step, and the merge at the end.
         """
         frozen = self._frozen
         if frozen is None:
@@ -409,8 +412,8 @@ class Runs:
             yield _Merged(files, replaced, self._frozen_pages, removed)
 
     def _removed_entries(self, first: int, stop: int) -> tuple[list[bytes], NDArray[np.uint32]]:
-        """Return (keys of the rows, positions if any) of the removed entries with ordinals from
-        `first` on and below `stop`.
+        """Return (keys of the rows that mark removed entries, the positions of these entries), for
+        ordinals from `first` to `stop` - 1. An entry in no file and no frozen page has no position.
         """
         rows = [
             row
@@ -431,7 +434,7 @@ class Runs:
         return rows, np.array(positions, np.uint32)
 
     def _open(self) -> tuple[RunFiles, list[Run]]:
-        """Return the files that the database names, and their runs. Delete other files."""
+        """Return (the files that the database names, their runs). Delete other files."""
         value = self._database.get(records.RUNS_KEY)
         try:
             files = NO_FILES if value is None else RunFiles.decoded(value)
@@ -441,13 +444,14 @@ class Runs:
             named = NAMES.union(run.name for run in files.runs)
             for path in self._folder.iterdir() if self._folder.is_dir() else ():
                 if path.name not in named:
-                    path.unlink()  # left by an interruption
+                    path.unlink()  # an interruption left it
             self._pages.open(files.pages, check=True)
             return files, [self._mapped(run, check=True) for run in files.runs]
         except FileNotFoundError as error:
             raise corrupt(self._location, f"{error.filename} is missing") from error
         except OSError as error:
-            raise StorageError(self._location, f"its tables cannot be read ({error})") from error
+            detail = f"its tables cannot be read, or leftovers not deleted ({error})"
+            raise StorageError(self._location, detail) from error
 
     def _mapped(self, file: RunFile, *, check: bool = False) -> Run:
         path = self._folder / file.name
