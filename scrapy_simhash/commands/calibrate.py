@@ -16,7 +16,7 @@ from scrapy_simhash.commands._options import (
     add_scheme_options,
     all_indexes,
     schemes_and_distances,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import progress, show_json, writable, write_file
 from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, make_reader
@@ -66,14 +66,14 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--sample",
         metavar="N",
-        type=whole(2, 50_000),
+        type=whole_number(2, 50_000),
         default=2000,
         help="number of pages in the random sample (default: %(default)s)",
     )
     parser.add_argument(
         "--seed",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=1,
         help="seed of the random sample (default: %(default)s)",
     )

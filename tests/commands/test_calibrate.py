@@ -120,7 +120,7 @@ def test_a_sample_of_json_lines(run, folder):
     ran = run("calibrate", "feed.jl")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.splitlines()[-1] == "error: no page could be read from feed.jl"
-    assert "skipped more documents; all are counted below" in ran.err
+    assert "skipped more documents; only the first 20 are listed" in ran.err
 
 
 def test_names_of_pages_of_one_site(run, folder):
