@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
     from twisted.python.failure import Failure
 
-# A command only downloads: it runs no part of a crawl that would write files or judge pages.
+# A command only downloads pages: the parts of a crawl that write files, judge pages or open ports
+# are off.
 _OVERRIDDEN: dict[str, Any] = {
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -59,13 +60,13 @@ class _FetchSpider(Spider):
         for position, url in enumerate(self.urls):
             yield Request(
                 url,
-                callback=self.take,
-                errback=partial(self.fail, position=position),
+                callback=self.keep_page,
+                errback=partial(self.keep_problem, position=position),
                 cb_kwargs={"position": position},
                 dont_filter=True,
             )
 
-    def take(self, response: Response, position: int) -> None:
+    def keep_page(self, response: Response, position: int) -> None:
         if isinstance(response, TextResponse):
             is_html = isinstance(response, HtmlResponse)
             self.pages[position] = FetchedPage(response.body, response.text, is_html, response.url)
@@ -76,7 +77,7 @@ class _FetchSpider(Spider):
             f"not text ({content_type}): save its text to a file, and name that file"
         )
 
-    def fail(self, failure: Failure, *, position: int) -> None:
+    def keep_problem(self, failure: Failure, *, position: int) -> None:
         error = failure.value
         if isinstance(error, HttpError):
             problem = f"the server answered {error.response.status}"
@@ -90,12 +91,12 @@ class _FetchSpider(Spider):
 def fetch_all(
     urls: Sequence[str], settings: Settings | None, *, max_bytes: int
 ) -> list[FetchedPage]:
-    """Return the pages at URLs, in their order, downloaded in one crawl.
+    """Download the pages at URLs in one crawl, and return them in the order of the URLs.
 
     Call this once in a process, because a reactor cannot be restarted.
 
     :param settings: None for the settings of the project.
-    :param max_bytes: replaces DOWNLOAD_MAXSIZE, unless it is 0.
+    :param max_bytes: replaces DOWNLOAD_MAXSIZE; 0 keeps that setting.
     :raises SimhashError: a page cannot be fetched, or is not text.
     """
     settings = (project_settings() if settings is None else settings).copy()
@@ -104,7 +105,7 @@ def fetch_all(
         settings.set("DOWNLOAD_MAXSIZE", max_bytes, priority="cmdline")
     pages: dict[int, FetchedPage] = {}
     problems: dict[int, str] = {}
-    # The condition of scrapy.cmdline.execute.
+    # The same condition as in scrapy.cmdline.execute.
     is_asynchronous = (
         settings["TWISTED_REACTOR"] == _asyncio_reactor_path
         and not settings.getbool("FORCE_CRAWLER_PROCESS")
@@ -119,7 +120,9 @@ def fetch_all(
         raise
     for position, url in enumerate(urls):
         if position not in pages:
-            problem = problems.get(position, "no response arrived; --loglevel DEBUG shows more")
+            problem = problems.get(
+                position, "no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"
+            )
             raise SimhashError(f"{url} cannot be fetched: {problem}")
     return [pages[position] for position in range(len(urls))]
 

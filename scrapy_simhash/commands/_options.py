@@ -30,13 +30,17 @@ Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public
 def add_command(
     subparsers: Subparsers[Any], name: str, description: str, summary: str
 ) -> argparse.ArgumentParser:
-    """Return the parser of a new subcommand; ``{program}`` in its description is filled in."""
+    """Return the parser of a new subcommand.
+
+    :param description: text of ``--help``; ``{program}`` stands for the name of the program.
+    :param summary: a line for the list of subcommands.
+    """
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     program = parser.prog.rpartition(" ")[0]
     parser.description = description.replace("{program}", program)
-    # Commands call `options.wrong_usage` for options that exclude each other.
+    # Commands call `options.wrong_usage`, which exits, for errors that argparse does not find.
     parser.set_defaults(wrong_usage=parser.error)
     return parser
 
@@ -44,21 +48,21 @@ def add_command(
 def add_index_command(
     subparsers: Subparsers[Any], name: str, description: str, summary: str
 ) -> argparse.ArgumentParser:
-    """Return the parser of a new subcommand on an index, with the option ``--json``."""
+    """Return the parser of a new subcommand, with the options of an index and ``--json``."""
     parser = add_command(subparsers, name, description, summary)
     add_index_options(parser)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
     return parser
 
 
-def whole(low: int, high: int | None = None) -> Callable[[str], int]:
-    """Return an argparse type for whole numbers from `low` to `high`, or without upper limit."""
+def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return an argparse type for whole numbers from `low` to `high`; None sets no upper limit."""
 
     def convert(text: str) -> int:
         number = int(text)
         if number < low or (high is not None and number > high):
-            expected = f"from {low} to {high}" if high is not None else f"{low} or more"
-            raise argparse.ArgumentTypeError(f"{number}: {expected}")
+            allowed = f"from {low} to {high}" if high is not None else f"{low} or more"
+            raise argparse.ArgumentTypeError(f"{number}: must be {allowed}")
         return number
 
     convert.__name__ = "number"  # for argparse's message "invalid number value"
@@ -66,14 +70,14 @@ def whole(low: int, high: int | None = None) -> Callable[[str], int]:
 
 
 def share(text: str) -> float:
-    """Return the number from 0 to 1 that an option has as text; an argparse type."""
+    """Return a number from 0 to 1; an argparse type."""
     number = float(text)
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text}: from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{text}: must be from 0 to 1")
     return number
 
 
-_INDEX = (
+_INDEX_HELP = (
     "directory of the index (default: the only index of pages in SIMHASH_DIR; outside a project, "
     "in .scrapy/simhash of the working directory)"
 )
@@ -83,7 +87,7 @@ _MAX_LISTED = 10
 def add_index_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--index``, ``--spider`` and the options of an index in Redis."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--index", metavar="DIRECTORY", help=_INDEX)
+    group.add_argument("--index", metavar="DIRECTORY", help=_INDEX_HELP)
     group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
     add_redis_options(parser)
 
@@ -114,10 +118,13 @@ def add_redis_options(parser: argparse.ArgumentParser) -> None:
 def index_location(options: argparse.Namespace) -> Location:
     """Return the location of the index that the options or the settings name.
 
-    :raises SimhashError: no index is found, several are, or a setting is invalid.
+    Exit if the options exclude each other.
+
+    :raises SimhashError: the directory is missing; no index is found, or several are; a setting is
+        invalid; or the name of an index in Redis needs a spider.
     """
     if options.index is not None:
-        # --redis-cluster is allowed: in `merge`, it may be for the other index.
+        # --redis-cluster is allowed: in `merge`, it may belong to the other index.
         if options.redis or options.redis_key:
             options.wrong_usage("--index cannot be combined with --redis or --redis-key")
         return _index_directory(options)
@@ -135,7 +142,7 @@ def other_location(text: str, options: argparse.Namespace) -> Location:
     from scrapy_simhash.index.redis.urls import SCHEMES, masked
 
     if not text:  # Path("") is the working directory
-        raise SimhashError("the name of a directory is empty: is a shell variable unset?")
+        raise SimhashError("the name of the other index is empty: is a shell variable unset?")
     if not text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
         return Path(text)
     url, _, name = text.partition("#")
@@ -163,10 +170,10 @@ def _index_directory(options: argparse.Namespace) -> Path:
         return matching[0]
     if matching:
         raise SimhashError(f"{base} holds several indexes: choose one with {_listed(matching)}")
-    others = _listed(all_indexes(base))
+    existing = _listed(all_indexes(base))
     raise SimhashError(
         f"{base}: {missing}; "
-        + (f"found {others}" if others else "name the directory of an index with --index")
+        + (f"found {existing}" if existing else "name the directory of an index with --index")
     )
 
 
@@ -202,7 +209,7 @@ PRESET_HELP = f"{', '.join(PRESETS)}, a TOML file, or the import path of a Schem
 def preset_option(value: str) -> str:
     """Return the value of --preset unchanged.
 
-    :raises argparse.ArgumentTypeError: it is no name, file or import path of a preset.
+    :raises argparse.ArgumentTypeError: `choose_preset` does not accept the value.
     """
     try:
         choose_preset(value)
@@ -225,9 +232,9 @@ def add_scheme_options(
 ) -> None:
     """Add ``--preset``, ``--min-tokens`` and the options of extraction.
 
-    :param several: allow several ``--preset``, and the preset ``all``.
-    :param max_distance: add ``--max-distance``.
-    :param confirmation: add ``--min-resemblance`` and ``--same-title``.
+    :param several: allow several ``--preset``, and ``--preset all``.
+    :param max_distance: also add ``--max-distance``.
+    :param confirmation: also add ``--min-resemblance`` and ``--same-title``.
     """
     group = parser.add_argument_group(
         "fingerprints", "The defaults are the settings of the project, if there is one."
@@ -244,7 +251,7 @@ def add_scheme_options(
         group.add_argument(
             "--max-distance",
             metavar="K",
-            type=whole(0, MAX_BITS - 1),
+            type=whole_number(0, MAX_BITS - 1),
             help="largest number of bits in which near-duplicates differ (default: "
             "SIMHASH_MAX_DISTANCE, or the preset's)",
         )
@@ -279,14 +286,14 @@ def add_scheme_options(
     group.add_argument(
         "--min-tokens",
         metavar="N",
-        type=whole(1),
+        type=whole_number(1),
         help="skip texts with fewer tokens (default: SIMHASH_MIN_TOKENS)",
     )
     parser.set_defaults(wrong_usage=parser.error)
 
 
 def scheme_and_distance(options: argparse.Namespace) -> SchemeSettings:
-    """Return the settings of the project, as the options change them. Exit for wrong options.
+    """Return the settings of the project, replaced by options if given. Exit for wrong options.
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
@@ -294,7 +301,10 @@ def scheme_and_distance(options: argparse.Namespace) -> SchemeSettings:
 
 
 def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
-    """Return `scheme_and_distance` for each ``--preset``, or for the project's without any."""
+    """Return the settings as `scheme_and_distance` does, for each ``--preset``.
+
+    Without ``--preset``, the list has the preset of the project; ``all`` stands for all presets.
+    """
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
@@ -325,7 +335,7 @@ def _with_options(options: argparse.Namespace, preset: str | None) -> SchemeSett
         options.wrong_usage(str(error))
         raise  # pragma: no cover - wrong_usage exits
     require_distance_below(scheme.bits, max_distance, options)
-    rules = {
+    conditions = {
         name: value
         for name, option in (("min_resemblance", "min_resemblance"), ("same_name", "same_title"))
         if (value := getattr(options, option, None)) is not None
@@ -333,13 +343,13 @@ def _with_options(options: argparse.Namespace, preset: str | None) -> SchemeSett
     return project._replace(
         scheme=scheme,
         max_distance=max_distance,
-        confirmation=replace(project.confirmation, **rules),
+        confirmation=replace(project.confirmation, **conditions),
         min_tokens=options.min_tokens or project.min_tokens,
     )
 
 
 def require_distance_below(bits: int, max_distance: int, options: argparse.Namespace) -> None:
-    """Exit for wrong usage unless k is less than the number of bits of a fingerprint."""
+    """Exit unless k is less than the number of bits of a fingerprint."""
     if max_distance >= bits:
         options.wrong_usage(
             f"--max-distance {max_distance}: must be less than {bits}, the bits of a fingerprint"
@@ -349,7 +359,10 @@ def require_distance_below(bits: int, max_distance: int, options: argparse.Names
 def choose_tables(
     options: argparse.Namespace, bits: int, max_distance: int, pages: int
 ) -> TablePlan:
-    """Return the tables of ``--tables``, else the cheapest for this k and number of pages."""
+    """Return the tables of ``--tables``, else the cheapest for this k and number of pages.
+
+    Exit if ``--tables`` is invalid, or if no tables support this k.
+    """
     from scrapy_simhash.errors import PlanError
     from scrapy_simhash.index import choose_plan
     from scrapy_simhash.index.plan import TablePlan
@@ -359,8 +372,8 @@ def choose_tables(
             return choose_plan(bits, max_distance, pages)
         return TablePlan(bits, *map(int, options.tables.split(",")))
     except (TypeError, ValueError, PlanError) as error:
-        given = "" if options.tables is None else f"--tables {options.tables}: "
-        options.wrong_usage(f"{given}{error}")
+        prefix = "" if options.tables is None else f"--tables {options.tables}: "
+        options.wrong_usage(f"{prefix}{error}")
         raise  # pragma: no cover - wrong_usage exits
 
 
@@ -368,7 +381,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def point_in_time(text: str) -> int:
-    """Return the Unix time of an age such as ``30d``, or of a date; an argparse type."""
+    """Return the Unix time that an age such as ``30d``, or a date, stands for; an argparse type."""
     age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
     try:
         if age:

@@ -1,4 +1,7 @@
-"""Write results to standard output or files, and everything else to standard error."""
+"""Write results to standard output or files, and everything else to standard error.
+
+This module also formats values that several commands show.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _PROGRESS_AFTER_S = 0.5
 
 
 def show(line: str = "") -> None:
-    """Write a line of the result. Does nothing if standard output is closed."""
+    """Write a line of the result. Do nothing if the process has no standard output."""
     if sys.stdout is not None:
         sys.stdout.write(f"{line}\n")
 
@@ -52,7 +55,7 @@ def flush() -> None:
 
 
 def is_standard_output(name: str) -> bool:
-    """Return True for ``-``, and for the file that is standard output, such as /dev/stdout."""
+    """Return True for ``-``, and for a path of the open standard output, such as /dev/stdout."""
     if name == "-":
         return True
     try:
@@ -62,7 +65,7 @@ def is_standard_output(name: str) -> bool:
 
 
 def show_bytes(content: bytes) -> None:
-    """Write bytes of the result. Does nothing if standard output is closed."""
+    """Write bytes of the result. Do nothing if the process has no standard output."""
     if sys.stdout is not None:
         sys.stdout.buffer.write(content)
 
@@ -80,7 +83,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def writable(file: str) -> Path:
-    """Return the path of a file to write. Call this before work that may take long.
+    """Return the path of a file to write. Call this before long work, to report errors at once.
 
     :raises SimhashError: the name is empty, the path is a folder, or the parent folder is missing.
     """
@@ -108,8 +111,9 @@ def write_file(path: Path, text: str) -> None:
 
 
 def bar(count: int, highest: int, characters: int) -> str:
-    """Return a bar of a chart. Every count above 0 gets at least one character.
+    """Return a bar of a chart: empty for 0, else at least one character.
 
+    :param highest: the highest count of the chart.
     :param characters: length of the bar of the highest count.
     """
     return "█" * max(round(count / highest * characters), 1) if count else ""
@@ -149,7 +153,10 @@ _NAMES_DIFFER = "they are pages of one site, and their names differ"
 
 
 def reasons_against_copy(confirmation: Confirmation, one: Evidence, other: Evidence) -> list[str]:
-    """Return why two pages are not confirmed as copies, whatever their distance; [] if they are."""
+    """Return the reasons why two pages are not confirmed as copies; an empty list if they are.
+
+    The distance of the pages does not count.
+    """
     [(similarity, confirmed)] = confirmation.similarities(one, [other])
     if confirmed:
         return []
@@ -162,7 +169,7 @@ def reasons_against_copy(confirmation: Confirmation, one: Evidence, other: Evide
 
 
 def reason_against_match(confirmation: Confirmation, match: Match) -> str:
-    """Return why a match is not confirmed as a copy; an empty string if it is."""
+    """Return the reason why a match is not confirmed as a copy; an empty string if it is."""
     similarity = match.similarity
     if match.confirmed:
         return ""
@@ -170,7 +177,7 @@ def reason_against_match(confirmation: Confirmation, match: Match) -> str:
         return _too_low(confirmation.min_resemblance)
     if similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT:
         return _NAMES_DIFFER
-    # A match has no names, so it is unknown whether they differ or are in doubt.
+    # A match does not contain names, so the reason cannot say whether they differ or may differ.
     return _names_in_doubt("differ or may differ")
 
 
@@ -184,7 +191,7 @@ def _names_in_doubt(verb: str) -> str:
 
 
 def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
-    """Return a fingerprint in hexadecimal digits; None for None, as of a skipped page."""
+    """Return a fingerprint in hexadecimal digits; None if a skipped page has none."""
     from scrapy_simhash.fingerprint import to_hex
 
     return None if fingerprint is None else to_hex(fingerprint, bits)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._options import whole
+from scrapy_simhash.commands._options import whole_number
 from scrapy_simhash.commands._output import note
 from scrapy_simhash.documents.reader import (
     DEFAULT_MAX_BYTES,
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import Detector, PageFingerprint
 
 STANDARD_INPUT = "standard input"
-PAGE = "FILE|URL|-"
+PAGE_METAVAR = "FILE|URL|-"
 _MAX_SHOWN_SKIPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedPage:
-    """A page or plain text that the user has named.
+    """A page or plain text that a user named on the command line.
 
-    :param name: file or URL, as the user gave it; or ``standard input``.
+    :param name: file or URL, as on the command line; or ``standard input``.
     :param text: HTML if `is_html`, else plain text.
     :param url: URL after redirects; None if the page was not fetched.
     """
@@ -47,11 +47,11 @@ class LoadedPage:
 
     @property
     def shown_name(self) -> str:
-        """Return the name, with the URL after redirects if that is another one."""
+        """Return the name, with the URL after redirects in parentheses if it differs."""
         return self.name if self.url in (None, self.name) else f"{self.name} ({self.url})"
 
     def fingerprint(self, detector: Detector) -> PageFingerprint:
-        """Return the fingerprint as a crawl makes it. Of a plain text, all counts."""
+        """Return the fingerprint as a crawl makes it; for a plain text, of the whole text."""
         from scrapy_simhash.detector import evidence_of
 
         if self.is_html:
@@ -63,7 +63,7 @@ class LoadedPage:
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the argument ``page``, and the options for reading files."""
-    parser.add_argument("page", metavar=PAGE, help="a file, a URL, or standard input")
+    parser.add_argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input")
     add_reading_options(parser, json=False)
 
 
@@ -93,16 +93,16 @@ def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -
     reading.add_argument(
         "--max-bytes",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=DEFAULT_MAX_BYTES,
-        help="refuse longer documents; 0 for no limit (default: %(default)s)",
+        help="do not read longer documents; 0 for no limit (default: %(default)s)",
     )
 
 
 def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:
-    """Return a reader with these options.
+    """Return a reader with the options of `add_reading_options`.
 
-    :param keep_html: read HTML pages as they are, instead of their main text.
+    :param keep_html: return HTML pages unchanged; otherwise, return their main text.
     """
     return DocumentReader(
         text_field=getattr(options, "text_field", "text"),
@@ -116,7 +116,7 @@ def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> Docum
 def existing_paths(files: Sequence[str]) -> list[Path]:
     """Return the paths of files and folders.
 
-    :raises SimhashError: a file does not exist, or its name is empty.
+    :raises SimhashError: a file or folder does not exist, or its name is empty.
     """
     for file in files:
         _check_name(file)
@@ -143,13 +143,13 @@ class Skips:
         self.counts: Counter[str] = Counter()
 
     def add(self, skipped: Skipped) -> None:
-        """Count a document, and report it if it is one of the first."""
+        """Count a document, and report it if it is among the first 20."""
         self.counts[skipped.reason] += 1
         count = self.counts.total()
         if count <= _MAX_SHOWN_SKIPS:
             note(f"skipped {_described(skipped)}")
         elif count == _MAX_SHOWN_SKIPS + 1:
-            note("skipped more documents; all are counted below")
+            note(f"skipped more documents; only the first {_MAX_SHOWN_SKIPS} are listed")
 
 
 def _described(skipped: Skipped) -> str:
@@ -168,7 +168,8 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
     Call this once in a process, because it can run only one crawl.
 
     :param places: URLs, names of files, or ``-`` at most once.
-    :raises SimhashError: a place cannot be read, has no text, or has several documents.
+    :raises SimhashError: a place cannot be read, has no text, or has several documents; or ``-`` is
+        given twice.
     """
     documents = _documents(places, make_reader(options), options)
     return [
@@ -183,7 +184,9 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
 
 
 def load_document(place: str, options: argparse.Namespace) -> Document:
-    """Return the document at a URL, in a file, or on standard input; of HTML, the main text.
+    """Return the document at a URL, in a file, or on standard input.
+
+    An HTML page is reduced to its main text. Call this once in a process, see `load_pages`.
 
     :raises SimhashError: the place cannot be read, has no text, or has several documents.
     """
@@ -196,16 +199,18 @@ def _documents(
     """Return the document at each place, and its URL after redirects if it was fetched."""
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
-    # Files are read before the crawl, so that a missing one is reported at once.
+    # Files are read before the crawl, so that a missing file is reported at once.
     local = {
-        place: (_local(place, reader), None) for place in dict.fromkeys(places) if not is_url(place)
+        place: (_read_local(place, reader), None)
+        for place in dict.fromkeys(places)
+        if not is_url(place)
     }
     urls = [place for place in places if is_url(place)]
-    fetched = iter(_fetched(urls, reader, options) if urls else ())
+    fetched = iter(_fetch(urls, reader, options) if urls else ())
     return [local[place] if place in local else next(fetched) for place in places]
 
 
-def _fetched(
+def _fetch(
     urls: Sequence[str], reader: DocumentReader, options: argparse.Namespace
 ) -> Iterator[tuple[Document, str]]:
     from scrapy_simhash.commands._fetching import fetch_all
@@ -213,14 +218,14 @@ def _fetched(
     pages = fetch_all(urls, options.settings, max_bytes=reader.max_bytes)
     for url, page in zip(urls, pages, strict=True):
         documents = iter([reader.page(url, page.content, page.text, html=page.is_html)])
-        yield _only(url, documents), page.url
+        yield _only_document(url, documents), page.url
 
 
-def _local(place: str, reader: DocumentReader) -> Document:
+def _read_local(place: str, reader: DocumentReader) -> Document:
     if place == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")
-        return _only(STANDARD_INPUT, reader.stream(STANDARD_INPUT, sys.stdin.buffer))
+        return _only_document(STANDARD_INPUT, reader.stream(STANDARD_INPUT, sys.stdin.buffer))
     _check_name(place)
     path = Path(place)
     if path.is_dir():
@@ -229,10 +234,10 @@ def _local(place: str, reader: DocumentReader) -> Document:
         raise SimhashError(
             f"{place}: no such file; the URL of a page begins with http:// or https://"
         )
-    return _only(place, reader.file(path))
+    return _only_document(place, reader.file(path))
 
 
-def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
+def _only_document(name: str, documents: Iterator[Document | Skipped]) -> Document:
     document = next(documents, None)
     if document is None:
         raise SimhashError(f"{name}: no text in it")

@@ -28,17 +28,22 @@ if TYPE_CHECKING:
 
 
 class SchemeSettings(NamedTuple):
-    """The settings with which a crawl makes fingerprints and recognizes copies."""
+    """The settings with which a crawl makes fingerprints and recognizes copies.
+
+    :param preset: name of the preset for messages, such as ``wide, changed``.
+    :param preset_choice: value of SIMHASH_PRESET or ``--preset`` that chooses the preset.
+    """
 
     preset: str
     scheme: Scheme
     max_distance: int
     confirmation: Confirmation
     min_tokens: int
+    preset_choice: object
 
 
 def project_settings() -> Settings:
-    """Return the project's settings, else Scrapy's. Without LOG_ENABLED there, logging is off."""
+    """Return the project's settings, else Scrapy's. Logging is off unless they set LOG_ENABLED."""
     settings = get_project_settings()
     settings.set("LOG_ENABLED", value=False, priority="command")
     return settings
@@ -47,7 +52,7 @@ def project_settings() -> Settings:
 def settings_reader(
     settings: Settings | None, defaults: Mapping[str, Any] = SETTINGS
 ) -> SettingsReader:
-    """Return a reader of these settings; None stands for those of the project."""
+    """Return a reader of settings; None stands for the settings of the project."""
     return SettingsReader(project_settings() if settings is None else settings, defaults)
 
 
@@ -56,14 +61,14 @@ def passages_directory(settings: Settings | None) -> Path:
     return settings_reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
 
 
-def crawl_rules(settings: Settings | None, of_index: Confirmation) -> tuple[Policy, Confirmation]:
-    """Return the policy and the confirmation of a crawl with these settings on an index.
+def crawl_rules(settings: Settings | None, default: Confirmation) -> tuple[Policy, Confirmation]:
+    """Return the policy and the confirmation of a crawl with these settings.
 
-    :param of_index: the confirmation of the index, for settings that are not set.
+    :param default: the confirmation of the index, for settings that are not set.
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read = settings_reader(settings)
-    return read_policy(read), read_confirmation(read, of_index)
+    return read_policy(read), read_confirmation(read, default)
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
@@ -72,30 +77,34 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
     :param preset: replaces SIMHASH_PRESET. If it is another preset, its k replaces
         SIMHASH_MAX_DISTANCE; all other settings apply.
     :raises SettingsError: a setting has a value that is not allowed.
-    :raises SchemeError: the preset does not exist.
+    :raises SchemeError: `choose_preset` does not accept the argument `preset`.
     """
+    settings = project_settings() if settings is None else settings
     read = settings_reader(settings)
     name, chosen = read.preset("SIMHASH_PRESET")
-    if preset not in (None, name):
+    if preset is not None and preset != name:
         name, chosen = choose_preset(preset)
-        max_distance = chosen.max_distance
+        max_distance, choice = chosen.max_distance, preset
     else:
         max_distance = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, chosen.scheme.bits - 1, unset=chosen.max_distance
         )
+        choice = settings.get("SIMHASH_PRESET", name)
     return SchemeSettings(
         name,
         read.scheme(chosen.scheme),
         max_distance,
         read_confirmation(read, chosen.confirmation),
         read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
+        choice,
     )
 
 
 def redis_address(options: argparse.Namespace) -> RedisAddress | None:
-    """Return the address of the index in Redis that options or settings name; None if they don't.
+    """Return the address of the index in Redis that options or settings name.
 
-    Options override settings, which are read as in a crawl.
+    Options override settings, which are read as in a crawl. Return None if no option is given and
+    SIMHASH_INDEX is not ``redis``.
 
     :raises SimhashError: a setting is invalid, or the name of the index needs a spider.
     """
@@ -121,8 +130,8 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
     if redis is None:  # pragma: no cover - SIMHASH_INDEX is set above
         return None
     if not spider and not read.boolean("SIMHASH_SHARED"):
-        of_a_spider = RedisSettings.read(read, settings, "x")
-        if of_a_spider is not None and of_a_spider.name != redis.name:
+        redis_of_spider = RedisSettings.read(read, settings, "any-spider")
+        if redis_of_spider is not None and redis_of_spider.name != redis.name:
             raise SimhashError(
                 "the index in Redis is named after a spider: give --spider or --redis-key"
             )
@@ -130,9 +139,10 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
-    """Return SIMHASH_SCOPE as a function from the key of a page to a filter.
+    """Return SIMHASH_SCOPE as a function that takes the key of a page and returns a filter.
 
-    The filter accepts the keys that a representative of the page may have; None accepts all.
+    The filter accepts the keys that a representative of the page may have. None instead of a
+    filter accepts all keys.
 
     :raises SettingsError: SIMHASH_SCOPE has a value that is not allowed.
     """

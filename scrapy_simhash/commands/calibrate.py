@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from scrapy_simhash.commands._options import (
     add_scheme_options,
     all_indexes,
     schemes_and_distances,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import progress, show_json, writable, write_file
 from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, make_reader
@@ -38,19 +40,19 @@ a sample of your own pages. The last lines of the output are for settings.py.
   {program} calibrate .scrapy/simhash/spiders/news
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
-(--text-field). The resemblance of two pages is the share of their runs of 5 words (8 characters in
-Chinese, Japanese and Korean) that both have. Pairs of --threshold and more are near-duplicates,
-pairs below 0.2 are different, and pairs in between are not judged. Pages of one site whose names
-differ are no near-duplicates (SIMHASH_SAME_TITLE). A crawl finds a pair if it is within k and its
-estimated similarity is high enough (SIMHASH_MIN_RESEMBLANCE). The k with the highest F1, the
-harmonic mean of recall and precision, is chosen. If several k have it, a preset with confirmation
-keeps its present k if that is one of them; otherwise the middle one is chosen. If the project's
-indexes, or 100 tables, support only a smaller one of them, that is chosen.
+(--text-field). The resemblance of two texts is the share of their runs of 5 words (8 characters in
+Chinese, Japanese and Korean) that both have. Pairs of pages with --threshold or more, in their main
+texts or whole contents, are near-duplicates. Other pairs below 0.2 are different, and pairs in
+between are not judged. Pages of one site whose names differ are no near-duplicates
+(SIMHASH_SAME_TITLE). A crawl finds a pair if it is within k and its estimated similarity is high
+enough (SIMHASH_MIN_RESEMBLANCE). The k with the highest F1, the harmonic mean of recall and
+precision, is chosen. If several k share the highest F1, a preset with confirmation keeps its
+present k if it is among them; otherwise the middle one is chosen. If the project's indexes, or 100
+tables, support only a smaller one of these k, that one is chosen.
 
 If an index of the project does not support the proposed settings, the output shows the command that
-rebuilds it. For an INDEX, which has no texts, only distances are shown, and no k is chosen.
+rebuilds it. For an INDEX, only distances are shown, and no k is chosen: its texts are not read.
 """
-_SEED = 1
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -64,16 +66,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--sample",
         metavar="N",
-        type=whole(2, 50_000),
+        type=whole_number(2, 50_000),
         default=2000,
         help="number of pages in the random sample (default: %(default)s)",
     )
     parser.add_argument(
         "--seed",
         metavar="N",
-        type=whole(0),
-        default=_SEED,
-        help="seed of the random sample (default: 1)",
+        type=whole_number(0),
+        default=1,
+        help="seed of the random sample (default: %(default)s)",
     )
     parser.add_argument(
         "--threshold",
@@ -95,7 +97,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def _threshold(text: str) -> float:
     number = float(text)
     if not DIFFERENT <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text}: from {DIFFERENT} to 1")
+        raise argparse.ArgumentTypeError(f"{text}: must be from {DIFFERENT} to 1")
     return number
 
 
@@ -144,13 +146,16 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     from scrapy_simhash.calibration.sampling import Sample
 
     indexes = project_indexes(options.settings)
-    chosen = schemes_and_distances(options)
+    present = schemes_and_distances(options)
     presets = [
         PresentSettings(
-            *(preset.preset, preset.scheme, preset.max_distance, preset.confirmation),
-            served_distance=served_distance(indexes, preset.scheme),
+            _preset_text(settings.preset_choice),
+            settings.scheme,
+            settings.max_distance,
+            settings.confirmation,
+            served_distance(indexes, settings.scheme),
         )
-        for preset in chosen
+        for settings in present
     ]
     skips = Skips()
     with progress("documents") as on_progress:
@@ -165,7 +170,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
         calibration = calibrate(
             sample,
             presets,
-            min_tokens=chosen[0].min_tokens,
+            min_tokens=present[0].min_tokens,
             seed=options.seed,
             threshold=options.threshold,
             list_pairs=options.pairs is not None,
@@ -181,13 +186,18 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     return 0
 
 
+def _preset_text(choice: object) -> str:
+    """Return a value of SIMHASH_PRESET as a value of ``--preset``: a dict as JSON."""
+    return json.dumps(dict(choice), default=list) if isinstance(choice, Mapping) else str(choice)
+
+
 def _write_pairs(path: Path, calibration: Calibration) -> None:
-    names = (
+    columns = (
         *("preset", "kind", "distance", "similarity", "resemblance", "content_resemblance"),
         *("confirmed", "a", "b"),
     )
     table = StringIO()
-    writer = csv.DictWriter(table, names, extrasaction="ignore")
+    writer = csv.DictWriter(table, columns, extrasaction="ignore")
     writer.writeheader()
     for calibrated, pairs in zip(calibration.presets, calibration.pairs, strict=True):
         for pair in pairs:

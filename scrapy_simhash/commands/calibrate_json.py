@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.calibration.counting import STEPS
 from scrapy_simhash.commands.needed_rebuilds import needed_rebuilds
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def as_json(calibration: Calibration, indexes: Sequence[ProjectIndex]) -> dict[str, Any]:
-    """Return a calibration, and the rebuilds that it makes necessary, as values for JSON."""
+    """Return a calibration, and the needed rebuilds of indexes, as values for JSON."""
     best = calibration.best
+    rebuilds = needed_rebuilds(best, indexes)
     return {
         "read": calibration.read,
         "sampled": calibration.sampled,
@@ -29,13 +30,13 @@ def as_json(calibration: Calibration, indexes: Sequence[ProjectIndex]) -> dict[s
         "threshold": calibration.threshold,
         "best_preset": None if best is None else best.preset.name,
         "settings": None if best is None else proposed_settings(best),
-        "rebuild_first": [rebuild.command for rebuild in needed_rebuilds(best, indexes)],
+        "rebuild_first": [rebuild.command for rebuild in rebuilds if rebuild.command is not None],
         "presets": [_preset_as_json(calibrated) for calibrated in calibration.presets],
     }
 
 
 def _preset_as_json(calibrated: Calibrated) -> dict[str, Any]:
-    choice = calibrated.choice
+    choice, least = calibrated.choice, calibrated.least
     return {
         "preset": calibrated.preset.name,
         "scheme": calibrated.preset.scheme.id,
@@ -51,9 +52,9 @@ def _preset_as_json(calibrated: Calibrated) -> dict[str, Any]:
         "max_distance": None if choice is None else choice.max_distance,
         "best_from": None if choice is None else choice.low,
         "best_to": None if choice is None else choice.high,
-        "min_resemblance": None if calibrated.least is None else calibrated.least.per_cent / STEPS,
-        "least_from": None if calibrated.least is None else calibrated.least.low / STEPS,
-        "least_to": None if calibrated.least is None else calibrated.least.high / STEPS,
+        "min_resemblance": None if least is None else least.per_cent / 100,
+        "least_from": None if least is None else least.low / 100,
+        "least_to": None if least is None else least.high / 100,
         "min_resemblance_now": calibrated.preset.confirmation.min_resemblance,
         "chosen": None if calibrated.chosen is None else _score_as_json(calibrated.chosen),
         "now": _score_as_json(calibrated.now),
@@ -98,12 +99,15 @@ def _basis(calibrated: Calibrated) -> str | None:
 
 
 def proposed_settings(calibrated: Calibrated) -> dict[str, Any]:
-    """Return the settings to propose, by name."""
-    settings: dict[str, Any] = {"SIMHASH_PRESET": calibrated.preset.name}
+    """Return the values of the settings to propose, by name. A preset in JSON becomes a dict."""
+    preset = calibrated.preset.name
+    settings: dict[str, Any] = {
+        "SIMHASH_PRESET": json.loads(preset) if preset.startswith("{") else preset
+    }
     if calibrated.choice is not None:
         settings["SIMHASH_MAX_DISTANCE"] = calibrated.choice.max_distance
     if calibrated.least is not None:
-        settings["SIMHASH_MIN_RESEMBLANCE"] = calibrated.least.per_cent / STEPS
+        settings["SIMHASH_MIN_RESEMBLANCE"] = calibrated.least.per_cent / 100
     return settings
 
 

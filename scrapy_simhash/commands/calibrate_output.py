@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
-from scrapy_simhash.calibration.counting import STEPS
 from scrapy_simhash.commands._output import bar, counted, show
 from scrapy_simhash.commands.calibrate_json import proposed_settings
 from scrapy_simhash.commands.needed_rebuilds import needed_rebuilds
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.calibration.index_distances import IndexDistances
     from scrapy_simhash.commands.needed_rebuilds import ProjectIndex, Rebuild
 
-_ROWS = 24
+_MAX_ROWS = 24
 _BAR_CHARACTERS = 24
 
 
@@ -32,7 +32,7 @@ def show_calibration(calibration: Calibration, indexes: Sequence[ProjectIndex]) 
         drawn = f", drawn from {calibration.read:,} (seed {calibration.seed})"
     show(f"sample      {counted(calibration.sampled, 'page')}{drawn}")
     if calibration.repeated:
-        show(f"            {calibration.repeated:,} more have the name of another page")
+        show(f"            {calibration.repeated:,} more left out: another page has the same name")
     _show_reasons("left out", calibration.unreadable)
     for calibrated in calibration.presets:
         show()
@@ -47,7 +47,8 @@ def show_calibration(calibration: Calibration, indexes: Sequence[ProjectIndex]) 
     show("For settings.py:")
     show()
     for name, value in proposed_settings(best).items():
-        show(f"{name} = {value!r}".replace("'", '"'))
+        quoted = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+        show(f"{name} = {quoted}")
 
 
 def _show_rebuilds(rebuilds: Sequence[Rebuild]) -> None:
@@ -57,7 +58,8 @@ def _show_rebuilds(rebuilds: Sequence[Rebuild]) -> None:
     show()
     for rebuild in rebuilds:
         show(f"# {escaped(str(rebuild.directory))}: {rebuild.why}")
-        show(escaped(rebuild.command))
+        if rebuild.command is not None:
+            show(escaped(rebuild.command))
     show()
 
 
@@ -73,22 +75,24 @@ def _show_preset(calibrated: Calibrated, threshold: float) -> None:
     )
     if counts.named_apart:
         show(
-            f"            {counts.named_apart:,} more resemble each other as much, but are pages "
-            "of one site whose names differ"
+            f"            {counts.named_apart:,} more have this resemblance, but are pages of one "
+            "site whose names differ"
         )
     if copies := calibrated.edited_copy_pairs:
         missing = FEW_NEAR_DUPLICATES - calibrated.near_duplicate_pairs
         show(
             f"            too few near-duplicates: {copies:,} edited copies of pages are added, "
-            f"and count as {missing} pairs together"
+            f"which together count as {missing} pairs"
         )
-    near = [
-        own + edited
-        for own, edited in zip(counts.near_duplicate, calibrated.edited.distances, strict=True)
+    near_duplicates = [
+        pairs + copies
+        for pairs, copies in zip(counts.near_duplicate, calibrated.edited.distances, strict=True)
     ]
     k = None if calibrated.choice is None else calibrated.choice.max_distance
     show()
-    _show_histograms(("near-duplicate pairs", near), ("different pairs", counts.different), k)
+    _show_histograms(
+        ("near-duplicate pairs", near_duplicates), ("different pairs", counts.different), k
+    )
     show()
     if calibrated.choice is None:
         _show_why_no_choice(calibrated)
@@ -114,30 +118,32 @@ def _show_why_no_choice(calibrated: Calibrated) -> None:
 
 def _show_choice(calibrated: Calibrated, choice: Choice) -> None:
     show(f"{'k':>5}  {'recall':<22}{'precision':<22}")
-    labels = {choice.low: "least of the best", choice.high: "most of the best"}
-    labels[choice.max_distance] = "to choose"
+    labels = {choice.low: "lowest best k", choice.high: "highest best k"}
+    labels[choice.max_distance] = "chosen k"
     present_k = calibrated.preset.max_distance
-    # The rows have the scores with the least resemblance to choose, `now` with the present one.
-    is_same_score = calibrated.now == calibrated.rows[present_k]
-    labels.setdefault(present_k, "now" if is_same_score else "the present k")
+    labels.setdefault(present_k, "present k")
     for k in sorted(labels):
         _show_score(calibrated.rows[k], labels[k])
-    if not is_same_score:
-        _show_score(calibrated.now, "now")
+    # The rows above are scored with the chosen least resemblance.
+    if calibrated.now != calibrated.rows[present_k]:
+        _show_score(calibrated.now, "present k and least resemblance")
     show()
-    show(f"k to choose {choice.max_distance}: {_why_this_k(choice, calibrated.preset)}")
+    show(f"chosen k    {choice.max_distance}: {_why_this_k(choice, calibrated.preset)}")
     if calibrated.chosen is not None and calibrated.chosen.similar:
         show(
             f"            {calibrated.chosen.similar:,} different pairs within k are not "
-            "confirmed: a crawl keeps their pages as similar"
+            "confirmed: a crawl keeps these pages as similar"
         )
     if (least := calibrated.least) is not None:
-        show(f"resemblance {least.per_cent / STEPS:g} at least: {_why_this_resemblance(least)}")
+        show(f"resemblance {least.per_cent / 100:g} or more: {_why_this_resemblance(least)}")
     if calibrated.table_recall is None:
-        show("tables      no tables support this k: set SIMHASH_TABLES, or choose another preset")
+        show("tables      no tables support this k: set SIMHASH_TABLES, or take another preset")
     else:
         recall = _rounded_down(calibrated.table_recall)
-        show(f"tables      {choice.plan}, which find {recall} of the pairs within k")
+        show(
+            f"tables      {choice.plan}, which should find {recall} of the near-duplicate pairs "
+            "within k"
+        )
 
 
 def _show_score(score: Score, label: str) -> None:
@@ -150,7 +156,7 @@ def _show_score(score: Score, label: str) -> None:
 def _why_this_resemblance(least: LeastResemblance) -> str:
     if least.low == least.high:
         return "it has the best F1"
-    return f"{least.low / STEPS:g} to {least.high / STEPS:g} have the best F1"
+    return f"{least.low / 100:g} to {least.high / 100:g} have the best F1"
 
 
 def _why_this_k(choice: Choice, preset: PresentSettings) -> str:
@@ -158,12 +164,12 @@ def _why_this_k(choice: Choice, preset: PresentSettings) -> str:
         return "it has the best F1"
     best = f"{choice.low} to {choice.high} have the best F1"
     if choice.max_distance == preset.max_distance:
-        return f"{best}, and it is the present one"
+        return f"{best}, and this is the present k"
     if choice.max_distance == choice.middle:
-        return f"{best}, and it is in their middle"
+        return f"{best}, and this is the middle"
     if choice.max_distance == preset.served_distance:
         return f"{best}, and the tables of your indexes support no larger one"
-    return f"{best}; the middle, {choice.middle}, would need too many tables"
+    return f"{best}, and a larger one would need too many tables"
 
 
 def _show_reasons(title: str, reasons: Mapping[str, int]) -> None:
@@ -179,7 +185,7 @@ def _show_histograms(
     titles, counts = (left[0], right[0]), (left[1], right[1])
     used = [distance for distance, both in enumerate(zip(*counts, strict=True)) if any(both)]
     last = max([*used, k or 0])
-    width = next(width for width in (1, 2, 4, 8, 16, 32) if last < width * _ROWS)
+    width = next(width for width in (1, 2, 4, 8, 16, 32) if last < width * _MAX_ROWS)
     edges = range(0, last + width + 1, width)
     binned = [[sum(column[start:stop]) for start, stop in pairwise(edges)] for column in counts]
     maxima = [max(column) for column in binned]
@@ -200,7 +206,7 @@ def _with_interval(share: float, interval: tuple[float, float]) -> str:
 
 
 def _rounded_down(share: float) -> str:
-    """Return a share in per cent with one digit. Only 1 is shown as 100 %."""
+    """Return a share in per cent, rounded down to one decimal: only 1 becomes 100 %."""
     return f"{int(share * 1000 + 1e-9) / 10:g} %"
 
 
@@ -217,7 +223,7 @@ def show_index(distances: IndexDistances) -> None:
     )
     show()
     _show_histograms(
-        ("near-duplicates of the log", distances.logged),
+        ("logged near-duplicates", distances.logged),
         ("pairs of representatives", distances.apart),
         distances.max_distance,
     )
@@ -225,10 +231,10 @@ def show_index(distances: IndexDistances) -> None:
     if distances.late_share is not None:
         share = f"{distances.late_share * 100:.1f} %"
         show(
-            f"{share} of the near-duplicates are in the last quarter of distances up to k. If this "
-            "share is high, more copies lie beyond k, and a larger k would find them."
+            f"{share} of the logged near-duplicates are in the top quarter of the distances from 0 "
+            "to k. A high share suggests that k cuts off copies: try a larger k."
         )
     show(
-        "An index has no texts, so it cannot tell which pairs are copies, nor what a crawl missed. "
-        "To choose a k, give pages."
+        "Distances alone do not tell which pairs are copies, nor what a crawl missed. To choose a "
+        "k, give pages."
     )

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.changes import Change
 
 _DESCRIPTION = """\
-Lists the pages of an index that are new, changed or gone since a given time, as JSON lines, in the
-order of time.
+Lists the pages of an index that are new, changed or gone since a given time, as JSON lines, the
+earliest change first.
 
   {program} changes --since 24h
   {program} changes --since 2026-01-31T18:00 --spider news > changes.jsonl
 
-A page is gone if a crawl that ended by itself saw other pages of its site, and not this one.
+A page is gone if a crawl that ended by itself saw other pages of the site, but not this page.
 """
 
 

@@ -9,7 +9,7 @@ from scrapy_simhash.commands._options import (
     add_index_command,
     index_location,
     require_distance_below,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import note, percent, show, show_json
 from scrapy_simhash.documents.escaping import escaped
@@ -35,9 +35,9 @@ A similar page is within k of another page, but is not a copy of it, so the craw
 --similar, the command lists similar pages instead of near-duplicates. They often share a template.
 
 --max-distance, --method and --file (of {program} export) regroup all pages by their fingerprints
-alone, without confirmation. The method "leader" groups them as a crawl would, in crawl order.
-"connected" makes connected components: each member is near another member. A larger k joins
-clusters, but adds no pages: the index has only those that crawls stored or logged.
+alone, without confirmation. The method "leader" groups pages as a crawl would, in crawl order.
+"connected" makes connected components: each page is near another page of its cluster. A larger k
+joins clusters, but adds no pages: the index has only the pages that crawls stored or logged.
 """
 
 
@@ -45,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``clusters``."""
     parser = add_index_command(subparsers, "clusters", _DESCRIPTION, "list clusters")
     parser.add_argument(
-        "--max-distance", metavar="K", type=whole(0, MAX_BITS - 1), help="regroup by this k"
+        "--max-distance", metavar="K", type=whole_number(0, MAX_BITS - 1), help="regroup by this k"
     )
     parser.add_argument(
         "--method",
@@ -66,21 +66,21 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--min-pages",
         metavar="N",
-        type=whole(1),
+        type=whole_number(1),
         default=2,
         help="least number of pages in a cluster (default: %(default)s)",
     )
     parser.add_argument(
         "--top",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=20,
         help="number of clusters to show; 0 for all (default: %(default)s)",
     )
     parser.add_argument(
         "--members",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=0,
         help="number of pages to show below each representative; 0 for all (default: all)",
     )
@@ -100,7 +100,7 @@ class Member(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """The key of a representative, and its near-duplicates; with ``--similar``, similar pages."""
+    """A cluster of near-duplicates; with ``--similar``, a page with the pages similar to it."""
 
     representative: str
     near_duplicates: list[Member]
@@ -115,7 +115,9 @@ def run(options: argparse.Namespace) -> int:
     """Show the clusters, and return the exit code."""
     index_options = (options.index, options.spider, options.redis, options.redis_key)
     if options.file is not None and any(value is not None for value in index_options):
-        options.wrong_usage("--file cannot be combined with --index, --spider or --redis")
+        options.wrong_usage(
+            "--file cannot be combined with --index, --spider, --redis or --redis-key"
+        )
     regrouping_options = (options.file, options.max_distance, options.method)
     if options.similar and any(value is not None for value in regrouping_options):
         options.wrong_usage("--similar cannot be combined with --max-distance, --method or --file")
@@ -161,7 +163,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _has_page_on(cluster: Cluster, host: str | None) -> bool:
-    """Return True if a page of the cluster is on the host; a host without a port has any port."""
+    """Return True if a page of the cluster is on the host. A name without a port has any port."""
     from scrapy_simhash.maintenance.duplication import host_of
 
     if host is None:
@@ -206,7 +208,7 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
-    """Yield (position in crawl order, key, fingerprint) of each page, by its latest verdict."""
+    """Yield (sequence number, key, fingerprint) of each page, by its latest verdict."""
     from scrapy_simhash.maintenance.duplication import is_representative_now
 
     last = {line.key: line for line in source.near_duplicates() if line.confirmed}

@@ -13,7 +13,7 @@ from scrapy_simhash.commands._output import (
     show_json,
     shown_fingerprint,
 )
-from scrapy_simhash.commands._pages import PAGE, add_reading_options, load_pages
+from scrapy_simhash.commands._pages import PAGE_METAVAR, add_reading_options, load_pages
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = add_command(
         subparsers, "compare", _DESCRIPTION, "tell whether two pages are near-duplicates"
     )
-    parser.add_argument("a", metavar="A", help=f"a page: {PAGE}")
+    parser.add_argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}")
     parser.add_argument("b", metavar="B", help="another page")
     add_reading_options(parser, json=False)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
@@ -54,13 +54,14 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 class _Comparison(NamedTuple):
     """The comparison of two pages by one preset.
 
-    :param distance: None if a page is skipped.
+    :param settings: the settings with this preset.
+    :param distance: distance of the fingerprints; None if a page is skipped.
     :param similarity: estimated resemblance; None if a page is skipped.
-    :param reasons_against: reasons against a copy, apart from the distance.
+    :param reasons_against: reasons why the pages are no copies, apart from the distance.
     :param resemblance: exact resemblance; None if a page has no text.
     """
 
-    chosen: SchemeSettings
+    settings: SchemeSettings
     pages: tuple[PageFingerprint, PageFingerprint]
     distance: int | None
     similarity: float | None
@@ -70,7 +71,7 @@ class _Comparison(NamedTuple):
     @property
     def is_near(self) -> bool:
         """Return True if the pages are within k bits of each other."""
-        return self.distance is not None and self.distance <= self.chosen.max_distance
+        return self.distance is not None and self.distance <= self.settings.max_distance
 
     @property
     def verdict(self) -> str:
@@ -87,9 +88,9 @@ class _Comparison(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Show the comparison, and return the exit code."""
-    chosen = schemes_and_distances(options)
+    presets = schemes_and_distances(options)
     pages = load_pages([options.a, options.b], options)
-    comparisons = _compare(pages, chosen, options)
+    comparisons = _compare(pages, presets, options)
     if options.json:
         show_json(_as_json(pages, comparisons))
     else:
@@ -106,17 +107,17 @@ def _compare(
 
     cached_resemblance = cache(resemblance)  # most presets extract the same texts
     comparisons = []
-    for chosen in presets:
+    for settings in presets:
         # A crawl skips short texts, but a user who names two texts wants them compared.
-        detector = Detector(chosen.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
+        detector = Detector(settings.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
         a, b = (page.fingerprint(detector) for page in pages)
         distance = None
         if a.fingerprint is not None and b.fingerprint is not None:
             distance = hamming_distance(a.fingerprint, b.fingerprint)
         exact = cached_resemblance(a.text, b.text) if a.text and b.text else None
-        [(similarity, _)] = chosen.confirmation.similarities(a.evidence, [b.evidence])
-        reasons = reasons_against_copy(chosen.confirmation, a.evidence, b.evidence)
-        comparisons.append(_Comparison(chosen, (a, b), distance, similarity, reasons, exact))
+        [(similarity, _)] = settings.confirmation.similarities(a.evidence, [b.evidence])
+        reasons = reasons_against_copy(settings.confirmation, a.evidence, b.evidence)
+        comparisons.append(_Comparison(settings, (a, b), distance, similarity, reasons, exact))
     return comparisons
 
 
@@ -129,14 +130,14 @@ def _as_json(pages: Sequence[LoadedPage], comparisons: Sequence[_Comparison]) ->
 
 
 def _comparison_as_json(comparison: _Comparison) -> dict[str, Any]:
-    chosen, is_confirmed = comparison.chosen, not comparison.reasons_against
+    settings, is_confirmed = comparison.settings, not comparison.reasons_against
     return {
-        "preset": chosen.preset,
-        "scheme": chosen.scheme.id,
-        "bits": chosen.scheme.bits,
-        "max_distance": chosen.max_distance,
-        "min_resemblance": chosen.confirmation.min_resemblance,
-        "same_title": chosen.confirmation.same_name,
+        "preset": settings.preset,
+        "scheme": settings.scheme.id,
+        "bits": settings.scheme.bits,
+        "max_distance": settings.max_distance,
+        "min_resemblance": settings.confirmation.min_resemblance,
+        "same_title": settings.confirmation.same_name,
         "distance": comparison.distance,
         "similarity": comparison.similarity,
         "confirmed": None if comparison.distance is None else is_confirmed,
@@ -145,7 +146,7 @@ def _comparison_as_json(comparison: _Comparison) -> dict[str, Any]:
         "resemblance": comparison.resemblance,
         **{
             name: {
-                "fingerprint": shown_fingerprint(page.fingerprint, chosen.scheme.bits),
+                "fingerprint": shown_fingerprint(page.fingerprint, settings.scheme.bits),
                 "way": page.way,
                 "tokens": page.tokens,
                 "skipped": page.skipped,
@@ -166,21 +167,21 @@ def _show(pages: Sequence[LoadedPage], comparisons: Sequence[_Comparison]) -> No
 
 
 def _show_one(comparison: _Comparison) -> None:
-    chosen = comparison.chosen
+    settings = comparison.settings
     show()
-    show(f"preset       {chosen.preset}: {chosen.scheme.id}")
+    show(f"preset       {settings.preset}: {settings.scheme.id}")
     for name, page in zip("AB", comparison.pages, strict=True):
         way = f" by {page.way}" if page.way else ""
         error = f" ({page.error})" if page.error else ""
         skipped = f", skipped: {page.skipped}{error}" if page.skipped else ""
         show(f"{name}            {page.tokens:,} tokens{escaped(way + skipped)}")
     if comparison.distance is not None:
-        show(f"distance     {comparison.distance} of {chosen.scheme.bits} bits")
+        show(f"distance     {comparison.distance} of {settings.scheme.bits} bits")
     if comparison.similarity is not None:
         show(f"similarity   {percent(comparison.similarity)}, estimated")
     if comparison.resemblance is not None:
         show(f"resemblance  {comparison.resemblance:.3f}, exact")
-    show(f"verdict      {comparison.verdict} (k = {chosen.max_distance})")
+    show(f"verdict      {comparison.verdict} (k = {settings.max_distance})")
 
 
 def _show_table(comparisons: Sequence[_Comparison]) -> None:
@@ -190,11 +191,11 @@ def _show_table(comparisons: Sequence[_Comparison]) -> None:
         "  verdict"
     )
     for comparison in comparisons:
-        chosen = comparison.chosen
+        settings = comparison.settings
         distance = "" if comparison.distance is None else str(comparison.distance)
         similarity = "" if comparison.similarity is None else percent(comparison.similarity)
         exact = "" if comparison.resemblance is None else f"{comparison.resemblance:.3f}"
         show(
-            f"{chosen.preset:<16}{chosen.scheme.bits:>5}{chosen.max_distance:>5}{distance:>10}"
+            f"{settings.preset:<16}{settings.scheme.bits:>5}{settings.max_distance:>5}{distance:>10}"
             f"{similarity:>12}{exact:>13}  {escaped(comparison.verdict)}"
         )

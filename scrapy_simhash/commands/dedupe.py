@@ -16,7 +16,7 @@ from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
     scheme_and_distance,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.commands._pages import encoding
@@ -74,7 +74,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     running.add_argument(
         "--workers",
         metavar="N",
-        type=whole(1, 256),
+        type=whole_number(1, 256),
         help="processes that read and fingerprint records; 1 to do all in this one (default: one "
         "for each processor, or 1 for small files)",
     )
@@ -238,7 +238,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--max-bytes",
         metavar="N",
-        type=whole(1),
+        type=whole_number(1),
         help="longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)",
     )
 

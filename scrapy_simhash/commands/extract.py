@@ -9,7 +9,7 @@ from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
     scheme_and_distance,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
@@ -59,7 +59,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     instead.add_argument(
         "--features",
         metavar="N",
-        type=whole(1),
+        type=whole_number(1),
         help="show the N heaviest features instead, with their weights",
     )
     add_scheme_options(parser, max_distance=False)

@@ -10,7 +10,7 @@ from scrapy_simhash.commands._options import (
     add_redis_options,
     add_scheme_options,
     scheme_and_distance,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import progress, show, show_json
 
@@ -53,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--pages",
         metavar="N",
-        type=whole(1, 1 << 32),
+        type=whole_number(1, 1 << 32),
         help="choose tables for N pages (default: a million)",
     )
     parser.add_argument(

@@ -15,7 +15,7 @@ from scrapy_simhash.commands._options import (
     other_location,
     point_in_time,
     preset_option,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import note, progress, show, show_json, shown_time
 from scrapy_simhash.parameters import MAX_BITS
@@ -235,12 +235,12 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-distance",
         metavar="K",
-        type=whole(0, MAX_BITS - 1),
+        type=whole_number(0, MAX_BITS - 1),
         help="choose tables for this k; for crawls with this k, also set SIMHASH_MAX_DISTANCE",
     )
     tables = parser.add_mutually_exclusive_group()
     tables.add_argument(
-        "--pages", metavar="N", type=whole(1, 1 << 32), help="choose tables for N pages"
+        "--pages", metavar="N", type=whole_number(1, 1 << 32), help="choose tables for N pages"
     )
     tables.add_argument(
         "--tables",

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 
+# A rebuild uses stored texts, so it cannot extract other texts.
+_EXTRACTION = ("extractor", "select", "remove")
+
+
 class ProjectIndex(NamedTuple):
     """An index of the project's pages, with its manifest."""
 
@@ -26,11 +30,15 @@ class ProjectIndex(NamedTuple):
 
 
 class Rebuild(NamedTuple):
-    """A rebuild of an index, with the reason and the command line."""
+    """A rebuild of an index.
+
+    :param why: the reason; if no command can rebuild the index, also what to do.
+    :param command: the command line; None if only a crawl can make the index again.
+    """
 
     directory: Path
     why: str
-    command: str
+    command: str | None
 
 
 def project_indexes(settings: Settings | None) -> list[ProjectIndex]:
@@ -60,7 +68,7 @@ def supports(manifest: Manifest, max_distance: int) -> bool:
 
 
 def served_distance(indexes: Sequence[ProjectIndex], scheme: Scheme) -> int | None:
-    """Return the largest k that all indexes with this scheme support; None if none has it."""
+    """Return the largest k that all indexes with this scheme support; None if no index has it."""
     distances = []
     for _, manifest in indexes:
         if manifest.scheme == scheme:
@@ -72,9 +80,9 @@ def served_distance(indexes: Sequence[ProjectIndex], scheme: Scheme) -> int | No
 
 
 def needed_rebuilds(best: Calibrated | None, indexes: Sequence[ProjectIndex]) -> list[Rebuild]:
-    """Return the rebuilds that are needed before a crawl can use the settings to propose.
+    """Return the rebuilds that are needed before a crawl can use the proposed settings.
 
-    :param best: the calibration of the preset to propose; None if no k could be chosen.
+    :param best: the calibration of the proposed preset; None if no k could be chosen.
     """
     if best is None or best.choice is None:
         return []
@@ -82,12 +90,19 @@ def needed_rebuilds(best: Calibrated | None, indexes: Sequence[ProjectIndex]) ->
     rebuilds = []
     for directory, manifest in indexes:
         command = f"scrapy simhash rebuild --index {quote(str(directory))}"
-        if manifest.scheme != preset.scheme:
+        to_k = f"--max-distance {max_distance}"
+        old, new = manifest.scheme, preset.scheme
+        if any(getattr(old, name) != getattr(new, name) for name in _EXTRACTION):
+            why = (
+                "it has another extractor or other selectors: no rebuild changes these, so start "
+                "over with SIMHASH_RESET = True, or choose another SIMHASH_DIR"
+            )
+            rebuilds.append(Rebuild(directory, why, None))
+        elif old != new:
             why = "it has another scheme; the rebuild needs stored texts (SIMHASH_KEEP_TEXT)"
-            command += f" --preset {quote(preset.name)}"
-        elif supports(manifest, max_distance):
-            continue
-        else:
+            command = f"{command} --preset {quote(preset.name)} {to_k}"
+            rebuilds.append(Rebuild(directory, why, command))
+        elif not supports(manifest, max_distance):
             why = "its tables do not support this k"
-        rebuilds.append(Rebuild(directory, why, f"{command} --max-distance {max_distance}"))
+            rebuilds.append(Rebuild(directory, why, f"{command} {to_k}"))
     return rebuilds

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from scrapy_simhash.commands import passages_add, passages_check
-from scrapy_simhash.commands._options import add_command, share, whole
+from scrapy_simhash.commands._options import add_command, share, whole_number
 from scrapy_simhash.commands._pages import add_reading_options
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
@@ -91,7 +91,7 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
     creation.add_argument(
         "--characters",
         metavar="N",
-        type=whole(MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS),
+        type=whole_number(MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS),
         help=f"length of a run (default: {DEFAULT_RUN_CHARACTERS})",
     )
     creation.add_argument(
@@ -109,14 +109,14 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
     creation.add_argument(
         "--max-distance",
         metavar="K",
-        type=whole(0, 511),
+        type=whole_number(0, 511),
         help="largest distance of fingerprints in bits (default: "
         f"{DEFAULT_MAX_DISTANCE} for 256 bits, in proportion for others)",
     )
     creation.add_argument(
         "--min-characters",
         metavar="N",
-        type=whole(1),
+        type=whole_number(1),
         help="passages with fewer letters and digits are not looked up (default: "
         f"{DEFAULT_MIN_CHARACTERS})",
     )
@@ -149,7 +149,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--common-documents",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=DEFAULT_COMMON_DOCUMENTS,
         help="a passage in N documents or more is common; with 0, none is (default: %(default)s)",
     )

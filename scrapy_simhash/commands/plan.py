@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, choose_tables, whole
+from scrapy_simhash.commands._options import add_command, choose_tables, whole_number
 from scrapy_simhash.commands._output import show, show_json
 from scrapy_simhash.parameters import MAX_BITS
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Shows the guaranteed distance, the recall and the cost of tables, before a crawl uses them. Without
---tables, these are the tables that an index would get.
+--tables, it shows the cheapest tables for k and the number of pages, which a new index would get.
 
   {program} plan --bits 256 --max-distance 52 --pages 5000000
   {program} plan --bits 64 --max-distance 3 --tables 5,2
 """
-# The recall of probed tables is simulated, which is slow: only every fourth distance is shown.
+# The recall of probed tables (with --bits 128 or more) is simulated, which is slow: only every
+# fourth distance is shown.
 _PROBED_STEP = 4
-DEFAULT = PRESETS[DEFAULT_PRESET]
+_DEFAULT = PRESETS[DEFAULT_PRESET]
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -33,21 +34,21 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--bits",
         metavar="N",
-        type=whole(8, MAX_BITS),
-        default=DEFAULT.scheme.bits,
+        type=whole_number(8, MAX_BITS),
+        default=_DEFAULT.scheme.bits,
         help="width of fingerprints (default: %(default)s)",
     )
     parser.add_argument(
         "--max-distance",
         metavar="K",
-        type=whole(0, MAX_BITS - 1),
-        default=DEFAULT.max_distance,
-        help="distance that the tables must serve (default: %(default)s)",
+        type=whole_number(0, MAX_BITS - 1),
+        default=_DEFAULT.max_distance,
+        help="k, the distance for which tables are chosen (default: %(default)s)",
     )
     parser.add_argument(
         "--pages",
         metavar="N",
-        type=whole(1, 1 << 32),
+        type=whole_number(1, 1 << 32),
         default=1_000_000,
         help="number of pages in the index (default: %(default)s)",
     )
@@ -79,20 +80,25 @@ def run(options: argparse.Namespace) -> int:
         }
         show_json(report)
         return 0
-    show(f"{plan} of {plan.bits} bits: {plan!r}")
+    show(f"{plan}, for fingerprints of {plan.bits} bits: {plan!r}")
     show(f"guaranteed distance: {plan.guaranteed_distance}")
     if plan.probes:
-        show(f"recall of real near-duplicates within {k} bits: {plan.recall(k):.3f}")
+        show(f"expected recall of real near-duplicates within {k} bits: {plan.recall(k):.3f}")
     for distance, recall in recalls.items():
         show(f"expected recall at distance {distance}: {recall:.3f}")
     show(f"candidates per query at {pages:,} pages: {plan.expected_candidates(pages):,.1f}")
-    show(f"bytes per page besides its key: {bytes_per_page(plan, k)}")
-    show(f"modelled cost of a query and an insert: {cost_us(plan, k, pages):,.0f} µs")
+    size_bytes = bytes_per_page(plan, k)
+    show(f"bytes on disk per page, without key, evidence and database overhead: {size_bytes}")
+    show(f"estimated CPU time to query and insert a page: {cost_us(plan, k, pages):,.0f} µs")
     return 0
 
 
 def _distances(plan: TablePlan, k: int) -> list[int]:
-    """Return the distances to show: past the guaranteed one, to k, and until recall is low."""
+    """Return the distances to show, all above the guaranteed one.
+
+    The last one is at least k, and less than half of the pairs at this distance are found. For
+    probed tables, the list may skip k itself.
+    """
     distances = []
     step = _PROBED_STEP if plan.probes else 1
     for distance in range(plan.guaranteed_distance + 1, plan.bits + 1, step):

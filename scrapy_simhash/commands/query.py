@@ -10,7 +10,7 @@ from scrapy_simhash.commands._options import (
     add_index_command,
     index_location,
     require_distance_below,
-    whole,
+    whole_number,
 )
 from scrapy_simhash.commands._output import (
     note,
@@ -66,13 +66,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--max-distance",
         metavar="K",
-        type=whole(0, MAX_BITS - 1),
+        type=whole_number(0, MAX_BITS - 1),
         help="k instead of that of the index; the tables may miss pages beyond the latter",
     )
     parser.add_argument(
         "--top",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=20,
         help="number of matches to show (default: %(default)s)",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location, whole
+from scrapy_simhash.commands._options import add_index_command, index_location, whole_number
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -46,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--max-pages",
         metavar="N",
-        type=whole(1),
+        type=whole_number(1),
         default=200_000,
         help="largest number of pages to list; the largest clusters are shortened to fit "
         "(default: %(default)s)",
@@ -54,7 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--max-text-bytes",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=20_000_000,
         help="largest size of the included texts, compressed; 0 for none (default: %(default)s)",
     )

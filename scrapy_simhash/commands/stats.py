@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location, whole
+from scrapy_simhash.commands._options import add_index_command, index_location, whole_number
 from scrapy_simhash.commands._output import bar, percent, progress, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--top",
         metavar="N",
-        type=whole(0),
+        type=whole_number(0),
         default=10,
         help="number of clusters and hosts to show (default: %(default)s)",
     )

@@ -11,7 +11,10 @@ import shutil
 import signal
 
 import pytest
+from scrapy.settings import Settings
 
+from scrapy_simhash.choice import choose_preset
+from scrapy_simhash.commands.main import main
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan, index_url, open_index
 from scrapy_simhash.index.manifest import FILE_NAME
@@ -55,13 +58,13 @@ def test_pages(run, pages):
     ]
     assert (report["min_resemblance"], report["min_resemblance_now"]) == (0.6, 0.6)
     assert report["least_from"] <= 0.6 <= report["least_to"]
-    assert any(line.startswith("resemblance 0.6 at least: ") for line in lines)
+    assert any(line.startswith("resemblance 0.6 or more: ") for line in lines)
     assert f"pairs       25 near-duplicate (resemblance of 0.8 and more), {65 * 32 - 25:,} " in (
         ran.out
     )
     assert ran.out.count(f"<- k = {k}") == 1
     (table,) = [line for line in lines if line.startswith("tables ")]
-    assert table.endswith("% of the pairs within k")
+    assert table.endswith("% of the near-duplicate pairs within k")
     # The bars stand for all pairs.
     rows = re.findall(r"^ *\d+(?:-\d+)? +([\d,]+) +█* +([\d,]+)(?= |$)", ran.out, re.MULTILINE)
     shown = [sum(int(row[place].replace(",", "")) for row in rows) for place in (0, 1)]
@@ -117,7 +120,7 @@ def test_a_sample_of_json_lines(run, folder):
     ran = run("calibrate", "feed.jl")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.splitlines()[-1] == "error: no page could be read from feed.jl"
-    assert "skipped more documents; all are counted below" in ran.err
+    assert "skipped more documents; only the first 20 are listed" in ran.err
 
 
 def test_names_of_pages_of_one_site(run, folder):
@@ -132,10 +135,7 @@ def test_names_of_pages_of_one_site(run, folder):
     (report,) = calibrated(run, "--text-field", "html", "feed.jl")["presets"]
     assert (report["named_apart_pairs"], report["near_duplicate_pairs"]) == (25, 0)
     ran = run("calibrate", "--text-field", "html", "--pairs", "p.csv", "feed.jl")
-    assert (
-        "25 more resemble each other as much, but are pages of one site whose names differ"
-        in ran.out
-    )
+    assert "25 more have this resemblance, but are pages of one site whose names differ" in ran.out
     with (folder / "p.csv").open(encoding="utf-8", newline="") as file:
         kinds = {(row["kind"], row["confirmed"]) for row in csv.DictReader(file)}
     assert ("near-duplicate", "True") not in kinds
@@ -191,6 +191,21 @@ def test_what_is_proposed_fits_the_indexes_that_are_there(run, pages, folder):
     out = proposed()[1]
     assert "it has another scheme; the rebuild needs stored texts (SIMHASH_KEEP_TEXT)" in out
     assert "--preset wide --max-distance" in out
+
+
+def test_a_dict_as_preset_is_proposed_as_it_is(folder, pages, capsys):
+    preset = {"preset": "classic", "bits": 128, "max_distance": 12}
+    settings = Settings({"SIMHASH_PRESET": preset, "SIMHASH_DIR": str(folder / "indexes")})
+    with open_index(index_url(folder / "indexes" / "shared"), Scheme.preset("classic")):
+        pass
+    assert main(["calibrate", "--json", pages], settings=settings) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["settings"]["SIMHASH_PRESET"] == preset
+    (command,) = report["rebuild_first"]
+    words = shlex.split(command)
+    assert choose_preset(words[words.index("--preset") + 1])[1].scheme.bits == 128
+    assert main(["calibrate", pages], settings=settings) == 0
+    assert f"SIMHASH_PRESET = {preset!r}\n" in capsys.readouterr().out
 
 
 def test_what_a_crawl_would_skip(run, pages, folder):
@@ -341,7 +356,7 @@ def test_a_site_has_manifests_too(run, pages, folder):
         (["pages", "--pairs", "/proc/none.csv"], 1, "cannot be written"),
         ([], 2, "required"),
         (["pages", ".scrapy/simhash/spiders/site"], 2, "give pages or indexes, not both"),
-        (["--pairs", "p.csv", ".scrapy/simhash/spiders/site"], 2, "has no texts"),
+        (["--pairs", "p.csv", ".scrapy/simhash/spiders/site"], 2, "texts of an index are not read"),
         (["--preset", "broad", "pages"], 2, "there is no preset"),
         (["--remove", "p[", "pages"], 2, "neither CSS nor XPath"),
         (["--sample", "1", "pages"], 2, "from 2 to 50000"),

@@ -148,19 +148,22 @@ def test_plan_of_the_cheapest_tables(run):
     code, lines, errors = run("plan", "--bits", "64", "--max-distance", "3", "--pages", "1000000")
     plan = choose_plan(64, 3, 1_000_000)
     assert (code, errors) == (0, "")
-    assert lines[0] == f"{plan} of 64 bits: {plan!r}"
+    assert lines[0] == f"{plan}, for fingerprints of 64 bits: {plan!r}"
     assert lines[1] == f"guaranteed distance: {plan.guaranteed_distance}"
     beyond = plan.guaranteed_distance + 1
     assert lines[2] == (f"expected recall at distance {beyond}: {plan.expected_recall(beyond):.3f}")
     assert lines[-3] == (
         f"candidates per query at 1,000,000 pages: {plan.expected_candidates(10**6):,.1f}"
     )
-    assert lines[-2] == f"bytes per page besides its key: {bytes_per_page(plan, 3)}"
-    assert lines[-1].startswith("modelled cost of a query and an insert: ")
+    size_bytes = bytes_per_page(plan, 3)
+    assert lines[-2] == (
+        f"bytes on disk per page, without key, evidence and database overhead: {size_bytes}"
+    )
+    assert lines[-1].startswith("estimated CPU time to query and insert a page: ")
     assert lines[-1].endswith(" µs")
     wide = PRESETS["wide"]
     chosen = choose_plan(wide.scheme.bits, wide.max_distance, 1_000_000)
-    assert run("plan")[1][0] == f"{chosen} of 256 bits: {chosen!r}"
+    assert run("plan")[1][0] == f"{chosen}, for fingerprints of 256 bits: {chosen!r}"
 
 
 def test_plan_of_given_tables(run):
