@@ -114,8 +114,8 @@ class Runs:
         self._capacity = MEMORY_PAGES
         # The ordinals of the pages in memory, by the hash of the key.
         self._keys: dict[int, list[int]] = {}
-        # The first `_frozen_pages` of the pages in memory are frozen, the next up to `_sorted_pages`
-        # are in the run `_sorted`.
+        # The first `_frozen_pages` of the pages in memory are frozen. The next ones, up to
+        # `_sorted_pages`, are in the run `_sorted`.
         self._frozen_pages = self._sorted_pages = 0
         self._frozen: Run | None = None
         self._sorted: Run | None = None

@@ -93,7 +93,7 @@ def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
 
 
 def _segment_steps(run: Segments) -> list[Step]:
-    """Return steps that remove a run of segments: with any number and session id, and exactly it."""
+    """Return steps that remove a run of segments: with any number and session id, and exactly."""
     named = ("segment", "/".join(run))
     wide = wider((named,))[0]
     # Removing any number would make nearly all pages equal.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal, TypeAlias
 
-# A rule holds with nine pages for it if no URL is against it, else with 200 pages for each such URL.
+# A rule holds with nine pages for it if no URL is against it, else with 200 pages for each URL.
 MIN_LOWER_BOUND = 0.75
 MAX_CONTRADICTED = 0.005
 _MIN_PAGES = 9

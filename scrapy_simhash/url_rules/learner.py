@@ -2,9 +2,9 @@
 
 The *form* of a URL is the URL that the rules which apply make of it. A table contains each handled
 page under its form and, for each rule of its site, under the URL that this rule makes of the form.
-If the table has another page under such a URL, the rule makes the URLs of both pages equal: the same
-content is evidence for the rule, other content is evidence against it. Every page is compared in
-this way, so the share of contradictions is that of the whole site.
+If the table has another page under such a URL, the rule makes the URLs of both pages equal. The
+same content is evidence for the rule, other content is evidence against it. Every page is compared
+in this way, so the share of contradictions is that of the whole site.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Equal(NamedTuple):
     :param form: the URL that the rules make of both.
     :param rules: the rules that rewrite one of the URLs, or both.
     :param explore: request the URL nevertheless, to test the rules.
-    :param untested: for each rule, an identifier of the parameters of the URL that it names, if they
-        were not tested yet. One request tests them; others with the same can wait for the result.
+    :param untested: for each rule, an identifier of the parameters of the URL that it names, if
+        they were not tested yet. One request tests them; others with the same identifier can wait.
     """
 
     site: str
@@ -129,7 +129,7 @@ class UrlRules:
         return Equal(_site_of(parts.origin), form, tuple(rules), explore, untested)
 
     def rewritten(self, url: str) -> UrlParts | None:
-        """Return the form of a URL; None if it has no `url_parts`, or no rule of its site may apply."""
+        """Return the form of a URL; None if it has no `url_parts`, or no rule may apply."""
         parts = url_parts(url)
         if parts is None:
             return None

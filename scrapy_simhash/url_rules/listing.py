@@ -36,7 +36,7 @@ class KnownRule(NamedTuple):
 
     @property
     def lower_bound(self) -> float:
-        """Return the `lower_bound` of the rule's precision on the whole site; 0 without evidence."""
+        """Return the `lower_bound` of the rule's precision on its site; 0 without evidence."""
         return lower_bound(self.record.total.pages, self.record.total.against)
 
     @property

@@ -92,7 +92,7 @@ def test_what_confirms_a_copy(run, folder):
     assert "tagged     2\n" in shown("--no-same-title", "--action", "tag")
     ran = run("dedupe", "in.jsonl", "-o", "x.jsonl", "--min-resemblance", "1.5")
     assert (ran.code, ran.out) == (2, "")
-    assert "1.5: from 0 to 1" in ran.err
+    assert "1.5: must be from 0 to 1" in ran.err
 
 
 def test_verdicts_alone(run, feed, folder):

@@ -138,7 +138,7 @@ class Decoded(HtmlResponse):
 
 def test_a_response_is_not_decoded_a_second_time(monkeypatch):
     spider = _FetchSpider(urls=[], pages={}, problems={})
-    spider.take(Decoded("https://e.com/", body=PAGES["cp1251 undeclared"]), 0)
+    spider.keep_page(Decoded("https://e.com/", body=PAGES["cp1251 undeclared"]), 0)
     (page,) = spider.pages.values()
     assert (page.text, page.is_html) == (Decoded.text, True)
     monkeypatch.setattr("scrapy_simhash.commands._fetching.fetch_all", lambda *_, **__: [page])
