@@ -256,6 +256,13 @@ def test_urls_that_are_not_valid_are_refused_without_their_secrets(url):
 
 
 @needs_redis
+@pytest.mark.parametrize("query", ["socket_timeout=abc", "no_such_option=1"])
+def test_options_that_the_client_does_not_accept_are_refused(redis_server, query):
+    with pytest.raises(SchemeError, match=query.partition("=")[0]):
+        open_redis_index(f"{redis_server.url}?{query}", "x")
+
+
+@needs_redis
 @pytest.mark.parametrize("name", ["", "a{b", "a}b"])
 def test_names_that_are_not_valid_are_refused(name):
     with pytest.raises(SchemeError, match="name"):

@@ -1,23 +1,25 @@
 """The keys and values of an index in Redis. docs/decisions/redis.md explains how they are used.
 
 All Redis keys begin with the name of the index, here ``shop:simhash``. In a cluster, keys with the
-same text in braces (hash tag) are in one slot. In values, ``name:4`` is a field of 4 bytes.
+same text in braces (hash tag) are in one slot. In values, ``name:4`` takes 4 bytes, and ``a = b``
+is a hash field with its value.
 
 =============================  =====================================================================
 key                            value
 =============================  =====================================================================
 ``…:manifest{shop:simhash}``   scheme, tables, distance, confirmation and format, as JSON
-``…:sequence{shop:simhash}``   the last sequence number that was given
+``…:sequence{shop:simhash}``   the last sequence number that was assigned
 ``…:crawls{shop:simhash}``     hash: first sequence number and settings of each named crawl, as JSON
 ``…:admitted{shop:simhash}``   number of the last admission
-``…:recent{shop:simhash}``     sorted set, the last 10,000 admissions by number: sequence:8 digest:8
-                               fingerprint padding, to whole words of 4 bytes for Lua
-``…:unwritten{shop:simhash}``  those of them whose records may be missing in some tables
+``…:recent{shop:simhash}``     sorted set, at least the last 10,000 admissions by number: sequence:8
+                               digest:8 fingerprint, padded to 4 bytes, because Lua compares words
+``…:unwritten{shop:simhash}``  sorted set, in a cluster: admissions whose records may not be in all
+                               tables
 ``…:url-rules{shop:simhash}``  hash: rules of URLs by site
 ``…:history{shop:simhash}``    hash: crawls by their first sequence number
 ``…:validators{shop:simhash}`` hash: ETag and Last-Modified by page key
-``…:sitemaps{shop:simhash}``   hash: by site, how far its sitemap is right
-``…:t{`` table ``}`` prefix    bucket: digest:4 check, for each record
+``…:sitemaps{shop:simhash}``   hash: by site, the evidence for and against its sitemap
+``…:t{`` table ``}`` prefix    bucket: a list of records, each digest:4 check
 ``…:e{`` shard ``}`` group     stored entries of a group: digest:8 length:4 entry, for each
 ``…:p{`` shard ``}`` group     hash, pending pages of a group: sequence:8 digest:8 = admitted:1
                                deadline:8 entry
@@ -26,10 +28,11 @@ key                            value
 =============================  =====================================================================
 
 Entries and lines of the log are encoded as on disk (`scrapy_simhash.index.records`). A *digest* is
-the BLAKE2b hash of a page key, with a digest size of 8 bytes. Its leading bits number the page's
-*group*, and the first 6 bits the *shard*. A group shares one Redis key, because each key takes 80
-bytes by itself. A *check* is the lowest 160 bits of a fingerprint, or all of fewer. An *admission*
-lets a page become an original. A *deadline* is the end of a lease, in Unix milliseconds.
+the BLAKE2b hash of a page key, with a digest size of 8 bytes. Its first bits are the number of the
+page's *group*, its first 6 bits that of the *shard*. The entries of a group share one Redis key,
+and its pending pages another, because each key takes 80 bytes by itself. A *check* is the lowest
+160 bits of a fingerprint, or a whole shorter fingerprint. An *admission* is the server's numbered
+permission for a page to become pending. A *deadline* is the end of a lease, in Unix milliseconds.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.probing import Probes
 
-# Letters of the keys that exist several times, for each table, shard or number.
+# Letters of the keys that exist once for each table, group, shard or part of the log.
 KINDS = "tepnl"
 SIDE_ROWS: tuple[SideKind, ...] = ("url-rules", "history", "validators", "sitemaps")
 # Names of the keys that exist once per index.
@@ -65,9 +68,9 @@ SHARD_BITS = 6
 LOG_CHUNK = 1000
 ENTRIES_PER_GROUP = 16
 _GROUP_BYTES = 4
-# Upper limit of a check. With a lower one, many unrelated pages in one language would pass.
+# Upper limit of a check. Shorter checks would let many unrelated pages in one language pass.
 _MAX_CHECK_BYTES = 20
-# Upper limit for the share of pages at distance k whose checks are too far from each other to pass.
+# Upper limit for the share of pairs at distance k whose checks are too far from each other.
 _MAX_MISSED = 1e-4
 _DIGEST_BITS = 8 * DIGEST_BYTES
 _ENTRY_HEAD = struct.Struct(">8sI")
@@ -186,7 +189,7 @@ class Layout:
         return digest[:RECORD_DIGEST_BYTES] + check.to_bytes(self.check_bytes, "little")
 
     def buckets(self, prefixes: Sequence[int]) -> bytes:
-        """Return the buckets of a fingerprint, packed as table:2 prefix for each."""
+        """Return the packed addresses of a fingerprint's buckets: table:2 prefix for each."""
         width = self.prefix_bytes
         return b"".join(
             number.to_bytes(2, "big") + prefix.to_bytes(width, "big")
@@ -227,7 +230,7 @@ class Layout:
         return np.stack(rows)
 
     def by_table(self, packed: bytes) -> dict[int, bytes]:
-        """Split packed buckets by table."""
+        """Split packed addresses of buckets by table."""
         step = 2 + self.prefix_bytes
         parts: dict[int, bytes] = {}
         for at in range(0, len(packed), step):

@@ -23,7 +23,7 @@ from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
-from scrapy_simhash.errors import IndexUnreachable, StorageError
+from scrapy_simhash.errors import IndexUnreachable, SchemeError, StorageError
 from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Server:
     :param cluster: the server is one of a cluster.
     :param parameters: further parameters of redis-py's client.
     :raises SchemeError: the URL is not that of a Redis server.
+    :raises SchemeError: redis-py does not accept an option.
     :raises StorageError: the server refuses access, or may evict keys.
     """
 
@@ -70,20 +71,25 @@ class Server:
             **(parameters or {}),
             "decode_responses": False,
         }
-        with self._translated():
-            if cluster:
-                self._client: Any = RedisCluster.from_url(url, **options)
-            else:
-                retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), _RETRIES)
-                self._client = redis.Redis.from_url(
-                    url,
-                    **{"retry": retry, "retry_on_error": [NoConnection, NoAnswer], **options},
-                )
         try:
-            self._require_noeviction()
-        except BaseException:
-            disconnect(self._client)
-            raise
+            with self._translated():
+                if cluster:
+                    self._client: Any = RedisCluster.from_url(url, **options)
+                else:
+                    retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), _RETRIES)
+                    self._client = redis.Redis.from_url(
+                        url,
+                        **{"retry": retry, "retry_on_error": [NoConnection, NoAnswer], **options},
+                    )
+            try:
+                self._require_noeviction()
+            except BaseException:
+                disconnect(self._client)
+                raise
+        except (TypeError, ValueError) as error:
+            raise SchemeError(
+                f"redis-py does not accept an option of the URL or the parameters: {_line(error)}"
+            ) from error
 
     def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
         """Run a script and return its answer. In a cluster, its keys must be in one slot."""
@@ -164,7 +170,7 @@ class Server:
         return None
 
     def call(self, *command: Any) -> Any:
-        """Run a command on one key, and return its answer."""
+        """Run a command, and return its answer. In a cluster, its keys must be in one slot."""
         with self._translated():
             return self._client.execute_command(*command)
 
@@ -230,7 +236,8 @@ class Server:
         except (NoConnection, NoAnswer, RedisClusterException) as error:
             raise IndexUnreachable(
                 self.location,
-                f"the server cannot be reached ({_line(error)}): check that it runs, and the URL",
+                f"the server cannot be reached ({_line(error)}): check the URL, and that the "
+                "server runs",
             ) from error
         except RedisError as error:
             if isinstance(error, OutOfMemoryError) or str(error).startswith("OOM"):
