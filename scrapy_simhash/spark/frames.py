@@ -21,6 +21,23 @@ if TYPE_CHECKING:
 
 Method = Literal["first-come", "connected"]
 _PARTS = ("fingerprint", "certainty", "sketch", "site", "title", "heading")
+# Names that columns of the order cannot have, because results and joins have columns of that name.
+_RESERVED = {
+    "position",
+    "key",
+    "kind",
+    "representative",
+    "distance",
+    "similarity",
+    "similar_to",
+    "reason",
+    "fingerprint",
+    "simhash",
+    "other",
+    "other_key",
+    "confirmed",
+    "has_same_key",
+}
 
 
 def fingerprints(df: DataFrame, options: DedupeOptions) -> DataFrame:
@@ -46,7 +63,8 @@ def near_pairs(
         caller deletes it when the result is no longer needed.
     :return: ``key`` of a row; ``other_key`` of the earlier row; ``distance`` in bits; the estimated
         ``similarity``, or null; ``confirmed``, true if the rows are copies.
-    :raises SimhashError: two rows have the same key, or there is no column ``simhash``.
+    :raises SimhashError: two rows have the same key, there is no column ``simhash``, or a column of
+        the order has the name of a column of the result.
     """
     folder = WorkFolder(work)
     placed = _placed(df, order, folder)
@@ -130,6 +148,11 @@ def _placed(df: DataFrame, order: str | Sequence[str], folder: WorkFolder) -> Da
     columns = [order] if isinstance(order, str) else list(order)
     if "simhash" not in df.columns:
         raise SimhashError("there is no column 'simhash': call `fingerprints` first")
+    for name in columns:
+        if name in _RESERVED:
+            raise SimhashError(
+                f"order={name!r} would be mistaken for a column of the result: rename the column"
+            )
     placed, _ = folder.write(in_order(df.select(*columns, "simhash"), columns, folder))
     return with_keys(placed, F.col("position").cast("string"))
 

@@ -136,3 +136,12 @@ def test_keys_that_come_again_are_refused(spark, records, tmp_path):
         duplicates(made, options_of(), order="n", work=work(tmp_path))
     with pytest.raises(SimhashError, match=r"call .fingerprints. first"):
         duplicates(frame(spark, twice), options_of(), order="n", work=work(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["distance", "key"])
+def test_an_order_by_a_column_of_the_result_is_refused(spark, records, tmp_path, name):
+    from scrapy_simhash.spark import duplicates, fingerprints
+
+    made = fingerprints(frame(spark, records[:3]), options_of()).withColumnRenamed("n", name)
+    with pytest.raises(SimhashError, match=f"order='{name}' would be mistaken"):
+        duplicates(made, options_of(), order=name, work=work(tmp_path))
