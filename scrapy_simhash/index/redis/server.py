@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,9 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
-from scrapy_simhash.errors import IndexUnreachable, SchemeError, StorageError
+from scrapy_simhash.errors import IndexForeign, IndexUnreachable, SchemeError, StorageError
 from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
@@ -32,9 +29,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.scripts import Script
 
 _TIMEOUT_S = 10.0
-_RETRIES = 3  # of methods of redis-py
-_TRIES = 3  # of packed commands
-# Connections that are kept from the pool, which has a limit.
+# Upper limit for `Server._idle`; further connections go back to redis-py's pool.
 _MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
 
@@ -42,15 +37,8 @@ _SCANNED_AT_ONCE = 1000
 class Server:
     """A Redis server or cluster that holds an index.
 
-    All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer.
-
-    :param url: ``redis://user:password@host:6379/0``, ``rediss://…`` or ``unix://…``.
-    :param name: name of the index, for messages.
-    :param cluster: the server is one of a cluster.
-    :param parameters: further parameters of redis-py's client.
-    :raises SchemeError: the URL is not that of a Redis server.
-    :raises SchemeError: redis-py does not accept an option.
-    :raises StorageError: the server refuses access, or may evict keys.
+    All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
+    after three retries. For the parameters and errors see `open_redis_index`.
     """
 
     def __init__(
@@ -63,8 +51,10 @@ class Server:
     ) -> None:
         self.location = f"{masked(url)} {name}"
         self.cluster = cluster
-        # Connections that no thread is using.
+        # Connections outside of redis-py's pool that no thread is using.
         self._idle: list[Any] = []
+        # After lost connections and timeouts.
+        self._retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
         options = {
             "socket_timeout": _TIMEOUT_S,
             "socket_connect_timeout": _TIMEOUT_S,
@@ -76,13 +66,9 @@ class Server:
                 if cluster:
                     self._client: Any = RedisCluster.from_url(url, **options)
                 else:
-                    retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), _RETRIES)
-                    self._client = redis.Redis.from_url(
-                        url,
-                        **{"retry": retry, "retry_on_error": [NoConnection, NoAnswer], **options},
-                    )
+                    self._client = redis.Redis.from_url(url, **{"retry": self._retry, **options})
             try:
-                self._require_noeviction()
+                self._require_no_eviction()
             except BaseException:
                 disconnect(self._client)
                 raise
@@ -138,11 +124,9 @@ class Server:
         """Send packed commands on one connection, and return their answers, errors included. This
         takes a fraction of the CPU time of redis-py's methods.
         """
-        for attempt in range(1, _TRIES):
-            with suppress(NoConnection, NoAnswer):
-                return self._send_once(packed, count)
-            time.sleep(0.05 * 2**attempt)
-        return self._send_once(packed, count)
+        return self._retry.call_with_retry(
+            lambda: self._send_once(packed, count), lambda _error: None
+        )
 
     def _send_once(self, packed: bytes, count: int) -> list[Any]:
         connection = self._idle_connection() or self._client.connection_pool.get_connection()
@@ -175,18 +159,18 @@ class Server:
             return self._client.execute_command(*command)
 
     def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
-        """Yield (key, answers to commands on it, such as GET) for all keys that match a pattern.
+        """Yield (key, answers to commands on it, such as GET) once for each key that matches.
 
-        A key may be yielded twice. Keys that are created or deleted during the scan may be missing.
+        Keys that are created during the scan may be missing, and those that are deleted may have
+        the answers to commands on a missing key.
         """
+        seen: set[bytes] = set()
         with self._translated():
-            clients = [self._client]
-            if self.cluster:
-                primaries = self._client.get_primaries()
-                clients = [self._client.get_redis_connection(node) for node in primaries]
-            for client in clients:
+            for client in self._nodes():
                 scan = client.scan_iter(match=pattern, count=_SCANNED_AT_ONCE)
-                while keys := list(islice(scan, _SCANNED_AT_ONCE)):
+                while batch := set(islice(scan, _SCANNED_AT_ONCE)):
+                    keys = batch - seen  # SCAN may return a key twice
+                    seen |= keys
                     with client.pipeline(transaction=False) as pipeline:
                         for key in keys:
                             for command in commands:
@@ -194,6 +178,12 @@ class Server:
                         answers = iter(pipeline.execute())
                     for key in keys:
                         yield key, [next(answers) for _ in commands]
+
+    def _nodes(self) -> list[Any]:
+        """Return a client for each primary of the cluster, or that of the server."""
+        if not self.cluster:
+            return [self._client]
+        return [self._client.get_redis_connection(node) for node in self._client.get_primaries()]
 
     def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of keys, which may be in several slots."""
@@ -207,15 +197,12 @@ class Server:
         with self._translated():
             disconnect(self._client)
 
-    def _require_noeviction(self) -> None:
+    def _require_no_eviction(self) -> None:
         with self._translated():
-            target = {"target_nodes": RedisCluster.PRIMARIES} if self.cluster else {}
-            answer = self._client.info("memory", **target)
-        for memory in answer.values() if self.cluster and len(answer) else [answer]:
-            if not isinstance(memory, dict):
-                memory = answer  # noqa: PLW2901 - a cluster of one primary answers as one server
-            policy = memory.get("maxmemory_policy", "noeviction")
-            if policy != "noeviction":
+            memory = [node.info("memory") for node in self._nodes()]
+        for policy in (one.get("maxmemory_policy", "") for one in memory):
+            # Other policies evict only keys with a time to live, which no key of an index has.
+            if policy.startswith("allkeys"):
                 raise StorageError(
                     self.location,
                     f"the server's maxmemory-policy is {policy}, so it may drop parts of the "
@@ -233,20 +220,24 @@ class Server:
                 f"the server refuses access ({_line(error)}): check user and password in the URL, "
                 "and the user's rights (ACL)",
             ) from error
-        except (NoConnection, NoAnswer, RedisClusterException) as error:
+        except (redis.ConnectionError, redis.TimeoutError, RedisClusterException) as error:
             raise IndexUnreachable(
                 self.location,
                 f"the server cannot be reached ({_line(error)}): check the URL, and that the "
                 "server runs",
             ) from error
+        except OutOfMemoryError as error:
+            raise StorageError(
+                self.location,
+                f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old "
+                "pages",
+            ) from error
         except RedisError as error:
-            if isinstance(error, OutOfMemoryError) or str(error).startswith("OOM"):
-                raise StorageError(
-                    self.location,
-                    f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old "
-                    "pages; nothing was written",
+            if str(error).startswith("WRONGTYPE"):
+                raise IndexForeign(
+                    self.location, "a key under its name is not ours: choose another name"
                 ) from error
-            raise StorageError(self.location, f"the server answers: {_line(error)}") from error
+            raise StorageError(self.location, f"a command failed: {_line(error)}") from error
         except OSError as error:
             raise IndexUnreachable(
                 self.location, f"the connection failed: {_line(error)}"
@@ -261,8 +252,6 @@ def disconnect(client: redis.Redis | RedisCluster) -> None:
         for node in (*nodes.startup_nodes.values(), *nodes.nodes_cache.values()):
             if node.redis_connection is not None:
                 node.redis_connection.connection_pool.disconnect()
-    else:
-        client.connection_pool.disconnect()
 
 
 def pack(*arguments: bytes | str | int) -> bytes:
