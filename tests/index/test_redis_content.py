@@ -119,6 +119,25 @@ def test_records_of_pages_that_are_gone_are_removed(redis_backend):
         assert problems(index) == []
 
 
+def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
+    """As after a lost answer."""
+    with redis_backend.open(incremental=True) as index:
+        store(index, ("a", A), ("b", B))
+        index.change_side_row("validators", "a", lambda _: b"of its page")
+        run = index.server.run
+
+        def run_twice(*arguments):
+            run(*arguments)
+            return run(*arguments)
+
+        index.server.run = run_twice
+        assert index.forget("a")
+        assert index.side_rows("validators") == []
+        assert index.expire(1 << 40) == 1
+        assert index.compact() == 2 * PLAN.blocks
+        assert len(index) == 0
+
+
 def test_a_page_that_relied_on_records_that_went_writes_its_own(redis_backend):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))

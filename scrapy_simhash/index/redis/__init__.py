@@ -16,8 +16,11 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
+from scrapy_simhash.index import check_plan, known_scheme, preset_confirmation
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, MIN_TYPICAL_RECALL, choose_plan
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.index.redis.urls import masked
+from scrapy_simhash.index.rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +32,11 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.scheme import Scheme
 
-DEFAULT_EXPECTED_PAGES = 1_000_000
 DEFAULT_LEASE_S = 60.0
 # (largest number of expected pages, tables, bits of a prefix, probes). There are fewer tables than
 # on disk, because each takes memory. Small indexes have short prefixes: the server looks up a key
 # for each probe, so few probes of buckets with dozens of records are cheaper than many probes of
-# small ones. All plans find at least 99.5 % of real near-duplicates (`probing.typical_recall`).
+# small ones. With `wide`, all find at least 99.5 % of real near-duplicates (`TablePlan.recall`).
 _PROBING = ((200_000, 5, 12, 64), (3_000_000, 5, 16, 192), (None, 8, 18, 256))
 _MIN_PROBED_BITS = 128
 
@@ -79,7 +81,6 @@ def open_redis_index(
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.layout import state_key
     from scrapy_simhash.index.redis.manifest import RedisManifest
-    from scrapy_simhash.index.rules import Rules
 
     try:
         manifest_key = state_key(name, "manifest")
@@ -119,14 +120,11 @@ def open_redis_index(
 
 def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> TablePlan:
     """Return the tables of a new index. :raises PlanError: see `choose_plan`."""
-    from scrapy_simhash.index.cost import MIN_TYPICAL_RECALL, choose_plan
-    from scrapy_simhash.index.probing import typical_recall
-
     if bits >= _MIN_PROBED_BITS:
         for pages, tables, width, probes in _PROBING:
             if (pages is None or expected_pages <= pages) and tables * width <= bits:
                 plan = TablePlan(bits, tables, prefix_bits=width, probes=probes)
-                if typical_recall(plan, max_distance) >= MIN_TYPICAL_RECALL:
+                if plan.recall(max_distance) >= MIN_TYPICAL_RECALL:
                     return plan
     return choose_plan(bits, max_distance, expected_pages, probing=False)
 
@@ -207,8 +205,6 @@ def _check_manifest(
     max_distance: int | None,
 ) -> None:
     """Raise IndexMismatch or PlanError if an existing index does not fit the arguments."""
-    from scrapy_simhash.index import known_scheme
-
     for part, stored, asked in (
         ("scheme", manifest.scheme.id, scheme and scheme.id),
         ("tables", repr(manifest.plan), plan and repr(plan)),
@@ -241,7 +237,6 @@ def new_redis_manifest(
     confirmation: Confirmation | None = None,
 ) -> RedisManifest:
     """Return the manifest of a new index. See `open_redis_index` for parameters and errors."""
-    from scrapy_simhash.index import check_plan, known_scheme, preset_confirmation
     from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
 

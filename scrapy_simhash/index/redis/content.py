@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
-    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
-    from scrapy_simhash.scheme import Scheme
 
 _LOADED_AT_ONCE = 100
 _GROUPS_AT_ONCE = 64
@@ -55,24 +53,12 @@ class RedisContent:
 
     def __init__(self, server: Server, manifest: RedisManifest, name: str) -> None:
         self.server = server
+        self.location = server.location
         self.manifest = manifest
+        self.scheme = manifest.scheme
+        self.plan = manifest.plan
         self.layout = manifest.layout(name)
         self._closing = Event()
-
-    @property
-    def scheme(self) -> Scheme:
-        """The scheme that the index was made with."""
-        return self.manifest.scheme
-
-    @property
-    def plan(self) -> TablePlan:
-        """The tables that the index was made with."""
-        return self.manifest.plan
-
-    @property
-    def location(self) -> str:
-        """The server and the name of the index, without secrets."""
-        return self.server.location
 
     @property
     def next_sequence(self) -> int:
@@ -118,7 +104,7 @@ class RedisContent:
         """Store entries of another index unchanged, except those whose page key is stored. Return
         the number of stored entries. No crawl may use this index, as entries are not compared.
 
-        The number may be too low if an answer of the server was lost, as for `expire`.
+        The number may be too low if an answer of the server was lost.
         """
         self._require_open()
         loaded = last = 0
@@ -138,8 +124,8 @@ class RedisContent:
             self.server.call("INCRBY", self.layout.order.sequence, missing)
 
     def forget(self, key: str) -> bool:
-        """Remove the stored entry of a page. Return False if none was removed: there is none, the
-        page is pending, or a crawl has just changed the entry.
+        """Remove the stored entry of a page. Return False if there is none, the page is pending, or
+        a crawl has just changed the entry.
 
         The page's records stay in the tables until `compact` removes them, but lead to no entry.
         """
@@ -280,10 +266,12 @@ class RedisContent:
         """Return (stored entry of a page key, its value); (None, b"") if there is none."""
         digest = digest_of(key)
         value = self._group(digest).entries.get(digest, b"")
-        return (self._own(value, key) if value else None), value
+        return self._own(value, key), value
 
     def _remove(self, entry: Entry, value: bytes) -> bool:
-        """Remove an entry. Return False if its value has changed, or its page is pending."""
+        """Remove an entry. Return False if its value has changed, or its page is pending; True also
+        if another process, or an earlier attempt whose answer was lost, has removed it.
+        """
         digest = digest_of(entry.key)
         keys = self.layout.group_keys(self.layout.group_of(digest))
         removed = bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
@@ -326,8 +314,13 @@ class RedisContent:
             arguments = (layout.head, buckets[at : at + step], layout.prefix_bytes, record)
             self.server.run(scripts.APPEND, (layout.table_head(table),), arguments)
 
-    def _own(self, value: bytes, key: str) -> Entry:
-        """Return an entry. :raises StorageError: it has another page key with the same digest."""
+    def _own(self, value: bytes, key: str) -> Entry | None:
+        """Return the entry of a page key from its value; None if that is b"".
+
+        :raises StorageError: the entry has another page key with the same digest.
+        """
+        if not value:
+            return None
         entry = self._decoded(value)
         if entry.key != key:
             raise StorageError(

@@ -162,9 +162,8 @@ class RedisIndex(CrawlIndex, RedisContent):
             if isinstance(decision, Observation):
                 return decision
             # A page with the fingerprint of its stored entry relies on the records of that entry.
-            with_records = not (
-                view.own and self._own(view.own, key).fingerprint == decision.entry.fingerprint
-            )
+            stored = self._own(view.own, key)
+            with_records = stored is None or stored.fingerprint != decision.entry.fingerprint
             answer = self._admit(decision, since, judged, with_records=with_records)
             if answer[0] == _ADMITTED:
                 if decision.similar is not None:
@@ -273,7 +272,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         in_scope: Callable[[str], bool] | None,
     ) -> Observation | _Pending:
         """Return the observation of a page that does not become pending, else the pending page."""
-        stored = self._own(view.own, key) if view.own else None
+        stored = self._own(view.own, key)
         last = stored if view.last is view.own else self._own(view.last, key)
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
@@ -285,12 +284,8 @@ class RedisIndex(CrawlIndex, RedisContent):
             return neighbours_of(view.stored), neighbours_of(view.pending)
 
         result = classify(own, neighbours, self._is_eligible)
-        observation, entry = self._outcome(
-            make_observation(key, fingerprint, evidence, result, own, sequence=sequence),
-            result,
-            own,
-            stored,
-        )
+        observation = make_observation(key, fingerprint, evidence, result, own, sequence=sequence)
+        observation, entry = self._outcome(observation, result, own, stored)
         nearest = result.nearest
         if entry is None:
             if nearest is not None:
@@ -366,22 +361,21 @@ class RedisIndex(CrawlIndex, RedisContent):
         if own_group is not None:
             groups.setdefault(own_number, own_group)
         view = _View(b"", b"", [], [])
-        if digest:
-            group = groups[own_number]
-            view.own = view.last = group.entries.get(digest, b"")
-            for page in group.pending:
-                if page.digest == digest and (page.admitted or page.sequence in judged):
-                    view.last = page.entry
-        for number, starts in by_group.items():
-            group, prefixes = groups[number], tuple(starts)
+        for number, group in groups.items():
+            starts = tuple(by_group.get(number, ()))
             for other, value in group.entries.items():
-                if other != digest and other.startswith(prefixes):
+                if other == digest:
+                    view.own = value
+                elif other.startswith(starts):
                     self._add_if_near(view.stored, value, fingerprint)
             for page in group.pending:
-                if page.digest == digest or not page.digest.startswith(prefixes):
+                if not page.admitted and page.sequence not in judged:
                     continue
-                if page.admitted or page.sequence in judged:
+                if page.digest == digest:
+                    view.last = page.entry
+                elif page.digest.startswith(starts):
                     self._add_if_near(view.pending, page.entry, fingerprint)
+        view.last = view.last or view.own
         return view
 
     def _add_if_near(self, near: list[tuple[int, Entry]], value: bytes, fingerprint: int) -> None:
@@ -520,7 +514,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         field = field_of(page.observation.sequence, digest)
         expected = page.stored
         while True:
-            stored = self._own(expected, key) if expected else None
+            stored = self._own(expected, key)
             if stored is not None and stored.met > page.entry.met:
                 self._release(page)
                 return True

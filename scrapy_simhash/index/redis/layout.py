@@ -72,7 +72,6 @@ _GROUP_BYTES = 4
 _MAX_CHECK_BYTES = 20
 # Upper limit for the share of pairs at distance k whose checks are too far from each other.
 _MAX_MISSED = 1e-4
-_DIGEST_BITS = 8 * DIGEST_BYTES
 _ENTRY_HEAD = struct.Struct(">8sI")
 _FIELD = struct.Struct(">Q8s")
 _PENDING_HEAD = struct.Struct(">cd")
@@ -119,6 +118,7 @@ class Layout:
         self.name = encode_key(name)
         self.plan = plan
         self.group_bits = group_bits
+        self._not_group_bits = 8 * DIGEST_BYTES - group_bits
         self.width_bytes = plan.bits // 8
         self.prefix_bytes = -(-max(plan.prefix_widths_bits) // 8)
         self.check_bytes = min(self.width_bytes, _MAX_CHECK_BYTES)
@@ -141,8 +141,7 @@ class Layout:
 
     def group_of(self, digest: bytes) -> int:
         """Return the number of the group of a digest, or of a digest's first 4 bytes."""
-        number = int.from_bytes(digest[:DIGEST_BYTES].ljust(DIGEST_BYTES, b"\0"), "big")
-        return number >> _DIGEST_BITS - self.group_bits
+        return int.from_bytes(digest.ljust(DIGEST_BYTES, b"\0"), "big") >> self._not_group_bits
 
     def shard_of(self, group: int) -> int:
         """Return the number of the shard of a group. All keys of a shard are in one slot."""

@@ -1,8 +1,8 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
 A client sends a script again if the answer was lost. Then the index is as after one run, but that
-a sequence number may be skipped, or a record stored twice. `LOAD` and `REMOVE` answer, the second
-time, that they have stored or removed nothing.
+a sequence number may be skipped, or a record stored twice. The answer is the same, too, except that
+`LOAD` counts no entry that an earlier run has stored.
 
 Scripts make the keys of buckets themselves. In a cluster, these are in the slot of the key in KEYS.
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
@@ -232,7 +232,8 @@ redis.call('SET', KEYS[1], packed)
 redis.call('HDEL', KEYS[2], ARGV[1])
 return {1}
 """)
-# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the entry was removed.
+# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the page has no entry
+# now, 0 if the entry has another value, or the page is pending.
 REMOVE = Script("""
 local now = now_ms()
 local pages = redis.call('HGETALL', KEYS[2])
@@ -244,7 +245,8 @@ for at = 1, #pages, 2 do
 end
 local packed = redis.call('GET', KEYS[1]) or ''
 local first, last, current = find(packed, ARGV[1])
-if not first or current ~= ARGV[2] then return 0 end
+if not first then return 1 end
+if current ~= ARGV[2] then return 0 end
 packed = string.sub(packed, 1, first - 1) .. string.sub(packed, last + 1)
 if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], packed) end
 redis.call('DECR', KEYS[3])
