@@ -28,10 +28,6 @@ REDIS_SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_REDIS_CRAWL": None,
     }
 )
-# Keys of REDIS_PARAMS that are for scrapy-redis, or that `RedisSettings` decides.
-_NOT_FOR_CLIENTS = ("redis_cls", "url", "decode_responses", "encoding")
-# An idle crawl sends the signal spider_idle once in so many seconds.
-_IDLE_INTERVAL_S = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +74,8 @@ class RedisSettings:
         if crawl is not None and not (isinstance(crawl, str) and crawl):
             raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "must be a name that is not empty")
         parameters = dict(settings.getdict("REDIS_PARAMS"))
-        for name in _NOT_FOR_CLIENTS:
+        # These are for scrapy-redis, or decided by `Server`.
+        for name in ("redis_cls", "url", "decode_responses", "encoding"):
             parameters.pop(name, None)
         cluster, name = read.boolean("SIMHASH_REDIS_CLUSTER"), _index_name(settings, owner)
         try:
@@ -90,7 +87,7 @@ class RedisSettings:
     @property
     def max_waits(self) -> int:
         """How often an idle crawl waits for other crawls: longer than the lease of a dead one."""
-        return max(MAX_WAITS, 3 * self.lease_s // _IDLE_INTERVAL_S)
+        return max(MAX_WAITS, 3 * self.lease_s // 5)  # it waits 5 seconds each time
 
     def address(self, what: str) -> RedisAddress:
         """Return the address of the index of pages ("page") or of items ("item")."""

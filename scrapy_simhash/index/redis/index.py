@@ -8,10 +8,10 @@ arrive:
    records of all admitted pages are in the tables.
 2. The tables are searched, and the page is compared with the pages that are found.
 3. A page that is to become pending asks for *admission*. The search may have missed pages that
-   were admitted after the number of step 1, so the server compares the page with these. If none is
-   within k or has the same key, the page is admitted. Otherwise the server returns those that are
-   or have. The process reads them, decides again, and may repeat its request. It names them as
-   *judged*, and the server does not compare them again.
+   were admitted after the number of step 1, so the server looks for those within k, or with the
+   same key. If there are none, the page is admitted. Otherwise the server returns them. The process
+   reads them, decides again, and may ask again; it names them as *judged*, and the server skips
+   them.
 4. The records of an admitted page are appended to the tables.
 
 So the later of two admitted copies was compared with the earlier one: in step 2 if the records of
