@@ -13,7 +13,6 @@ from scrapy_simhash.crawl.redis_settings import RedisSettings
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
 from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
 
@@ -131,11 +131,11 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
         return None
     if not spider and not read.boolean("SIMHASH_SHARED"):
         redis_of_spider = RedisSettings.read(read, settings, "any-spider")
-        if redis_of_spider is not None and redis_of_spider.name != redis.name:
+        if redis_of_spider is not None and redis_of_spider.pages != redis.pages:
             raise SimhashError(
                 "the index in Redis is named after a spider: give --spider or --redis-key"
             )
-    return RedisAddress(redis.url, redis.name, redis.cluster, redis.parameters)
+    return redis.pages
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:

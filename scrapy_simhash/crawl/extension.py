@@ -213,16 +213,17 @@ class SimhashExtension:
             if settings.item_fields:
                 self._open(self.items, settings.item_directory)
             self.page_passages.open()
+            opened = [lane.index for lane in (self.pages, self.items) if lane.index is not None]
+            index = opened[0]
+            fingerprints = len(index)  # an index on the network may have become unreachable
         except SimhashError as error:
             self._go_without_index(error)
             return
-        opened = [lane.index for lane in (self.pages, self.items) if lane.index is not None]
         embedded = [index for index in opened if isinstance(index, ObservingIndex)]
         self._syncer.start(*embedded, self.page_passages.index)
         # Modules and tables live as long as the crawl. A full garbage collection that visits them
         # blocks the event loop for 50 ms and more.
         gc.freeze()
-        index = opened[0]
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
             "action %s; index %s with %d fingerprints",
@@ -234,7 +235,7 @@ class SimhashExtension:
             index.plan,
             settings.policy.action if settings.pages else settings.item_action,
             index.location,
-            len(index),
+            fingerprints,
             extra=extra,
         )
 

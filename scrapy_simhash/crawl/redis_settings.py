@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.crawl.retries import MAX_WAITS
+from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.errors import SchemeError, SettingsError
-from scrapy_simhash.index.redis import DEFAULT_LEASE_S, RedisAddress, open_redis_index
+from scrapy_simhash.index.redis import DEFAULT_LEASE_S, RedisAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_simhash.crawl.settings_reader import SettingsReader
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.scheme import Scheme
 
@@ -28,27 +28,19 @@ REDIS_SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_REDIS_CRAWL": None,
     }
 )
-# Keys of REDIS_PARAMS that are for scrapy-redis, or that `RedisSettings` decides.
-_NOT_FOR_CLIENTS = ("redis_cls", "url", "decode_responses", "encoding")
-# An idle crawl sends the signal spider_idle once in so many seconds.
-_IDLE_INTERVAL_S = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedisSettings:
     """The validated SIMHASH_REDIS* settings.
 
-    :param name: name of the index of pages; see `address` for that of items.
+    :param pages: address of the index of pages; see `address` for that of items.
     :param crawl: name that the processes of one crawl share; None for a crawl of one process.
-    :param parameters: further parameters of redis-py's client, from REDIS_PARAMS.
     """
 
-    url: str = field(repr=False)
-    name: str
-    cluster: bool
+    pages: RedisAddress
     lease_s: int
     crawl: str | None
-    parameters: Mapping[str, Any] = field(repr=False)
 
     @classmethod
     def read(
@@ -81,47 +73,31 @@ class RedisSettings:
         crawl = settings.get("SIMHASH_REDIS_CRAWL")
         if crawl is not None and not (isinstance(crawl, str) and crawl):
             raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "must be a name that is not empty")
-        redis = cls(
-            url=str(url),
-            name=_index_name(settings, owner),
-            cluster=read.boolean("SIMHASH_REDIS_CLUSTER"),
-            lease_s=read.whole("SIMHASH_REDIS_LEASE_S", 1, 86_400),
-            crawl=crawl,
-            parameters=MappingProxyType(
-                {
-                    name: value
-                    for name, value in settings.getdict("REDIS_PARAMS").items()
-                    if name not in _NOT_FOR_CLIENTS
-                }
-            ),
-        )
+        parameters = dict(settings.getdict("REDIS_PARAMS"))
+        # These are for scrapy-redis, or decided by `Server`.
+        for name in ("redis_cls", "url", "decode_responses", "encoding"):
+            parameters.pop(name, None)
+        cluster, name = read.boolean("SIMHASH_REDIS_CLUSTER"), _index_name(settings, owner)
         try:
-            redis.address("page")
+            pages = RedisAddress(str(url), name, cluster, parameters)
         except SchemeError as error:  # without the URL, which may hold a password
             raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
-        return redis
+        return cls(pages=pages, lease_s=read.whole("SIMHASH_REDIS_LEASE_S", 1, 86_400), crawl=crawl)
 
     @property
     def max_waits(self) -> int:
         """How often an idle crawl waits for other crawls: longer than the lease of a dead one."""
-        return max(MAX_WAITS, 3 * self.lease_s // _IDLE_INTERVAL_S)
+        return max(MAX_WAITS, 3 * self.lease_s // 5)  # it waits 5 seconds each time
 
     def address(self, what: str) -> RedisAddress:
-        """Return the place of the index of pages ("page") or of items ("item")."""
-        name = self.name if what == "page" else f"{self.name}-items"
-        return RedisAddress(self.url, name, self.cluster, self.parameters)
+        """Return the address of the index of pages ("page") or of items ("item")."""
+        pages = self.pages
+        return pages if what == "page" else replace(pages, name=f"{pages.name}-items")
 
     def open(self, what: str, scheme: Scheme, **options: Any) -> RedisIndex:
-        """Open the index of pages ("page") or of items ("item"); see `open_redis_index`."""
-        return open_redis_index(
-            self.url,
-            self.address(what).name,
-            scheme,
-            crawl=self.crawl,
-            lease_s=self.lease_s,
-            cluster=self.cluster,
-            parameters=self.parameters,
-            **options,
+        """Open or create an index. For `what` see `address`, for options `open_redis_index`."""
+        return self.address(what).open(
+            scheme=scheme, crawl=self.crawl, lease_s=self.lease_s, create=True, **options
         )
 
 
@@ -130,16 +106,9 @@ def _url(settings: BaseSettings) -> str | None:
     host = settings.get("REDIS_HOST")
     if not host:
         return None
-    port = _whole(settings, "REDIS_PORT", 6379)
-    database = _whole(settings, "REDIS_DB", 0)
-    return f"redis://{host}:{port}/{database}"
-
-
-def _whole(settings: BaseSettings, name: str, default: int) -> int:
-    try:
-        return settings.getint(name, default)
-    except (TypeError, ValueError) as error:
-        raise SettingsError(name, settings.get(name), "must be a whole number") from error
+    read = SettingsReader(settings, {"REDIS_PORT": 6379, "REDIS_DB": 0})
+    port, database = read.whole("REDIS_PORT", 1, 65_535), read.whole("REDIS_DB", 0, 1_000_000)
+    return f"redis://{f'[{host}]' if ':' in host else host}:{port}/{database}"
 
 
 def _index_name(settings: BaseSettings, owner: str) -> str:

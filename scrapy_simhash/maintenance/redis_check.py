@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.records import decode_entry
 from scrapy_simhash.index.redis.layout import digest_of
-from scrapy_simhash.maintenance.sources import each_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +65,7 @@ def check_in_redis(
             report.add(
                 f"the shard counter {key!r} counts {stored_count} entries, but there are {count}"
             )
-    for key, (length,) in each_key(index, "t", "STRLEN"):
+    for key, (length,) in server.each(layout.pattern("t"), "STRLEN"):
         report.records += length // layout.record_bytes
         if length % layout.record_bytes:
             report.add(

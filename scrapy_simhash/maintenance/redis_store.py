@@ -19,37 +19,35 @@ _ENTRIES_AT_ONCE = 100
 class RedisStore:
     """A store of an index in Redis, with the methods of `TableStore` that merge and import call.
 
-    No crawl may use the index, because changes of entries wait in memory until `flush`.
+    No crawl may use the index, because new entries wait in memory until `flush`.
     """
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
-        # `flush` first removes stored entries, given their keys, and then writes entries, by key.
         self._buffered: dict[str, Entry] = {}
-        self._to_remove: set[str] = set()
         self.next_sequence = index.next_sequence
 
     def entry(self, key: str) -> Entry | None:
         """Return the entry of a key, or None."""
-        if key in self._buffered or key in self._to_remove:
-            return self._buffered.get(key)
-        return self._index.entry(key)
+        return self._buffered.get(key) or self._index.entry(key)
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
         """Return (distance, entry) of stored entries within a distance, without buffered ones."""
-        stored = self._index.within(fingerprint, max_distance)
-        return [(distance, entry) for distance, entry in stored if entry.key not in self._to_remove]
+        return self._index.within(fingerprint, max_distance)
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> None:
-        """Store an entry and remove others, at the latest in `flush`; see `Entries.write`."""
-        for entry in [*outdated] if replaced is None else [replaced, *outdated]:
+        """Store an entry and remove others; see `Entries.write`. A new entry may wait for `flush`,
+        but not one that replaces others, which would be missing after a kill.
+        """
+        removed = [*outdated] if replaced is None else [replaced, *outdated]
+        for entry in removed:
             if self._buffered.pop(entry.key, None) is None:
-                self._to_remove.add(entry.key)
+                self._index.forget(entry.key)
         self._buffered[put.key] = put
         self.skip_to(next_sequence)
-        if len(self._buffered) >= _ENTRIES_AT_ONCE:
+        if removed or len(self._buffered) >= _ENTRIES_AT_ONCE:
             self.flush()
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
@@ -67,10 +65,7 @@ class RedisStore:
         self.next_sequence = max(self.next_sequence, next_sequence)
 
     def flush(self) -> None:
-        """Write the buffered changes and the next sequence number."""
-        for key in self._to_remove:
-            self._index.forget(key)
-        self._to_remove.clear()
+        """Write the buffered entries and the next sequence number."""
         self._index.load(self._buffered.values())
         self._index.skip_to(self.next_sequence)
         self._buffered.clear()
@@ -114,5 +109,5 @@ def changing_in_redis(address: RedisAddress) -> Iterator[RedisStore]:
         try:
             yield store
         finally:
-            # If a flush failed, entries may be removed whose successors are still buffered.
+            # After an error, an entry may be removed whose successor is still buffered.
             store.flush()

@@ -33,15 +33,6 @@ Location = Path | RedisAddress
 """The directory of an index, or its address in Redis."""
 
 
-def each_key(index: RedisIndex, letter: str, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
-    """Yield the results of `Server.each` for all keys with a letter of `KINDS`, each key once."""
-    seen: set[bytes] = set()
-    for key, answers in index.server.each(index.layout.pattern(letter), *commands):
-        if key not in seen:  # SCAN may return a key twice
-            seen.add(key)
-            yield key, answers
-
-
 @contextmanager
 def opened_source(where: Location) -> Iterator[Source]:
     """Yield the content of an index. A directory is locked; in Redis, crawls may go on.

@@ -12,7 +12,7 @@ from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.run_files import KEY_HASH_BITS
-from scrapy_simhash.maintenance.sources import EMPTY_STATE, Location, each_key, file_bytes
+from scrapy_simhash.maintenance.sources import EMPTY_STATE, Location, file_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -157,7 +157,7 @@ def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> I
     rows = {}
     for kind, (letter, commands) in REDIS_KINDS.items():
         rows[kind] = totals = RowStatistics()
-        for key, (memory_bytes, *lengths) in each_key(index, letter, *commands):
+        for key, (memory_bytes, *lengths) in index.server.each(layout.pattern(letter), *commands):
             on_progress()
             totals.add(len(key), max((memory_bytes or 0) - len(key), 0))
             if kind == "buckets":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from redis.connection import AbstractConnection
 from scrapy import Request
 
+from scrapy_simhash.errors import IndexUnreachable
+from scrapy_simhash.index.redis.index import RedisIndex
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:
@@ -53,3 +55,12 @@ class ThreadsSpider(PagesSpider):
 
     def closed(self, reason: str) -> None:
         self.events.append({"what": "answers", "path": "", "in_loop": self.in_loop})
+
+
+def lose_the_server() -> None:
+    """Let the server go away after an index was opened."""
+
+    def size(index: RedisIndex) -> int:
+        raise IndexUnreachable(index.location, "the server is away")
+
+    RedisIndex.__len__ = size

@@ -65,6 +65,7 @@ class TestSettings:
         [
             ({"REDIS_URL": "redis://queue:1/2"}, "redis://queue:1/2"),
             ({"REDIS_HOST": "queue", "REDIS_DB": 3}, "redis://queue:6379/3"),
+            ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
             (
                 {"REDIS_URL": "redis://queue", "SIMHASH_REDIS_URL": "redis://index"},
                 "redis://index",
@@ -74,8 +75,8 @@ class TestSettings:
     def test_the_server_of_the_queue_serves_if_no_other_is_named(self, given, url):
         parameters = {"socket_timeout": 3, "redis_cls": "x.Y"}
         redis = self.read(REDIS_PARAMS=parameters, **given).redis
-        assert redis.url == url
-        assert redis.parameters == {"socket_timeout": 3}
+        assert redis.pages.url == url
+        assert redis.pages.parameters == {"socket_timeout": 3}
 
     @pytest.mark.parametrize(
         ("wrong", "named"),
@@ -185,6 +186,20 @@ def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path, on_locked)
         assert crawl.finish_reason == "finished"
         assert len(crawl.items) == 2
         assert crawl.lines("WARNING", "ran without the plugin")
+
+
+def test_a_server_that_goes_away_while_the_index_is_opened(site, tmp_path, redis_server, name):
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=[site.put("/opened", story(3))],
+            settings=settings(redis_server.url, name, SIMHASH_ON_LOCKED="off"),
+        ),
+        setup="tests.crawl.redis_spiders.lose_the_server",
+    )
+    assert crawl.stat("unreachable") == 1
+    assert len(crawl.items) == 1
+    assert crawl.lines("WARNING", "ran without the plugin")
 
 
 def test_a_server_that_goes_away(site, tmp_path, own_server):

@@ -119,6 +119,25 @@ def test_records_of_pages_that_are_gone_are_removed(redis_backend):
         assert problems(index) == []
 
 
+def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
+    """As after a lost answer."""
+    with redis_backend.open(incremental=True) as index:
+        store(index, ("a", A), ("b", B))
+        index.change_side_row("validators", "a", lambda _: b"of its page")
+        run = index.server.run
+
+        def run_twice(*arguments):
+            run(*arguments)
+            return run(*arguments)
+
+        index.server.run = run_twice
+        assert index.forget("a")
+        assert index.side_rows("validators") == []
+        assert index.expire(1 << 40) == 1
+        assert index.compact() == 2 * PLAN.blocks
+        assert len(index) == 0
+
+
 def test_a_page_that_relied_on_records_that_went_writes_its_own(redis_backend):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
@@ -185,22 +204,29 @@ def test_what_a_check_finds(redis_backend):
         assert any("cannot be read" in one for one in problems(index))
 
 
-def test_keys_that_scan_returns_twice_count_once(redis_backend, address, monkeypatch):
+def test_keys_that_scan_returns_twice_count_once(redis_backend, address, redis, monkeypatch):
     with redis_backend.open(incremental=True) as index:
         store(index, ("a", A), ("b", B))
-        server = type(index.server)
+        client = client_of(redis_backend, redis)
+        begin = f"{redis_backend.name}:".encode()
+        keys = [key for key in client.scan_iter() if key.startswith(begin)]
+        size_bytes = index.memory_bytes()
+        assert size_bytes == sum(client.memory_usage(key) for key in keys)
+        disconnect(client)
     checked, measured = check(address), statistics(address)
     assert checked.records == 2 * PLAN.blocks
-    each = server.each
+    scan_iter = redis.Redis.scan_iter
 
-    def each_twice(*arguments):
-        for answered in each(*arguments):
-            yield answered
-            yield answered
+    def scan_twice(*arguments, **options):
+        for key in scan_iter(*arguments, **options):
+            yield key
+            yield key
 
-    monkeypatch.setattr(server, "each", each_twice)
+    monkeypatch.setattr(redis.Redis, "scan_iter", scan_twice)
     assert check(address) == checked
     assert statistics(address) == measured
+    with address.open() as index:
+        assert index.memory_bytes() == size_bytes
 
 
 def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend):
@@ -224,16 +250,16 @@ def test_only_the_keys_of_the_index_are_deleted(redis_backend, redis, name):
     try:
         for key in theirs:
             client.set(key, "theirs")
-        before = set(client.keys("*"))
+        before = set(client.scan_iter())
         with redis_backend.open(crawl="c") as index:
             store(index, ("a", A), ("b", B), ("copy", A))
             page = index.observe("pending", C)
             with pytest.raises(IndexLocked, match="1 pending"):
                 address.delete()
             index.discard(page)
-        assert set(client.keys("*")) > before
+        assert set(client.scan_iter()) > before
         assert address.delete() is True
-        assert set(client.keys("*")) == before
+        assert set(client.scan_iter()) == before
         with redis_backend.open() as index:
             assert len(index) == 0
             assert index.observe("a", A).kind == "new"

@@ -24,6 +24,7 @@ from scrapy_simhash.index.redis import choose_redis_plan, open_redis_index
 from scrapy_simhash.index.redis import index as index_module
 from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.layout import Layout
+from scrapy_simhash.index.redis.urls import masked
 
 from .backends import FAR, PLAN, SCHEME, K, MemoryBackend, flip, found, seen
 from .redis_servers import RedisBackend, free_port, needs_redis, running
@@ -151,12 +152,12 @@ def test_all_keys_have_the_name_and_no_others_are_touched(redis_backend, redis):
     theirs = {f"test {kind}".encode(): b"theirs" for kind in ("one", "other:simhash")}
     for key, value in theirs.items():
         client.set(key, value)
-    before = set(client.keys("*"))
+    before = set(client.scan_iter())
     with redis_backend.open(crawl="x") as index:
         for number, fingerprint in enumerate((A, B, flip(A, 0), D)):
             index.confirm(index.observe(f"page {number}", fingerprint))
         index.discard(index.observe("failed", C))
-    ours = set(client.keys("*")) - before
+    ours = set(client.scan_iter()) - before
     assert ours
     assert all(key.startswith(f"{redis_backend.name}:".encode()) for key in ours)
     assert {key: client.get(key) for key in theirs} == theirs
@@ -247,12 +248,25 @@ def test_the_example_of_the_manual_runs(redis_server):
 @needs_redis
 @pytest.mark.parametrize(
     "url",
-    ["", "redis", "redis://", f"http://:{SECRET}@host/0", f"redis://:{SECRET}@host:port/0"],
+    [
+        *("", "redis", "redis://", f"http://:{SECRET}@host/0", f"redis://:{SECRET}@host:port/0"),
+        *(
+            "redis://host/0#name",
+            f"redis://user:1#{SECRET}@host/0",
+            f"redis://user:1/{SECRET}@host",
+        ),
+    ],
 )
 def test_urls_that_are_not_valid_are_refused_without_their_secrets(url):
     with pytest.raises(SchemeError, match="URL") as caught:
         open_redis_index(url, "x")
     assert SECRET not in str(caught.value)
+
+
+def test_the_location_shows_an_ipv6_address_in_brackets():
+    assert masked(f"redis://:{SECRET}@[::1]:6379/0?db=1") == "redis://[::1]:6379/0"
+    assert masked(f"rediss://me:{SECRET}@[::1]") == "rediss://[::1]"
+    assert masked(f"unix://me:{SECRET}@/run/redis.sock") == "unix:///run/redis.sock"
 
 
 @needs_redis
@@ -299,6 +313,16 @@ def test_a_server_that_may_evict_keys_is_refused(tmp_path):
         pytest.raises(StorageError, match="noeviction"),
     ):
         open_redis_index(server.url, "x")
+
+
+@needs_redis
+def test_a_server_that_evicts_only_keys_with_a_time_to_live_is_accepted(tmp_path):
+    """An index has no such keys."""
+    with (
+        running(tmp_path, "--maxmemory", "50mb", "--maxmemory-policy", "volatile-lru") as server,
+        open_redis_index(server.url, "x") as index,
+    ):
+        assert len(index) == 0
 
 
 @needs_redis

@@ -6,20 +6,21 @@ Start with `open_redis_index`. It needs redis-py: ``pip install scrapy-simhash[r
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import (
-    IndexForeign,
     IndexMismatch,
     IndexMissing,
     PlanError,
     SchemeError,
     StorageError,
 )
+from scrapy_simhash.index import check_plan, known_scheme, preset_confirmation
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, MIN_TYPICAL_RECALL, choose_plan
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.index.redis.urls import masked
+from scrapy_simhash.index.rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,17 +32,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.scheme import Scheme
 
-DEFAULT_EXPECTED_PAGES = 1_000_000
 DEFAULT_LEASE_S = 60.0
 # (largest number of expected pages, tables, bits of a prefix, probes). There are fewer tables than
 # on disk, because each takes memory. Small indexes have short prefixes: the server looks up a key
 # for each probe, so few probes of buckets with dozens of records are cheaper than many probes of
-# small ones. All plans find at least 99.5 % of real near-duplicates (`probing.typical_recall`).
+# small ones. With `wide`, all find at least 99.5 % of real near-duplicates (`TablePlan.recall`).
 _PROBING = ((200_000, 5, 12, 64), (3_000_000, 5, 16, 192), (None, 8, 18, 256))
-_MIN_TYPICAL_RECALL = 0.985
 _MIN_PROBED_BITS = 128
-
-logger = logging.getLogger(__name__)
 
 
 def open_redis_index(
@@ -82,20 +79,32 @@ def open_redis_index(
         raise SchemeError(f"lease_s is {lease_s}: more than 0 is needed")
     server = _connected(url, name, parameters, cluster=cluster)
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.index.rules import Rules
+    from scrapy_simhash.index.redis.layout import state_key
+    from scrapy_simhash.index.redis.manifest import RedisManifest
 
     try:
-        options = _Options(create, scheme, max_distance, plan, expected_pages, confirmation)
-        manifest = _manifest(server, name, options)
-        distance = manifest.max_distance if max_distance is None else max_distance
-        rules = Rules(distance, manifest.confirmation if confirmation is None else confirmation)
+        manifest_key = state_key(name, "manifest")
+        text = server.call("GET", manifest_key)
+        if text is None:
+            if not create:
+                raise IndexMissing(server.location, "there is no index of that name")
+            new = new_redis_manifest(scheme, max_distance, plan, expected_pages, confirmation)
+            # NX: another process may have been faster, and then its manifest counts.
+            server.call("SET", manifest_key, new.to_json(), "NX")
+            text = server.call("GET", manifest_key)
+        manifest = RedisManifest.from_json(server.location, text)
+        _check_manifest(server.location, manifest, scheme, plan, max_distance)
+        rules = Rules(
+            manifest.max_distance if max_distance is None else max_distance,
+            manifest.confirmation if confirmation is None else confirmation,
+        )
         settings = {
             "max_distance": rules.max_distance,
             "min_resemblance": rules.confirmation.min_resemblance,
             "same_name": rules.confirmation.same_name,
             "incremental": incremental,
         }
-        index = RedisIndex(
+        return RedisIndex(
             server,
             manifest,
             name,
@@ -107,19 +116,15 @@ def open_redis_index(
     except BaseException:
         server.close()
         raise
-    return index
 
 
 def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> TablePlan:
     """Return the tables of a new index. :raises PlanError: see `choose_plan`."""
-    from scrapy_simhash.index.cost import choose_plan
-    from scrapy_simhash.index.probing import typical_recall
-
     if bits >= _MIN_PROBED_BITS:
         for pages, tables, width, probes in _PROBING:
             if (pages is None or expected_pages <= pages) and tables * width <= bits:
                 plan = TablePlan(bits, tables, prefix_bits=width, probes=probes)
-                if typical_recall(plan, max_distance) >= _MIN_TYPICAL_RECALL:
+                if plan.recall(max_distance) >= MIN_TYPICAL_RECALL:
                     return plan
     return choose_plan(bits, max_distance, expected_pages, probing=False)
 
@@ -143,14 +148,13 @@ class RedisAddress:
         return f"{masked(self.url)} {self.name}"
 
     def open(self, **options: Any) -> RedisIndex:
-        """Open the index, which must exist, with options of `open_redis_index`."""
+        """Open the index with options of `open_redis_index`, but `create` defaults to False."""
         return open_redis_index(
             self.url,
             self.name,
             cluster=self.cluster,
             parameters=self.parameters,
-            create=False,
-            **options,
+            **{"create": False, **options},
         )
 
     def make(self, manifest: RedisManifest) -> RedisIndex:
@@ -193,66 +197,36 @@ def _connected(
     return Server(url, name, cluster=cluster, parameters=parameters)
 
 
-class _Options(NamedTuple):
-    """The arguments of `open_redis_index` that decide how an index is created."""
-
-    create: bool
-    scheme: Scheme | None
-    max_distance: int | None
-    plan: TablePlan | None
-    expected_pages: int
-    confirmation: Confirmation | None
-
-
-def _manifest(server: Server, name: str, options: _Options) -> RedisManifest:
-    """Return the manifest of the index, which is created if there is none and `create` is True."""
-    from scrapy_simhash.index.redis.layout import state_key
-    from scrapy_simhash.index.redis.manifest import RedisManifest
-
-    key = state_key(name, "manifest")
-    text = _text(server, key)
-    if text is None:
-        if not options.create:
-            raise IndexMissing(server.location, "there is no index of that name")
-        new = new_redis_manifest(*options[1:])
-        # NX: another process may have been faster, and then its manifest counts.
-        server.call("SET", key, new.to_json(), "NX")
-        text = _text(server, key) or ""
-    manifest = RedisManifest.from_json(server.location, text)
-    scheme, plan, max_distance = options.scheme, options.plan, options.max_distance
+def _check_manifest(
+    location: str,
+    manifest: RedisManifest,
+    scheme: Scheme | None,
+    plan: TablePlan | None,
+    max_distance: int | None,
+) -> None:
+    """Raise IndexMismatch or PlanError if an existing index does not fit the arguments."""
     for part, stored, asked in (
-        ("scheme", manifest.scheme.id, scheme.id if scheme else None),
-        ("tables", repr(manifest.plan), repr(plan) if plan else None),
+        ("scheme", manifest.scheme.id, scheme and scheme.id),
+        ("tables", repr(manifest.plan), plan and repr(plan)),
     ):
         if asked is not None and stored != asked:
             raise IndexMismatch(
-                server.location,
+                location,
                 f"it was made with the {part} {stored}, not {asked}: use the same {part}, or "
                 "another name; nothing was changed",
             )
-    if max_distance is not None:
-        bits = manifest.scheme.bits
-        if not 0 <= max_distance < bits:
-            raise PlanError(
-                f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} "
-                "bits"
-            )
-        # The index may have been created with tables of lower recall on purpose.
-        recall = manifest.plan.recall(max_distance) if max_distance > manifest.max_distance else 1.0
+    if max_distance is None:
+        return
+    known_scheme(manifest.scheme, max_distance)  # raises PlanError
+    # The index may have been created with tables of lower recall on purpose.
+    if max_distance > manifest.max_distance:
+        recall = manifest.plan.recall(max_distance)
         if recall < MIN_RECALL:
             raise PlanError(
-                f"{manifest.plan} find {recall:.0%} of the pairs at distance {max_distance}, less "
-                f"than {MIN_RECALL:.0%}: lower the distance, or start with another name"
+                f"index {location}: with max_distance = {max_distance}, its {manifest.plan} find "
+                f"only {recall:.1%} of the pairs, and {MIN_RECALL:.0%} are needed: lower "
+                "max_distance, or create an index with another name"
             )
-    return manifest
-
-
-def _text(server: Server, key: bytes) -> str | None:
-    """Return the text of the manifest, or None. :raises IndexForeign: the key holds no string."""
-    if server.call("TYPE", key) not in {b"string", b"none"}:
-        raise IndexForeign(server.location, "its manifest is not ours: choose another name")
-    value = server.call("GET", key)
-    return None if value is None else value.decode("utf-8", "replace")
 
 
 def new_redis_manifest(
@@ -263,7 +237,6 @@ def new_redis_manifest(
     confirmation: Confirmation | None = None,
 ) -> RedisManifest:
     """Return the manifest of a new index. See `open_redis_index` for parameters and errors."""
-    from scrapy_simhash.index import check_plan, known_scheme, preset_confirmation
     from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
 

@@ -6,12 +6,11 @@ docs/decisions/redis.md says why `compact` is safe.
 
 from __future__ import annotations
 
+import struct
 from itertools import islice
 from tempfile import TemporaryFile
 from threading import Event
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index.records import (
@@ -36,13 +35,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
-    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
-    from scrapy_simhash.scheme import Scheme
 
 _LOADED_AT_ONCE = 100
 _GROUPS_AT_ONCE = 64
+_MEMORY_USAGE = "MEMORY USAGE"
+# In the temporary file of `compact`: lengths of the key and of the value of a bucket.
+_LENGTHS = struct.Struct(">II")
 
 
 class RedisContent:
@@ -53,24 +53,12 @@ class RedisContent:
 
     def __init__(self, server: Server, manifest: RedisManifest, name: str) -> None:
         self.server = server
+        self.location = server.location
         self.manifest = manifest
+        self.scheme = manifest.scheme
+        self.plan = manifest.plan
         self.layout = manifest.layout(name)
         self._closing = Event()
-
-    @property
-    def scheme(self) -> Scheme:
-        """The scheme that the index was made with."""
-        return self.manifest.scheme
-
-    @property
-    def plan(self) -> TablePlan:
-        """The tables that the index was made with."""
-        return self.manifest.plan
-
-    @property
-    def location(self) -> str:
-        """The server and the name of the index, without secrets."""
-        return self.server.location
 
     @property
     def next_sequence(self) -> int:
@@ -98,9 +86,10 @@ class RedisContent:
         return sum(len(group.pending) for _, group in self.groups())
 
     def memory_bytes(self) -> int:
-        """Return the bytes that the index takes in the server, without the keys in `STATES`."""
-        sizes = self.server.each(self.layout.pattern(KINDS), "MEMORY USAGE")
-        return sum(size or 0 for _, (size,) in sizes)
+        """Return the bytes that all keys of the index take in the server."""
+        sizes = [size for _, (size,) in self.server.each(self.layout.pattern(KINDS), _MEMORY_USAGE)]
+        sizes += [self.server.call(_MEMORY_USAGE, self.layout.state(state)) for state in STATES]
+        return sum(size or 0 for size in sizes)
 
     def require_no_crawl(self) -> None:
         """Raise IndexLocked if pages are pending."""
@@ -114,11 +103,15 @@ class RedisContent:
     def load(self, entries: Iterable[Entry]) -> int:
         """Store entries of another index unchanged, except those whose page key is stored. Return
         the number of stored entries. No crawl may use this index, as entries are not compared.
+
+        The number may be too low if an answer of the server was lost.
         """
         self._require_open()
         loaded = last = 0
         remaining = iter(entries)
-        while batch := list(islice(remaining, _LOADED_AT_ONCE)):
+        # In a cluster, entries are in several slots.
+        at_once = 1 if self.server.cluster else _LOADED_AT_ONCE
+        while batch := list(islice(remaining, at_once)):
             loaded += self._load(batch)
             last = max(last, *(max(entry.number, entry.met) for entry in batch))
         self.skip_to(last + 1)
@@ -131,9 +124,10 @@ class RedisContent:
             self.server.call("INCRBY", self.layout.order.sequence, missing)
 
     def forget(self, key: str) -> bool:
-        """Remove the entry of a page. Return False if there is none, or if the page is pending.
+        """Remove the stored entry of a page. Return False if there is none, the page is pending, or
+        a crawl has just changed the entry.
 
-        The page's records stay in the tables until `compact` removes them. They find nothing.
+        The page's records stay in the tables until `compact` removes them, but lead to no entry.
         """
         self._require_open()
         entry, value = self._read(key)
@@ -167,28 +161,25 @@ class RedisContent:
         """Remove repeated records, and those of pages that are neither stored nor pending. Return
         the number of removed records.
 
-        First all buckets are read, then all pages. A bucket is replaced only if it still has the
-        value that was read.
+        First all buckets are copied to a temporary file, then all pages are read. Pages that are
+        admitted later keep their records: they change their buckets, and a bucket is replaced only
+        if it still has the copied value.
         """
-        layout, size = self.layout, self.layout.record_bytes
-        kind = f"S{size}"
-        removed = 0
+        size, removed = self.layout.record_bytes, 0
         with TemporaryFile() as buckets:
-            for key, (value,) in self.server.each(layout.pattern("t"), "GET"):
-                head = len(key).to_bytes(4, "big") + len(value or b"").to_bytes(4, "big")
-                buckets.write(head + key + (value or b""))
-            alive = np.unique(np.frombuffer(b"".join(self._records_of_pages()), kind))
+            for key, (value,) in self.server.each(self.layout.pattern("t"), "GET"):
+                if value:
+                    buckets.write(_LENGTHS.pack(len(key), len(value)) + key + value)
+            alive = set(self._records_of_pages())
             buckets.seek(0)
-            while head := buckets.read(8):
-                key = buckets.read(int.from_bytes(head[:4], "big"))
-                value = buckets.read(int.from_bytes(head[4:], "big"))
-                packed = np.frombuffer(value, kind, len(value) // size)
-                distinct, first = np.unique(packed, return_index=True)
-                at = np.searchsorted(alive, distinct, "right") - 1
-                first = first[alive[at] == distinct] if len(alive) else first[:0]
-                kept = b"".join(value[size * at : size * (at + 1)] for at in np.sort(first))
-                if kept != value and self.server.run(scripts.REPLACE, (key,), (value, kept)):
-                    removed += -(-(len(value) - len(kept)) // size)
+            while lengths := buckets.read(_LENGTHS.size):
+                key, value = map(buckets.read, _LENGTHS.unpack(lengths))
+                records = [value[at : at + size] for at in range(0, len(value), size)]
+                kept = [record for record in dict.fromkeys(records) if record in alive]
+                if kept != records and self.server.run(
+                    scripts.REPLACE, (key,), (value, b"".join(kept))
+                ):
+                    removed += len(records) - len(kept)
         return removed
 
     def delete(self) -> None:
@@ -254,15 +245,16 @@ class RedisContent:
     def _groups(self, numbers: Sequence[int]) -> dict[int, Group]:
         """Return groups by number."""
         layout = self.layout
-        by_slot: dict[int, list[int]] = {}
+        # The groups that one script can read. In a cluster, each shard is in another slot.
+        together: dict[int, list[int]] = {}
         for number in numbers:
-            slot = layout.shard_of(number) if self.server.cluster else 0
-            by_slot.setdefault(slot, []).append(number)
+            shard = layout.shard_of(number) if self.server.cluster else 0
+            together.setdefault(shard, []).append(number)
         groups = {}
-        for in_slot in by_slot.values():
-            keys = [key for number in in_slot for key in layout.group_keys(number)[:2]]
+        for batch in together.values():
+            keys = [key for number in batch for key in layout.group_keys(number)[:2]]
             answers = self.server.run(scripts.LOOK, keys)
-            for number, (packed, *pending) in zip(in_slot, answers, strict=True):
+            for number, (packed, *pending) in zip(batch, answers, strict=True):
                 groups[number] = parsed_group(packed, pending)
         return groups
 
@@ -274,10 +266,12 @@ class RedisContent:
         """Return (stored entry of a page key, its value); (None, b"") if there is none."""
         digest = digest_of(key)
         value = self._group(digest).entries.get(digest, b"")
-        return (self._own(value, key) if value else None), value
+        return self._own(value, key), value
 
     def _remove(self, entry: Entry, value: bytes) -> bool:
-        """Remove an entry. Return False if its value has changed, or its page is pending."""
+        """Remove an entry. Return False if its value has changed, or its page is pending; True also
+        if another process, or an earlier attempt whose answer was lost, has removed it.
+        """
         digest = digest_of(entry.key)
         keys = self.layout.group_keys(self.layout.group_of(digest))
         removed = bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
@@ -294,37 +288,39 @@ class RedisContent:
                 yield self.layout.record(page.digest, self._decoded(page.entry).fingerprint)
 
     def _load(self, entries: Sequence[Entry]) -> int:
-        """Store entries whose page key is not stored, and their records; return their number."""
+        """Store entries whose page key is not stored, and their records; return their number. In a
+        cluster, this takes one entry.
+        """
         layout, keys, arguments = self.layout, list[bytes](), list[bytes]()
         for entry in entries:
             digest = digest_of(entry.key)
             entries_key, _, count_key = layout.group_keys(layout.group_of(digest))
+            value = encode_entry(entry, layout.width_bytes)
+            buckets = layout.buckets(entry.fingerprint)
+            record = layout.record(digest, entry.fingerprint)
+            if self.server.cluster:
+                self._append(buckets, record)
+                buckets = b""
             keys += (entries_key, count_key)
-            arguments += (
-                digest,
-                encode_entry(entry, layout.width_bytes),
-                layout.buckets(self.plan.prefixes(entry.fingerprint)),
-                layout.record(digest, entry.fingerprint),
-            )
-        if not self.server.cluster:
-            head = (layout.head, layout.prefix_bytes)
-            return int(self.server.run(scripts.LOAD_MANY, keys, (*head, *arguments)))
-        loaded = 0
-        for at in range(len(entries)):
-            digest, value, buckets, record = arguments[4 * at : 4 * at + 4]
-            self._append(buckets, record)
-            loaded += self.server.run(scripts.LOAD, keys[2 * at : 2 * at + 2], (digest, value))
-        return loaded
+            arguments += (digest, value, buckets, record)
+        head = (layout.head, layout.prefix_bytes)
+        return int(self.server.run(scripts.LOAD, keys, (*head, *arguments)))
 
     def _append(self, buckets: bytes, record: bytes) -> None:
         """Append a record to packed buckets, table by table."""
         layout = self.layout
-        for table, part in layout.by_table(buckets).items():
-            arguments = (layout.head, part, layout.prefix_bytes, record)
+        step = 2 + layout.prefix_bytes
+        for table, at in enumerate(range(0, len(buckets), step)):
+            arguments = (layout.head, buckets[at : at + step], layout.prefix_bytes, record)
             self.server.run(scripts.APPEND, (layout.table_head(table),), arguments)
 
-    def _own(self, value: bytes, key: str) -> Entry:
-        """Return an entry. :raises StorageError: it has another page key with the same digest."""
+    def _own(self, value: bytes, key: str) -> Entry | None:
+        """Return the entry of a page key from its value; None if that is b"".
+
+        :raises StorageError: the entry has another page key with the same digest.
+        """
+        if not value:
+            return None
         entry = self._decoded(value)
         if entry.key != key:
             raise StorageError(

@@ -1,14 +1,17 @@
 """RedisIndex: an `Index` that many processes share.
 
 It decides by the same rules as `ObservingIndex`. `scrapy_simhash.index.redis.layout` defines terms.
-A protocol ensures that exactly one of several copies becomes the original, whenever they arrive:
+A protocol ensures that exactly one of several copies becomes the representative, whenever they
+arrive:
 
 1. `_begin` gives the page its sequence number, and the number of an admission up to which the
    records of all admitted pages are in the tables.
 2. The tables are searched, and the page is compared with the pages that are found.
-3. A page that is to become pending asks for *admission*. The server compares it with the pages that
-   were admitted after the number of step 1. It returns those within k, which the search may have
-   missed. Then the page is decided and asks again, and names them as judged.
+3. A page that is to become pending asks for *admission*. The search may have missed pages that
+   were admitted after the number of step 1, so the server looks for those within k, or with the
+   same key. If there are none, the page is admitted. Otherwise the server returns them. The process
+   reads them, decides again, and may ask again; it names them as *judged*, and the server skips
+   them.
 4. The records of an admitted page are appended to the tables.
 
 So the later of two admitted copies was compared with the earlier one: in step 2 if the records of
@@ -24,7 +27,7 @@ import logging
 import time
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import StorageError
@@ -53,7 +56,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import Rules
 
-DEFAULT_LEASE_S = 60.0
 _ADMITTED, _SEARCH_AGAIN = 1, 2
 _STORED, _LEASE_ENDED = 1, 2
 # How often `confirm` tries to store a page whose lease ends again and again.
@@ -87,28 +89,18 @@ class _Pending:
     renewed_s: float = 0.0
 
 
-class _Page(NamedTuple):
-    """The arguments of an observation, and its digest and sequence number."""
-
-    key: str
-    digest: bytes
-    fingerprint: int
-    evidence: Evidence
-    sequence: int
-    in_scope: Callable[[str], bool] | None = None
-
-
 @dataclass
 class _View:
     """The entries that a page is compared with, as they were last read.
 
     :param own: value of the stored entry with the same page key, or b"".
-    :param own_pending: values of admitted pages with the same page key, oldest first.
-    :param stored: (distance, entry) of the other stored entries within k, as for `pending`.
+    :param last: value of the last admitted page with the same page key; `own` if none is pending.
+    :param stored: (distance, entry) of the stored entries of other pages within k.
+    :param pending: (distance, entry) of the admitted other pages within k.
     """
 
     own: bytes
-    own_pending: list[bytes]
+    last: bytes
     stored: list[tuple[int, Entry]]
     pending: list[tuple[int, Entry]]
 
@@ -129,12 +121,9 @@ class RedisIndex(CrawlIndex, RedisContent):
         rules: Rules,
         incremental: bool,
         crawl_start: int,
-        lease_s: float = DEFAULT_LEASE_S,
-        clock: Callable[[], float] = time.time,
+        lease_s: float,
     ) -> None:
-        CrawlIndex.__init__(
-            self, rules=rules, incremental=incremental, crawl_start=crawl_start, clock=clock
-        )
+        CrawlIndex.__init__(self, rules=rules, incremental=incremental, crawl_start=crawl_start)
         RedisContent.__init__(self, server, manifest, name)
         self._prober = Prober(manifest.plan)
         self._max_check_distance = self.layout.max_check_distance(rules.max_distance)
@@ -143,7 +132,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._pending: dict[int, _Pending] = {}
         self._renewing: Thread | None = None
         self.lost_leases = 0
-        """Pages whose lease had ended when they were confirmed."""
+        """How often `confirm` found that its page had been removed, because the lease had ended."""
 
     def observe(
         self,
@@ -159,19 +148,22 @@ class RedisIndex(CrawlIndex, RedisContent):
         digest = digest_of(key)
         probes = self._prober.probes(fingerprint, evidence.certainty)
         sequence, since, own_group, records = self._begin(digest, probes)
-        page = _Page(key, digest, fingerprint, evidence, sequence, in_scope)
         candidates = self._candidates(records, fingerprint, digest)
         judged: set[int] = set()
         while True:
             view = self._read_view(digest, fingerprint, candidates, judged, own_group)
             own_group = None
-            decision = self._decide(page, view)
+            decision = self._decide(
+                *(view, key, fingerprint, evidence),
+                digest=digest,
+                sequence=sequence,
+                in_scope=in_scope,
+            )
             if isinstance(decision, Observation):
                 return decision
             # A page with the fingerprint of its stored entry relies on the records of that entry.
-            with_records = not (
-                view.own and self._own(view.own, key).fingerprint == decision.entry.fingerprint
-            )
+            stored = self._own(view.own, key)
+            with_records = stored is None or stored.fingerprint != decision.entry.fingerprint
             answer = self._admit(decision, since, judged, with_records=with_records)
             if answer[0] == _ADMITTED:
                 if decision.similar is not None:
@@ -198,8 +190,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         answer: list[Any] = [_SEARCH_AGAIN]
         while answer[0] != _ADMITTED:
+            _, since, _ = self.server.run(scripts.BEGIN, self.layout.order[:3])
             # -1 compares with no page, as the copies of this one have its representative.
-            since = self._last_written()
             answer = self._admit(page, since, (), with_records=True, max_distance=-1)
 
     def confirm(self, observed: Observation | str) -> None:
@@ -268,11 +260,20 @@ class RedisIndex(CrawlIndex, RedisContent):
         finally:
             self.server.close()
 
-    def _decide(self, page: _Page, view: _View) -> Observation | _Pending:
+    def _decide(
+        self,
+        view: _View,
+        key: str,
+        fingerprint: int,
+        evidence: Evidence,
+        *,
+        digest: bytes,
+        sequence: int,
+        in_scope: Callable[[str], bool] | None,
+    ) -> Observation | _Pending:
         """Return the observation of a page that does not become pending, else the pending page."""
-        fingerprint, evidence, in_scope = page.fingerprint, page.evidence, page.in_scope
-        stored = self._own(view.own, page.key) if view.own else None
-        last = self._own(view.own_pending[-1], page.key) if view.own_pending else stored
+        stored = self._own(view.own, key)
+        last = stored if view.last is view.own else self._own(view.last, key)
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
         def neighbours_of(near: list[tuple[int, Entry]]) -> Sequence[Neighbour]:
@@ -283,20 +284,14 @@ class RedisIndex(CrawlIndex, RedisContent):
             return neighbours_of(view.stored), neighbours_of(view.pending)
 
         result = classify(own, neighbours, self._is_eligible)
-        observation, entry = self._outcome(
-            make_observation(page.key, fingerprint, evidence, result, own, sequence=page.sequence),
-            result,
-            own,
-            stored,
-        )
+        observation = make_observation(key, fingerprint, evidence, result, own, sequence=sequence)
+        observation, entry = self._outcome(observation, result, own, stored)
         nearest = result.nearest
         if entry is None:
             if nearest is not None:
                 self._log(observation, nearest)
             return observation
-        return _Pending(
-            observation, page.digest, entry, view.own, nearest, result.outdated, in_scope
-        )
+        return _Pending(observation, digest, entry, view.own, nearest, result.outdated, in_scope)
 
     def _begin(self, digest: bytes, probes: Probes) -> tuple[int, int, Group | None, bytes]:
         """Return (sequence number; number of the last admission up to which all records are in the
@@ -304,27 +299,18 @@ class RedisIndex(CrawlIndex, RedisContent):
         the probed buckets).
         """
         layout = self.layout
-        sequence, admitted, _, unwritten = layout.order
+        order = layout.order[:3]
         if not self.server.cluster:
             group = layout.group_keys(layout.group_of(digest))[:2]
             (number, since, _, (value, *pending)), values = self.server.run_and_mget(
-                scripts.OBSERVE,
-                (sequence, admitted, unwritten, *group),
-                (digest,),
-                layout.mget_command(probes),
+                scripts.OBSERVE, (*order, *group), (digest,), layout.mget_command(probes)
             )
             own = Group({digest: value} if value else {}, parsed_pages(pending))
             return number, since, own, b"".join(filter(None, values))
-        number, since, last = self.server.run(scripts.BEGIN, (sequence, admitted, unwritten))
+        number, since, last = self.server.run(scripts.BEGIN, order)
         if last - since > _MAX_LAG:
             self._write_records_of_others(since + _MAX_LAG // 2)
         return number, since, None, self._search(probes)
-
-    def _last_written(self) -> int:
-        """Return the number of the last admission up to which all records are in the tables."""
-        sequence, admitted, _, unwritten = self.layout.order
-        _, since, _ = self.server.run(scripts.BEGIN, (sequence, admitted, unwritten))
-        return int(since)
 
     def _search(self, probes: Probes) -> bytes:
         """Return the records of the probed buckets."""
@@ -374,25 +360,22 @@ class RedisIndex(CrawlIndex, RedisContent):
         groups = self._groups(sorted(numbers))
         if own_group is not None:
             groups.setdefault(own_number, own_group)
-        view = _View(b"", [], [], [])
-        if digest:
-            group = groups[own_number]
-            view.own = group.entries.get(digest, b"")
-            view.own_pending = [
-                page.entry
-                for page in group.pending
-                if page.digest == digest and (page.admitted or page.sequence in judged)
-            ]
-        for number, starts in by_group.items():
-            group, prefixes = groups[number], tuple(starts)
+        view = _View(b"", b"", [], [])
+        for number, group in groups.items():
+            starts = tuple(by_group.get(number, ()))
             for other, value in group.entries.items():
-                if other != digest and other.startswith(prefixes):
+                if other == digest:
+                    view.own = value
+                elif other.startswith(starts):
                     self._add_if_near(view.stored, value, fingerprint)
             for page in group.pending:
-                if page.digest == digest or not page.digest.startswith(prefixes):
+                if not page.admitted and page.sequence not in judged:
                     continue
-                if page.admitted or page.sequence in judged:
+                if page.digest == digest:
+                    view.last = page.entry
+                elif page.digest.startswith(starts):
                     self._add_if_near(view.pending, page.entry, fingerprint)
+        view.last = view.last or view.own
         return view
 
     def _add_if_near(self, near: list[tuple[int, Entry]], value: bytes, fingerprint: int) -> None:
@@ -416,14 +399,14 @@ class RedisIndex(CrawlIndex, RedisContent):
         """
         layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
-        _, admitted, recent, unwritten = layout.order
-        pending = layout.group_keys(layout.group_of(digest))[1]
+        _, admitted, unwritten, recent = layout.order
+        pending = layout.pending_key(digest)
         field = field_of(sequence, digest)
         entry = encode_entry(page.entry, layout.width_bytes)
         member = layout.member(sequence, digest, fingerprint)
         distance = self.max_distance if max_distance is None else max_distance
         packed = b"".join(number.to_bytes(8, "big") for number in judged)
-        buckets = layout.buckets(self.plan.prefixes(fingerprint)) if with_records else b""
+        buckets = layout.buckets(fingerprint) if with_records else b""
         if not self.server.cluster:
             record = layout.record(digest, fingerprint)
             answer: list[Any] = self.server.run(
@@ -459,8 +442,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         layout = self.layout
         sequence, digest, fingerprint = layout.parsed_member(member)
         self._append(buckets, layout.record(digest, fingerprint))
-        pending = layout.group_keys(layout.group_of(digest))[1]
-        self.server.run(scripts.MARK, (pending,), (field_of(sequence, digest),))
+        field = field_of(sequence, digest)
+        self.server.run(scripts.MARK, (layout.pending_key(digest),), (field,))
         self.server.call("ZREM", layout.order.unwritten, member)
 
     def _write_records_of_others(self, up_to: int) -> None:
@@ -468,15 +451,17 @@ class RedisIndex(CrawlIndex, RedisContent):
         key = self.layout.order.unwritten
         for member in self.server.call("ZRANGEBYSCORE", key, "-inf", up_to):
             fingerprint = self.layout.parsed_member(member)[2]
-            self._write_records(member, self.layout.buckets(self.plan.prefixes(fingerprint)))
+            self._write_records(member, self.layout.buckets(fingerprint))
 
     def _release(self, page: _Pending) -> None:
         """Remove a pending page."""
-        pending = self.layout.group_keys(self.layout.group_of(page.digest))[1]
-        sequence = page.observation.sequence
-        self.server.call("HDEL", pending, field_of(sequence, page.digest))
+        pending = self.layout.pending_key(page.digest)
+        self.server.call("HDEL", pending, field_of(page.observation.sequence, page.digest))
+        self._forget_pending(page)
+
+    def _forget_pending(self, page: _Pending) -> None:
         with self._lock:
-            self._pending.pop(sequence, None)
+            self._pending.pop(page.observation.sequence, None)
 
     def _select(self, observed: Observation | str) -> list[_Pending]:
         """Return the pending page of an observation, or all of a page key, oldest first."""
@@ -494,31 +479,22 @@ class RedisIndex(CrawlIndex, RedisContent):
             before_s = time.monotonic() - every_s / 2
             with self._lock:
                 pages = [page for page in self._pending.values() if page.renewed_s < before_s]
-            by_key: dict[bytes, list[_Pending]] = {}
-            for page in pages:
-                key = self.layout.group_keys(self.layout.group_of(page.digest))[1]
-                by_key.setdefault(key, []).append(page)
             try:
-                for key, of_group in by_key.items():
-                    fields = [field_of(page.observation.sequence, page.digest) for page in of_group]
-                    self.server.run(scripts.RENEW, (key,), (self._lease_ms, *fields))
-                    for page in of_group:
-                        page.renewed_s = time.monotonic()
+                for page in pages:
+                    field = field_of(page.observation.sequence, page.digest)
+                    pending = self.layout.pending_key(page.digest)
+                    self.server.run(scripts.RENEW, (pending,), (field, self._lease_ms))
+                    page.renewed_s = time.monotonic()
             except StorageError as error:
                 logger.warning("simhash: leases were not renewed, and are tried again: %s", error)
 
     def _store(self, page: _Pending) -> None:
         """Store a page and remove the entries that it replaces. See `confirm`."""
         for _ in range(_MAX_TRIES):
-            stored = self._try_to_store(page)
-            if stored is None:
-                return
-            if isinstance(stored, Entry):
-                self._remove_replaced(page, stored)
+            if self._try_to_store(page):
                 return
             self.lost_leases += 1
-            with self._lock:
-                self._pending.pop(page.observation.sequence, None)
+            self._forget_pending(page)
             again = self._observe_again(page)
             if again is None:
                 return
@@ -529,33 +505,32 @@ class RedisIndex(CrawlIndex, RedisContent):
             f"confirmed: make the lease longer than {self._lease_ms / 1000:g} s",
         )
 
-    def _try_to_store(self, page: _Pending) -> Entry | bool | None:
-        """Store the entry of a page and return it. Return None if a later observation of its page
-        key is stored, and False if the page was removed because its lease had ended.
+    def _try_to_store(self, page: _Pending) -> bool:
+        """Store a page, unless a later observation of its page key is stored, and remove what it
+        replaces. Return False if the page was removed because its lease had ended.
         """
         layout, digest, key = self.layout, page.digest, page.observation.key
         keys = layout.group_keys(layout.group_of(digest))
         field = field_of(page.observation.sequence, digest)
         expected = page.stored
         while True:
-            stored = self._own(expected, key) if expected else None
+            stored = self._own(expected, key)
             if stored is not None and stored.met > page.entry.met:
                 self._release(page)
-                return None
+                return True
             entry = self._merged(page.entry, stored)
             value = encode_entry(entry, layout.width_bytes)
             answer = self.server.run(scripts.SETTLE, keys, (field, digest, expected, value))
             if answer[0] == _STORED:
-                with self._lock:
-                    self._pending.pop(page.observation.sequence, None)
-                return entry
+                self._forget_pending(page)
+                self._remove_replaced(page, entry)
+                return True
             if answer[0] == _LEASE_ENDED:
                 return False
             expected = answer[1]
             # The page may have relied on the records of an entry that is no longer stored.
             fingerprint = page.entry.fingerprint
-            buckets = layout.buckets(self.plan.prefixes(fingerprint))
-            self._append(buckets, layout.record(digest, fingerprint))
+            self._append(layout.buckets(fingerprint), layout.record(digest, fingerprint))
 
     def _observe_again(self, page: _Pending) -> _Pending | None:
         """Observe a page whose lease has ended. Return it if it is pending again, else None."""

@@ -49,7 +49,7 @@ import numpy as np
 from scrapy_simhash.index.records import encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -72,7 +72,6 @@ _GROUP_BYTES = 4
 _MAX_CHECK_BYTES = 20
 # Upper limit for the share of pairs at distance k whose checks are too far from each other.
 _MAX_MISSED = 1e-4
-_DIGEST_BITS = 8 * DIGEST_BYTES
 _ENTRY_HEAD = struct.Struct(">8sI")
 _FIELD = struct.Struct(">Q8s")
 _PENDING_HEAD = struct.Struct(">cd")
@@ -103,8 +102,8 @@ class OrderKeys(NamedTuple):
 
     sequence: bytes
     admitted: bytes
-    recent: bytes
     unwritten: bytes
+    recent: bytes
 
 
 class Layout:
@@ -119,6 +118,7 @@ class Layout:
         self.name = encode_key(name)
         self.plan = plan
         self.group_bits = group_bits
+        self._not_group_bits = 8 * DIGEST_BYTES - group_bits
         self.width_bytes = plan.bits // 8
         self.prefix_bytes = -(-max(plan.prefix_widths_bits) // 8)
         self.check_bytes = min(self.width_bytes, _MAX_CHECK_BYTES)
@@ -141,8 +141,7 @@ class Layout:
 
     def group_of(self, digest: bytes) -> int:
         """Return the number of the group of a digest, or of a digest's first 4 bytes."""
-        number = int.from_bytes(digest[:DIGEST_BYTES].ljust(DIGEST_BYTES, b"\0"), "big")
-        return number >> _DIGEST_BITS - self.group_bits
+        return int.from_bytes(digest.ljust(DIGEST_BYTES, b"\0"), "big") >> self._not_group_bits
 
     def shard_of(self, group: int) -> int:
         """Return the number of the shard of a group. All keys of a shard are in one slot."""
@@ -157,6 +156,10 @@ class Layout:
             self.name + b":p{" + shard + number,
             self.name + b":n{" + shard,
         )
+
+    def pending_key(self, digest: bytes) -> bytes:
+        """Return the key of the pending pages of a digest's group."""
+        return self.group_keys(self.group_of(digest))[1]
 
     def pattern(self, kinds: str) -> bytes:
         """Return the pattern, for SCAN, of all keys with some letters of `KINDS`."""
@@ -188,12 +191,12 @@ class Layout:
         check = fingerprint & (1 << 8 * self.check_bytes) - 1
         return digest[:RECORD_DIGEST_BYTES] + check.to_bytes(self.check_bytes, "little")
 
-    def buckets(self, prefixes: Sequence[int]) -> bytes:
-        """Return the packed addresses of a fingerprint's buckets: table:2 prefix for each."""
+    def buckets(self, fingerprint: int) -> bytes:
+        """Return the packed addresses of a fingerprint's buckets: table:2 prefix for each table."""
         width = self.prefix_bytes
         return b"".join(
             number.to_bytes(2, "big") + prefix.to_bytes(width, "big")
-            for number, prefix in enumerate(prefixes)
+            for number, prefix in enumerate(self.plan.prefixes(fingerprint))
         )
 
     def bucket_keys(self, probes: Probes) -> dict[int, list[bytes]]:
@@ -228,15 +231,6 @@ class Layout:
             key = head + bytes(self.prefix_bytes)
             rows.append(np.frombuffer(b"$%d\r\n%b\r\n" % (len(key), key), np.uint8))
         return np.stack(rows)
-
-    def by_table(self, packed: bytes) -> dict[int, bytes]:
-        """Split packed addresses of buckets by table."""
-        step = 2 + self.prefix_bytes
-        parts: dict[int, bytes] = {}
-        for at in range(0, len(packed), step):
-            number = int.from_bytes(packed[at : at + 2], "big")
-            parts[number] = parts.get(number, b"") + packed[at : at + step]
-        return parts
 
     def near(self, records: bytes, fingerprint: int, max_check_distance: int) -> set[bytes]:
         """Return the first 4 bytes of the digests of the records whose check is near enough."""

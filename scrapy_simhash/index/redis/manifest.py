@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.errors import IndexForeign, IndexMismatch, SimhashError
+from scrapy_simhash.errors import IndexForeign, IndexMismatch
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.redis.layout import Layout
 from scrapy_simhash.scheme import Scheme
@@ -55,7 +55,7 @@ class RedisManifest:
         return json.dumps(content, sort_keys=True)
 
     @classmethod
-    def from_json(cls, location: str, text: str) -> RedisManifest:
+    def from_json(cls, location: str, text: str | bytes) -> RedisManifest:
         """Return the manifest from its text.
 
         :raises IndexForeign: the text is not a manifest.
@@ -79,9 +79,7 @@ class RedisManifest:
                 Confirmation(**content["confirmation"]),
                 int(content["group_bits"]),
             )
-        except IndexMismatch:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, SimhashError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise IndexForeign(
                 location,
                 f"its manifest is not ours ({type(error).__name__}: {error}): choose another name; "

@@ -1,10 +1,12 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
-A client sends a script again if the answer was lost. This does no harm: the script finds what it
-did before, or adds another equal record, or skips a sequence number.
+A client sends a script again if the answer was lost. Then the index is as after one run, but that
+a sequence number may be skipped, or a record stored twice. The answer is the same, too, except that
+`LOAD` counts no entry that an earlier run has stored.
 
 Scripts make the keys of buckets themselves. In a cluster, these are in the slot of the key in KEYS.
-`OBSERVE`, `TAKE` and `LOAD_MANY` use several slots, so they run on single servers only.
+`OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
+takes one entry, without buckets.
 
 KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
 compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
@@ -15,7 +17,6 @@ each); with none if `k` is -1. `field` and `entry` are a pending page; `lease` i
 from __future__ import annotations
 
 from hashlib import sha1
-from typing import NamedTuple
 
 _LIBRARY = """
 local function now_ms()
@@ -68,15 +69,11 @@ end
 
 -- Returns the keys of packed buckets: for each, the number of the table in 2 bytes, and the prefix.
 local function bucket_keys(head, packed, width)
-  local keys, heads, step = {}, {}, width + 2
-  for at = 1, #packed, step do
+  local keys = {}
+  for at = 1, #packed, width + 2 do
     local high, low = string.byte(packed, at, at + 1)
-    local table_head = heads[high * 256 + low]
-    if not table_head then
-      table_head = head .. (high * 256 + low) .. '}'
-      heads[high * 256 + low] = table_head
-    end
-    keys[#keys + 1] = table_head .. string.sub(packed, at + 2, at + 1 + width)
+    local prefix = string.sub(packed, at + 2, at + 1 + width)
+    keys[#keys + 1] = head .. (high * 256 + low) .. '}' .. prefix
   end
   return keys
 end
@@ -148,15 +145,6 @@ local function admit(admitted, recent, member, since, k, judged)
   return {1, number}
 end
 
--- Stores an entry, and returns 1; returns 0 if its page has one.
-local function load(entries, count, digest, value)
-  local packed = redis.call('GET', entries) or ''
-  if find(packed, digest) then return 0 end
-  redis.call('SET', entries, packed .. digest .. struct.pack('>I4', #value) .. value)
-  redis.call('INCR', count)
-  return 1
-end
-
 -- Stores a pending page. `admitted` is '1' or '0'.
 local function hold(pending, field, admitted, lease_ms, entry)
   local deadline = struct.pack('>d', now_ms() + lease_ms)
@@ -165,22 +153,18 @@ end
 """
 
 
-class Script(NamedTuple):
-    """A script, and its SHA-1, which names it in EVALSHA."""
+class Script:
+    """A script with the library, and its SHA-1, which names it in EVALSHA."""
 
-    source: str
-    sha: str
-
-
-def _script(body: str) -> Script:
-    source = _LIBRARY + body
-    return Script(source, sha1(source.encode(), usedforsecurity=False).hexdigest())
+    def __init__(self, body: str) -> None:
+        self.source = _LIBRARY + body
+        self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
 
 # KEYS: sequence, admitted, unwritten. Returns what `begin` does.
-BEGIN = _script("return {begin(KEYS[1], KEYS[2], KEYS[3])}")
+BEGIN = Script("return {begin(KEYS[1], KEYS[2], KEYS[3])}")
 # KEYS: entries and pending, for each group. Returns what `with_pending` does, for each group.
-LOOK = _script("""
+LOOK = Script("""
 local groups = {}
 for at = 1, #KEYS, 2 do
   groups[#groups + 1] = with_pending(redis.call('GET', KEYS[at]) or '', KEYS[at + 1])
@@ -189,29 +173,29 @@ return groups
 """)
 # BEGIN, and LOOK at the entry of a digest. KEYS: sequence, admitted, unwritten, entries, pending.
 # ARGV: digest.
-OBSERVE = _script("""
+OBSERVE = Script("""
 local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
 local _, _, own = find(redis.call('GET', KEYS[4]) or '', ARGV[1])
 return {number, since, last, with_pending(own, KEYS[5])}
 """)
 # KEYS: pending. ARGV: field, lease, entry.
-HOLD = _script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
+HOLD = Script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
 # KEYS: admitted, recent, unwritten. ARGV: member, since, k, judged.
-ADMIT = _script("""
+ADMIT = Script("""
 local answer = admit(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
 if answer[2] and answer[1] == 1 then redis.call('ZADD', KEYS[3], answer[2], ARGV[1]) end
 return answer
 """)
 # KEYS: any key in the slot of the table. ARGV: head, buckets, width, record.
-APPEND = _script("append(ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])")
+APPEND = Script("append(ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])")
 # Marks a pending page as admitted. KEYS: pending. ARGV: field.
-MARK = _script("""
+MARK = Script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then redis.call('HSET', KEYS[1], ARGV[1], '1' .. string.sub(value, 2)) end
 """)
 # HOLD, ADMIT, APPEND and MARK in one. KEYS: admitted, recent, pending. ARGV: member, since, k,
 # judged, field, lease, entry, head, buckets, width, record.
-TAKE = _script("""
+TAKE = Script("""
 local answer = admit(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
 if answer[2] and answer[1] == 1 then
   hold(KEYS[3], ARGV[5], '1', tonumber(ARGV[6]), ARGV[7])
@@ -219,20 +203,16 @@ if answer[2] and answer[1] == 1 then
 end
 return answer
 """)
-# KEYS: pending. ARGV: lease, then fields. Renews the leases of the pages that were not removed.
-RENEW = _script("""
-local deadline = struct.pack('>d', now_ms() + tonumber(ARGV[1]))
-for at = 2, #ARGV do
-  local value = redis.call('HGET', KEYS[1], ARGV[at])
-  if value then
-    value = string.sub(value, 1, 1) .. deadline .. string.sub(value, 10)
-    redis.call('HSET', KEYS[1], ARGV[at], value)
-  end
+# KEYS: pending. ARGV: field, lease. Renews the lease of a page, unless the page was removed.
+RENEW = Script("""
+local value = redis.call('HGET', KEYS[1], ARGV[1])
+if value then
+  hold(KEYS[1], ARGV[1], string.sub(value, 1, 1), tonumber(ARGV[2]), string.sub(value, 10))
 end
 """)
 # KEYS: entries, pending, count. ARGV: field, digest, expected value, new value. Returns {1} if the
 # new value is stored, {2} if the page was removed, {3, stored value} if another value is stored.
-SETTLE = _script("""
+SETTLE = Script("""
 local packed = redis.call('GET', KEYS[1]) or ''
 local first, last, current = find(packed, ARGV[2])
 if current == ARGV[4] then
@@ -252,8 +232,9 @@ redis.call('SET', KEYS[1], packed)
 redis.call('HDEL', KEYS[2], ARGV[1])
 return {1}
 """)
-# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the entry was removed.
-REMOVE = _script("""
+# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the page has no entry
+# now, 0 if the entry has another value, or the page is pending.
+REMOVE = Script("""
 local now = now_ms()
 local pages = redis.call('HGETALL', KEYS[2])
 for at = 1, #pages, 2 do
@@ -264,20 +245,23 @@ for at = 1, #pages, 2 do
 end
 local packed = redis.call('GET', KEYS[1]) or ''
 local first, last, current = find(packed, ARGV[1])
-if not first or current ~= ARGV[2] then return 0 end
+if not first then return 1 end
+if current ~= ARGV[2] then return 0 end
 packed = string.sub(packed, 1, first - 1) .. string.sub(packed, last + 1)
 if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], packed) end
 redis.call('DECR', KEYS[3])
 return 1
 """)
-# KEYS: bucket. ARGV: expected value, new value; empty to delete it. Returns 1 if it was replaced.
-REPLACE = _script("""
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+# KEYS: bucket. ARGV: expected value, new value; '' for none. Returns 1 if it has the new one now.
+REPLACE = Script("""
+local current = redis.call('GET', KEYS[1]) or ''
+if current == ARGV[2] then return 1 end
+if current ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
 return 1
 """)
-# KEYS: hash. ARGV: field, expected value, new value; '' for none. Returns 1 if it has that now.
-REPLACE_FIELD = _script("""
+# KEYS: hash. ARGV: field, expected value, new value; '' for none. Returns 1 if it has the new one.
+REPLACE_FIELD = Script("""
 local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if current == ARGV[3] then return 1 end
 if current ~= ARGV[2] then return 0 end
@@ -285,16 +269,20 @@ if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
 else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 return 1
 """)
-# KEYS: entries, count. ARGV: digest, value.
-LOAD = _script("return load(KEYS[1], KEYS[2], ARGV[1], ARGV[2])")
-# KEYS: entries and count, for each entry. ARGV: head, width; digest, value, buckets and record for
-# each. Returns the number of stored entries.
-LOAD_MANY = _script("""
+# Stores entries and their records; entries whose page has one are left out. KEYS: entries and
+# count, for each entry. ARGV: head, width; digest, value, buckets and record for each. Returns the
+# number of stored entries.
+LOAD = Script("""
 local loaded = 0
-for at = 1, #KEYS / 2 do
-  local first = 4 * at - 1
-  append(ARGV[1], ARGV[first + 2], tonumber(ARGV[2]), ARGV[first + 3])
-  loaded = loaded + load(KEYS[2 * at - 1], KEYS[2 * at], ARGV[first], ARGV[first + 1])
+for at = 1, #KEYS, 2 do
+  local digest, value, buckets, record = unpack(ARGV, 2 * at + 1, 2 * at + 4)
+  append(ARGV[1], buckets, tonumber(ARGV[2]), record)
+  local packed = redis.call('GET', KEYS[at]) or ''
+  if not find(packed, digest) then
+    redis.call('SET', KEYS[at], packed .. digest .. struct.pack('>I4', #value) .. value)
+    redis.call('INCR', KEYS[at + 1])
+    loaded = loaded + 1
+  end
 end
 return loaded
 """)

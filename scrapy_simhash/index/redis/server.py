@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,9 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
-from scrapy_simhash.errors import IndexUnreachable, SchemeError, StorageError
+from scrapy_simhash.errors import IndexForeign, IndexUnreachable, SchemeError, StorageError
 from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
@@ -32,9 +29,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.scripts import Script
 
 _TIMEOUT_S = 10.0
-_RETRIES = 3  # of methods of redis-py
-_TRIES = 3  # of packed commands
-# Connections that are kept from the pool, which has a limit.
+# Upper limit for `Server._idle`; further connections go back to redis-py's pool.
 _MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
 
@@ -42,15 +37,8 @@ _SCANNED_AT_ONCE = 1000
 class Server:
     """A Redis server or cluster that holds an index.
 
-    All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer.
-
-    :param url: ``redis://user:password@host:6379/0``, ``rediss://…`` or ``unix://…``.
-    :param name: name of the index, for messages.
-    :param cluster: the server is one of a cluster.
-    :param parameters: further parameters of redis-py's client.
-    :raises SchemeError: the URL is not that of a Redis server.
-    :raises SchemeError: redis-py does not accept an option.
-    :raises StorageError: the server refuses access, or may evict keys.
+    All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
+    after three retries. For the parameters and errors see `open_redis_index`.
     """
 
     def __init__(
@@ -63,8 +51,10 @@ class Server:
     ) -> None:
         self.location = f"{masked(url)} {name}"
         self.cluster = cluster
-        # Connections that no thread is using.
+        # Connections outside of redis-py's pool that no thread is using.
         self._idle: list[Any] = []
+        # After lost connections and timeouts.
+        self._retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
         options = {
             "socket_timeout": _TIMEOUT_S,
             "socket_connect_timeout": _TIMEOUT_S,
@@ -76,13 +66,9 @@ class Server:
                 if cluster:
                     self._client: Any = RedisCluster.from_url(url, **options)
                 else:
-                    retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), _RETRIES)
-                    self._client = redis.Redis.from_url(
-                        url,
-                        **{"retry": retry, "retry_on_error": [NoConnection, NoAnswer], **options},
-                    )
+                    self._client = redis.Redis.from_url(url, **{"retry": self._retry, **options})
             try:
-                self._require_noeviction()
+                self._require_no_eviction()
             except BaseException:
                 disconnect(self._client)
                 raise
@@ -93,10 +79,9 @@ class Server:
 
     def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
         """Run a script and return its answer. In a cluster, its keys must be in one slot."""
+        if not self.cluster:
+            return self._exchange(_evalsha(script, keys, arguments), 1, script)[0]
         with self._translated():
-            if not self.cluster:
-                [answer] = self._exchange(script, keys, arguments)
-                return answer
             try:
                 return self._client.evalsha(script.sha, len(keys), *keys, *arguments)
             except NoScriptError:  # a restart or SCRIPT FLUSH has removed it from the server
@@ -104,45 +89,33 @@ class Server:
 
     def run_and_mget(
         self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], mget: bytes
-    ) -> tuple[Any, list[bytes | None]]:
-        """Run a script, then a packed MGET, in one round trip. Not in a cluster."""
-        with self._translated():
-            answer, values = self._exchange(script, keys, arguments, mget)
-            return answer, values
+    ) -> list[Any]:
+        """Return the answers to a script and a packed MGET, in one round trip. Not in a cluster."""
+        return self._exchange(_evalsha(script, keys, arguments) + mget, 2, script)
 
     def mget(self, mget: bytes) -> list[bytes | None]:
         """Run a packed MGET, and return the values. Not in a cluster."""
-        with self._translated():
-            [answer] = self._send(mget, 1)
-            if isinstance(answer, RedisError):
-                raise answer
-            values: list[bytes | None] = answer
-            return values
+        values: list[bytes | None] = self._exchange(mget, 1)[0]
+        return values
 
-    def _exchange(
-        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], mget: bytes = b""
-    ) -> list[Any]:
-        """Run a script and, if given, a packed command. Return the answers; raise their errors."""
-        packed = pack("EVALSHA", script.sha, len(keys), *keys, *arguments) + mget
-        while True:
-            answers = self._send(packed, 2 if mget else 1)
-            if isinstance(answers[0], NoScriptError):  # a restart or SCRIPT FLUSH has removed it
-                self._client.script_load(script.source)
-                continue
-            for answer in answers:
-                if isinstance(answer, RedisError):
-                    raise answer
-            return answers
+    def _exchange(self, packed: bytes, count: int, script: Script | None = None) -> list[Any]:
+        """Send packed commands on one connection, and return their answers. This takes a fraction
+        of the CPU time of redis-py's methods.
 
-    def _send(self, packed: bytes, count: int) -> list[Any]:
-        """Send packed commands on one connection, and return their answers, errors included. This
-        takes a fraction of the CPU time of redis-py's methods.
+        :param script: the script that the first command runs.
         """
-        for attempt in range(1, _TRIES):
-            with suppress(NoConnection, NoAnswer):
-                return self._send_once(packed, count)
-            time.sleep(0.05 * 2**attempt)
-        return self._send_once(packed, count)
+        with self._translated():
+            while True:
+                answers = self._retry.call_with_retry(
+                    lambda: self._send_once(packed, count), lambda _error: None
+                )
+                if script is not None and isinstance(answers[0], NoScriptError):
+                    self._client.script_load(script.source)  # see `run`
+                    continue
+                for answer in answers:
+                    if isinstance(answer, RedisError):
+                        raise answer
+                return answers
 
     def _send_once(self, packed: bytes, count: int) -> list[Any]:
         connection = self._idle_connection() or self._client.connection_pool.get_connection()
@@ -175,18 +148,18 @@ class Server:
             return self._client.execute_command(*command)
 
     def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
-        """Yield (key, answers to commands on it, such as GET) for all keys that match a pattern.
+        """Yield (key, answers to commands on it, such as GET) once for each key that matches.
 
-        A key may be yielded twice. Keys that are created or deleted during the scan may be missing.
+        Keys that are created during the scan may be missing, and those that are deleted may have
+        the answers to commands on a missing key.
         """
+        seen: set[bytes] = set()
         with self._translated():
-            clients = [self._client]
-            if self.cluster:
-                primaries = self._client.get_primaries()
-                clients = [self._client.get_redis_connection(node) for node in primaries]
-            for client in clients:
+            for client in self._nodes():
                 scan = client.scan_iter(match=pattern, count=_SCANNED_AT_ONCE)
-                while keys := list(islice(scan, _SCANNED_AT_ONCE)):
+                while batch := set(islice(scan, _SCANNED_AT_ONCE)):
+                    keys = batch - seen  # SCAN may return a key twice
+                    seen |= keys
                     with client.pipeline(transaction=False) as pipeline:
                         for key in keys:
                             for command in commands:
@@ -194,6 +167,12 @@ class Server:
                         answers = iter(pipeline.execute())
                     for key in keys:
                         yield key, [next(answers) for _ in commands]
+
+    def _nodes(self) -> list[Any]:
+        """Return a client for each primary of the cluster, or that of the server."""
+        if not self.cluster:
+            return [self._client]
+        return [self._client.get_redis_connection(node) for node in self._client.get_primaries()]
 
     def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of keys, which may be in several slots."""
@@ -207,15 +186,12 @@ class Server:
         with self._translated():
             disconnect(self._client)
 
-    def _require_noeviction(self) -> None:
+    def _require_no_eviction(self) -> None:
         with self._translated():
-            target = {"target_nodes": RedisCluster.PRIMARIES} if self.cluster else {}
-            answer = self._client.info("memory", **target)
-        for memory in answer.values() if self.cluster and len(answer) else [answer]:
-            if not isinstance(memory, dict):
-                memory = answer  # noqa: PLW2901 - a cluster of one primary answers as one server
-            policy = memory.get("maxmemory_policy", "noeviction")
-            if policy != "noeviction":
+            memory = [node.info("memory") for node in self._nodes()]
+        for policy in (one.get("maxmemory_policy", "") for one in memory):
+            # Other policies evict only keys with a time to live, which no key of an index has.
+            if policy.startswith("allkeys"):
                 raise StorageError(
                     self.location,
                     f"the server's maxmemory-policy is {policy}, so it may drop parts of the "
@@ -233,20 +209,24 @@ class Server:
                 f"the server refuses access ({_line(error)}): check user and password in the URL, "
                 "and the user's rights (ACL)",
             ) from error
-        except (NoConnection, NoAnswer, RedisClusterException) as error:
+        except (redis.ConnectionError, redis.TimeoutError, RedisClusterException) as error:
             raise IndexUnreachable(
                 self.location,
                 f"the server cannot be reached ({_line(error)}): check the URL, and that the "
                 "server runs",
             ) from error
+        except OutOfMemoryError as error:
+            raise StorageError(
+                self.location,
+                f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old "
+                "pages",
+            ) from error
         except RedisError as error:
-            if isinstance(error, OutOfMemoryError) or str(error).startswith("OOM"):
-                raise StorageError(
-                    self.location,
-                    f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old "
-                    "pages; nothing was written",
+            if str(error).startswith("WRONGTYPE"):
+                raise IndexForeign(
+                    self.location, "a key under its name is not ours: choose another name"
                 ) from error
-            raise StorageError(self.location, f"the server answers: {_line(error)}") from error
+            raise StorageError(self.location, f"a command failed: {_line(error)}") from error
         except OSError as error:
             raise IndexUnreachable(
                 self.location, f"the connection failed: {_line(error)}"
@@ -261,14 +241,13 @@ def disconnect(client: redis.Redis | RedisCluster) -> None:
         for node in (*nodes.startup_nodes.values(), *nodes.nodes_cache.values()):
             if node.redis_connection is not None:
                 node.redis_connection.connection_pool.disconnect()
-    else:
-        client.connection_pool.disconnect()
 
 
-def pack(*arguments: bytes | str | int) -> bytes:
-    """Return a command in Redis's protocol."""
-    packed = [b"*%d\r\n" % len(arguments)]
-    for argument in arguments:
+def _evalsha(script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
+    """Return the command that runs a script, in Redis's protocol."""
+    command = ("EVALSHA", script.sha, len(keys), *keys, *arguments)
+    packed = [b"*%d\r\n" % len(command)]
+    for argument in command:
         value = argument if isinstance(argument, bytes) else str(argument).encode()
         packed.append(b"$%d\r\n%b\r\n" % (len(value), value))
     return b"".join(packed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from scrapy_simhash.errors import SchemeError
@@ -12,17 +13,24 @@ SCHEMES = ("redis", "rediss", "unix")
 def masked(url: str) -> str:
     """Return the URL of a server without user, password and query.
 
-    :raises SchemeError: the URL is not that of a Redis server.
+    :raises SchemeError: the URL is not that of a Redis server, or has a fragment.
     """
     try:
         parts = urlsplit(url)
-        if parts.scheme not in SCHEMES or not (parts.hostname or parts.scheme == "unix"):
+        host, port = parts.hostname or "", parts.port
+        # "/" or "#" in a password cuts the URL in the wrong place, and a part of the password would
+        # be taken for the path or the fragment.
+        is_valid = parts.scheme == "unix" or (
+            parts.scheme in SCHEMES and host and re.fullmatch("/?[0-9]*/?", parts.path)
+        )
+        if parts.fragment or not is_valid:
             raise ValueError
-        port = f":{parts.port}" if parts.port else ""
     except ValueError:
         # The message does not repeat the URL, because it may contain a password.
         raise SchemeError(
             "the URL of the Redis server is not valid: use redis://host:6379/0, rediss://… or "
-            "unix://…"
+            "unix://…, and write / as %2F and # as %23 in a password"
         ) from None
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
