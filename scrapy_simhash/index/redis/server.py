@@ -68,7 +68,7 @@ class Server:
                 else:
                     self._client = redis.Redis.from_url(url, **{"retry": self._retry, **options})
             try:
-                self._require_no_eviction()
+                self._require_noeviction()
             except BaseException:
                 disconnect(self._client)
                 raise
@@ -186,16 +186,16 @@ class Server:
         with self._translated():
             disconnect(self._client)
 
-    def _require_no_eviction(self) -> None:
+    def _require_noeviction(self) -> None:
         with self._translated():
             memory = [node.info("memory") for node in self._nodes()]
-        for policy in (one.get("maxmemory_policy", "") for one in memory):
-            # Other policies evict only keys with a time to live, which no key of an index has.
-            if policy.startswith("allkeys"):
+        for policy in (one.get("maxmemory_policy", "noeviction") for one in memory):
+            if policy != "noeviction":
                 raise StorageError(
                     self.location,
-                    f"the server's maxmemory-policy is {policy}, so it may drop parts of the "
-                    "index: run `CONFIG SET maxmemory-policy noeviction`, or use another server",
+                    f"the server's maxmemory-policy is {policy}, but only noeviction never deletes "
+                    "keys to free memory: run `CONFIG SET maxmemory-policy noeviction`, or use "
+                    "another server",
                 )
 
     @contextmanager
