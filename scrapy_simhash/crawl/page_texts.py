@@ -8,9 +8,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.texts import KeptText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy_simhash.crawl.stats import CrawlStats
+    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.verdict import Verdict
@@ -21,15 +19,12 @@ class PageTexts:
     stored at once; other texts are stored when their pages are confirmed.
 
     :param max_bytes: upper limit for all compressed texts of the index; 0 stores none.
-    :param on_error: called with each error: (step, error, key of the page).
     """
 
-    def __init__(
-        self, max_bytes: int, stats: CrawlStats, on_error: Callable[[str, BaseException, str], None]
-    ) -> None:
+    def __init__(self, max_bytes: int, stats: CrawlStats, errors: ErrorLog) -> None:
         self._max_bytes = max_bytes
         self._stats = stats
-        self._on_error = on_error
+        self._errors = errors
         # Sequence number of an observation → text of its page, which is not settled yet.
         self._held: dict[int, KeptText] = {}
 
@@ -56,4 +51,4 @@ class PageTexts:
             if not texts.keep(key, text):
                 self._stats.count("texts_not_kept")
         except SimhashError as error:
-            self._on_error("texts", error, key)
+            self._errors.count_error("texts", error, key)

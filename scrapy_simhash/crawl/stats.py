@@ -150,7 +150,7 @@ class CrawlStats:
 
 
 class ErrorLog:
-    """A counter of the errors of a crawl. It logs only the first error of each step."""
+    """The warnings of a crawl, and a counter of its errors: the first of each step is logged."""
 
     def __init__(self, crawler: Crawler, stats: CrawlStats) -> None:
         self._crawler = crawler
@@ -179,4 +179,8 @@ class ErrorLog:
         """Log a warning, unless an earlier one had the same topic."""
         if topic not in self._warned:
             self._warned.add(topic)
-            logger.warning(message, *arguments, extra={"spider": self.spider})
+            self.warn(message, *arguments)
+
+    def warn(self, message: str, *arguments: object) -> None:
+        """Log a warning."""
+        logger.warning(message, *arguments, extra={"spider": self.spider})
