@@ -46,7 +46,7 @@ class FingerprintCache:
     """A cache of page fingerprints by checksum, which evicts the least recently used one."""
 
     def __init__(self) -> None:
-        self._pages: LocalCache[Checksum, PageFingerprint] = LocalCache(CACHED_PAGES)
+        self._pages: LocalCache[Checksum | None, PageFingerprint] = LocalCache(CACHED_PAGES)
         self._seed = secrets.randbits(64)
 
     def checksum(self, response: TextResponse) -> Checksum | None:
@@ -61,8 +61,8 @@ class FingerprintCache:
 
     def get(self, checksum: Checksum | None) -> PageFingerprint | None:
         """Return a cached fingerprint with times of 0; None if there is none."""
-        page = None if checksum is None else self._pages.get(checksum)
-        if page is None or checksum is None:
+        page = self._pages.get(checksum)
+        if page is None:
             return None
         self._pages.move_to_end(checksum)
         return replace(page, extraction_ms=0.0, tokenization_ms=0.0, fingerprint_ms=0.0)

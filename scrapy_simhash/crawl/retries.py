@@ -139,14 +139,7 @@ class Retries:
         """
         self._waits = self._waits + 1 if self._held and not self._requested else 0
         if self._waits <= self._max_waits:
-            requested, held = [*self._requested.values()], [*self._held.values()]
-            self._requested.clear()
-            self._held.clear()
-            for _, waiting in requested:
-                self._count -= 1
-                self._look_again(waiting)
-            for copies in held:
-                self._look_again(copies)
+            self._look_again_at_all()
         return bool(self._requested or self._unanswered) or (
             bool(self._held) and self._waits <= self._max_waits
         )
@@ -154,11 +147,15 @@ class Retries:
     def close(self) -> None:
         """Schedule requests for all copies, because the crawl ends or pauses."""
         self._closing = True
-        for key in [*self._held]:
-            self.discarded(key)
-        for _, waiting in [*self._requested.values()]:
-            self._look_again(waiting)
+        self._look_again_at_all()
+
+    def _look_again_at_all(self) -> None:
+        requested, held = [*self._requested.values()], [*self._held.values()]
         self._requested.clear()
+        self._held.clear()
+        self._count -= len(requested)
+        for copies in [waiting for _, waiting in requested] + held:
+            self._look_again(copies)
 
     def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
         """Request copies that the index lacks, hold copies of pending pages, release the others."""

@@ -166,7 +166,7 @@ class SimhashSettings:
         self.report: Final = read.file("SIMHASH_REPORT", spider_name)
         self.debug: Final = read.boolean("SIMHASH_DEBUG")
         self.health_limits: Final = read_limits(read)
-        self.passages: Final = PassageSettings.read(read)
+        self.passages: Final = PassageSettings(read) if read.boolean("SIMHASH_PASSAGES") else None
         """None if SIMHASH_PASSAGES is off."""
         directory, item_directory = read.directories(
             spider_name, pages=self.pages, make=self.redis is None
