@@ -107,7 +107,6 @@ class Lane:
         :raises SimhashError: the index cannot be opened.
         """
         settings, redis = self._settings, self._settings.redis
-        directory = settings.directory if self.what == "page" else settings.item_directory
         crawl_start = starts.crawl_start(str(settings.index_location(self.what)))
         resumed = crawl_start is not None
         options: dict[str, Any] = {
@@ -123,6 +122,7 @@ class Lane:
             index = redis.open(self.what, self.detector.scheme, **options)
             self._calls = ThreadedCalls(index, self._errors, patience_s=redis.lease_s)
         else:
+            directory = settings.directory if self.what == "page" else settings.item_directory
             url = index_url(directory, settings.index_kind)
             # A resumed crawl must not delete the pages that it saw before the pause.
             if settings.reset and not resumed and reset_index(url):

@@ -1,4 +1,4 @@
-"""The SIMHASH_* settings: read once, validated, and frozen."""
+"""The SIMHASH_* settings: read once, validated, and constant from then on."""
 
 from __future__ import annotations
 
@@ -143,6 +143,7 @@ class SimhashSettings:
         self.redis: Final = RedisSettings.read(read, settings, spider_name)
         """None if SIMHASH_INDEX is not "redis"."""
         self.index_kind: Final = read.index_kind()
+        """None uses that of an existing index, or the default; see also `redis`."""
         self.sync: Final[SyncPolicy] = read.choice("SIMHASH_SYNC", get_args(SyncPolicy))
         self.reset: Final = read.boolean("SIMHASH_RESET")
         self.on_locked: Final[OnLocked] = read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked))
