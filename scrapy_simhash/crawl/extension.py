@@ -15,12 +15,7 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_simhash.crawl.advice import (
-    EMPTY_FIELDS,
-    UNMATCHED_SELECTORS,
-    UnmatchedNames,
-    warn_of_templates,
-)
+from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.error_pages import ErrorPages
@@ -84,7 +79,7 @@ class SimhashExtension:
         self.settings = settings = SimhashSettings(crawler.settings, str(spider.name))
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
-        self.identity = Identity(self._request_fingerprint, settings.scope)
+        self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
         self.fingerprinter = Fingerprinter(settings)
         self.pages = Lane(
             "page",
@@ -232,23 +227,16 @@ class SimhashExtension:
         for lane in (self.pages, self.items):
             await lane.finish()
 
-    def spider_closed(self, spider: Spider, reason: str) -> None:
+    def spider_closed(self, reason: str) -> None:
         """Settle the rest, log the summary, close the indexes, and write the report."""
         self.settlement.close()
         self.url_rules.close()
         self.fingerprinter.close()
         if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
             self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
-        opened = False
+        opened = self.pages.index is not None or self.items.index is not None
         for lane in (self.pages, self.items):
-            if lane.index is None:
-                continue
-            opened = True
             lane.end(finished=reason == "finished")
-            if lane.stats.has_counts:
-                logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra={"spider": spider})
-            location = self.settings.index_location(lane.what)
-            warn_of_templates(self.errors, lane.stats, f"{lane.what}s", location)
         self.unmatched_selectors.close()
         self.unmatched_fields.close()
         if opened:
@@ -327,7 +315,3 @@ class SimhashExtension:
             return
         self.stats.count("rescheduled")
         engine.crawl(request)
-
-    def _request_fingerprint(self, request: Request) -> bytes:
-        fingerprint: bytes = self.crawler.request_fingerprinter.fingerprint(request)
-        return fingerprint

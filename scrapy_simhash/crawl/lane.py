@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash.crawl.advice import warn_of_templates
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
@@ -158,7 +159,7 @@ class Lane:
         self._calls = IndexCalls(None, self._errors)
 
     def end(self, *, finished: bool) -> None:
-        """Set the size of the index in the stats, and write the end of the crawl into its history.
+        """Count and log the results of the crawl, and write its end into the history of the index.
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         """
@@ -173,6 +174,11 @@ class Lane:
                 self.history.close(finished=finished)
             except StorageError as error:
                 self._errors.count_error("history", error, self.index.location)
+        if self.stats.has_counts:
+            summary = self.stats.summary(f"{self.what}s")
+            logger.info("%s", summary, extra={"spider": self._errors.spider})
+        location = self._settings.index_location(self.what)
+        warn_of_templates(self._errors, self.stats, f"{self.what}s", location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
