@@ -77,8 +77,8 @@ class ErrorPages:
         """Error page that `check` found → URL of the probe whose answer it is like."""
 
     async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
-        """Compare a page with the answers of its host. Return True if the page is an error page;
-        False also if the comparison fails.
+        """Compare a page with the answers of its host. Return True if the page is an error page. An
+        error of the comparison is counted, and the page counts as none.
 
         The first page of a host that is not its home page causes a probe. So does a text that the
         host returns under five paths. Pages that arrive during a probe wait until it has ended.

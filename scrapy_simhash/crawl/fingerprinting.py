@@ -148,7 +148,7 @@ class Fingerprinter:
 
 
 def page_for_worker(response: TextResponse) -> str | bytes:
-    """Return the body of a page that a worker decodes as Scrapy does (UTF-8), else the text."""
+    """Return the body if a worker decodes it as Scrapy does (UTF-8), else the text."""
     has_plain_body = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
     return response.body if has_plain_body and response.encoding == "utf-8" else response.text
 

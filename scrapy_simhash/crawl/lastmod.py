@@ -134,7 +134,9 @@ def _decoded(row: bytes | None) -> Evidence:
 
 
 def _known_from_s(lastmod: str) -> int | None:
-    """Return the Unix time from which a crawl must have seen a modification; None if invalid."""
+    """Return the Unix time from which a crawl sees the modified page for certain, in any time zone
+    and with any clock; None if `lastmod` is invalid.
+    """
     text = lastmod.strip()
     try:
         time = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)

@@ -118,7 +118,8 @@ class Retries:
             self._held[key] = kept
 
     def arrived(self, request: Request, page: Text | None) -> bool:
-        """Record that a page arrived, or will not. Return True for a retry, also before a pause.
+        """Record that a page arrived, or will not. Return True if its request was a retry, even one
+        that was scheduled before a pause.
 
         :param page: what was observed; None if the page was not judged.
         """
