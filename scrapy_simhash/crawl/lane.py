@@ -18,12 +18,12 @@ from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, UnclaimedVerdicts
-from scrapy_simhash.crawl.page_texts import PageTexts
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_WAITS, META_KEY, DroppedCopy, Retries
 from scrapy_simhash.documents.escaping import nearness, printable
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.index import index_url, open_index, reset_index
 from scrapy_simhash.index.rules import Rules
+from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.policy import PASS, outcome_of
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ class Lane:
         self._identity = identity
         self._errors = errors
         self._floods = Floods(settings.cluster_limit if is_for_pages else 0)
-        text_bytes = settings.keep_text_bytes if is_for_pages else 0
-        self._texts = PageTexts(text_bytes, stats, errors)
+        self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
+        # Sequence number of an observation → text of its page, which is not settled yet.
+        self._held_texts: dict[int, KeptText] = {}
         # Key of a page → the canonical URL that it names.
         self._canonicals: LocalCache[str, str] = LocalCache(_REMEMBERED_CANONICALS)
 
@@ -217,9 +218,12 @@ class Lane:
         self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
     ) -> Verdict:
         """Count a verdict, keep the text of the page, and return the verdict with `canonical`."""
-        index: Any = self.index
-        if index is not None:
-            self._texts.store_or_hold(index, verdict, page)
+        if self._max_text_bytes and verdict.observation is not None:
+            text = KeptText(page.title, page.text)
+            if verdict.kind == "near-duplicate":  # it has no entry, and is rarely confirmed
+                self._store_text(self.index, verdict.key, text)
+            else:
+                self._held_texts[verdict.observation.sequence] = text
         verdict = self._with_canonical(verdict, canonical)
         if self.history is not None:
             self.history.judged(verdict)
@@ -302,7 +306,9 @@ class Lane:
         self, observation: Observation, confirmed: bool, *, settles_copies: bool = True
     ) -> None:
         def settle(index: Any) -> None:
-            self._texts.release(index, observation, confirmed=confirmed)
+            text = self._held_texts.pop(observation.sequence, None)
+            if text is not None and confirmed:
+                self._store_text(index, observation.key, text)
             try:
                 if confirmed:
                     index.confirm(observation)
@@ -316,6 +322,14 @@ class Lane:
                 self.retries.discarded(observation.key)
 
         self.tell(observation.key, settle, settle_copies if settles_copies else None)
+
+    def _store_text(self, index: Any, key: str, text: KeptText) -> None:
+        try:
+            index.texts.max_bytes = self._max_text_bytes
+            if not index.texts.keep(key, text):
+                self.stats.count("texts_not_kept")
+        except SimhashError as error:
+            self._errors.count_error("texts", error, key)
 
     def _count_outcome(self, verdict: Verdict, action: Action) -> None:
         self.stats.count_outcome(verdict, action)

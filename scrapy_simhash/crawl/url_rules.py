@@ -107,10 +107,12 @@ class RequestRules:
             if self._traps.spares(request.url, chain):
                 self._trapped[request.url] = None
                 self._spare(request, None)
-            elif self._mode == "apply" and self._is_under_way(request.url) and not postponed:
-                return self._postpone(request, chain)
+            elif self._mode == "apply":
+                form = self._rules.rewritten(request.url)
+                if form is not None and self._are_under_way(form) and not postponed:
+                    return self._postpone(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
-            if not equal.explore and self._are_tested_now(equal) and not postponed:
+            if not equal.explore and self._are_under_way(*equal.untested) and not postponed:
                 return self._postpone(request, chain)
             self._stats.count("url_rules/explored")
         else:
@@ -126,20 +128,12 @@ class RequestRules:
         copy.priority -= 1
         return copy
 
-    def _are_tested_now(self, equal: Equal) -> bool:
-        """Return True if other requests test all untested values of a URL. Note the values."""
-        are_under_way = all(value in self._under_way for value in equal.untested)
-        for value in equal.untested:
-            self._under_way[value] = None
-        return are_under_way
-
-    def _is_under_way(self, url: str) -> bool:
-        """Return True if rules make a URL equal to that of a recent request. Note its form."""
-        form = self._rules.rewritten(url)
-        if form is None or form in self._under_way:
-            return form is not None
-        self._under_way[form] = None
-        return False
+    def _are_under_way(self, *names: Hashable) -> bool:
+        """Return True if recent requests have all these forms or untested values. Note them."""
+        new = [name for name in names if name not in self._under_way]
+        for name in new:
+            self._under_way[name] = None
+        return not new
 
     def found(self, page: PageState, request: Request) -> None:
         """Mark a request that was found on a page: with its chain, or to be checked again."""
