@@ -40,7 +40,7 @@ def warn_of_templates(errors: ErrorLog, stats: CrawlStats, what: str, location: 
     :param what: ``pages`` or ``items``.
     :param location: place of the index of these pages or items.
     """
-    templates, option = stats.templates(), index_option(location)
+    templates, option = stats.patterns.templates(), index_option(location)
     for template in templates[:_MAX_SHOWN_TEMPLATES]:
         host = host_of(template.example)
         host_option = f" --host {shlex.quote(host)}" if host else ""

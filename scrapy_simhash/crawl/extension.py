@@ -260,7 +260,7 @@ class SimhashExtension:
     def health(self, stats: Mapping[str, Any]) -> CrawlHealth:
         """Return what monitors judge after the crawl: Scrapy's stats, and the counts of pages."""
         history, limits = self.pages.history, self.settings.health_limits
-        patterns = self.pages.stats.templates(
+        patterns = self.pages.stats.patterns.templates(
             limits["SIMHASH_MONITOR_MIN_PAGES"], limits["SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"]
         )
         crawl, previous = (history.process, history.previous) if history else (None, None)

@@ -94,6 +94,7 @@ class ThreadedCalls(IndexCalls):
         self, index: ObservingIndex | RedisIndex, errors: ErrorLog, *, patience_s: float
     ) -> None:
         super().__init__(index, errors)
+        self._location = index.location
         self._patience_s = patience_s
         self._ask_threads = ThreadPoolExecutor(_ASK_THREADS, "simhash-ask")
         # One thread each, because calls with the same key must use one thread to keep their order.
@@ -122,8 +123,7 @@ class ThreadedCalls(IndexCalls):
             return None
         if self._unreachable is not None:
             self._unreachable = None
-            location = None if self.index is None else self.index.location
-            self._errors.warn("simhash: index %s answers again", location)
+            self._errors.warn("simhash: index %s answers again", self._location)
         return answer
 
     def tell(
