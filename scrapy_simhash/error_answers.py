@@ -62,18 +62,6 @@ class _Answer:
     common_bytes: int = 0
     is_folder: bool = False
 
-    def count_other(self, url: str, title: bytes, shared_bytes: int) -> None:
-        """Count a page with another title."""
-        self.common_bytes = max(self.common_bytes, shared_bytes)
-        if len(self.other_urls) < _MAX_COUNTED_PAGES:
-            self.other_urls.add(hash(url))
-            self.other_titles.add(hash(title))
-
-    @property
-    def titles_tell_pages_apart(self) -> bool:
-        """Return True if the counted pages have three titles or more, and one for two pages."""
-        return len(self.other_titles) >= max(_MIN_TITLES, len(self.other_urls) / 2)
-
 
 class ErrorAnswers:
     """The answers of one host, and the texts that it returns under many paths.
@@ -153,12 +141,16 @@ class ErrorAnswers:
         shared = _shared_bytes(expected, opening)
         title = _letters(page.title, forms)
         if _letters(answer.page.title, forms) != title:
-            answer.count_other(url, title, shared)
+            answer.common_bytes = max(answer.common_bytes, shared)
+            if len(answer.other_urls) < _MAX_COUNTED_PAGES:
+                answer.other_urls.add(hash(url))
+                answer.other_titles.add(hash(title))
             return False
         if self._is_copy(answer.page, page, expected, opening):
             return True
         return (
-            answer.titles_tell_pages_apart
+            # Pages have titles of their own: three titles or more, and one for two pages.
+            len(answer.other_titles) >= max(_MIN_TITLES, len(answer.other_urls) / 2)
             and not answer.is_folder
             # If the titles differ before parts of URLs are removed, headings may repeat URLs, too.
             and (_same_heading(answer.page, page) or answer.page.title != page.title)

@@ -46,29 +46,6 @@ def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
-    """The facts that a decision depends on, besides the verdict.
-
-    :param preferred: the representative names this page as its canonical URL, and the settings
-        prefer canonical pages.
-    :param flood: the cluster has more pages than SIMHASH_CLUSTER_LIMIT.
-    :param method: HTTP method of the request.
-    :param requested_again: a callback requested the page again, or its representative failed.
-    :param no_retry: the reason why the page could not be requested again after a failure of its
-        representative; None if it could.
-    """
-
-    preferred: bool = False
-    flood: bool = False
-    method: str = "GET"
-    requested_again: bool = False
-    no_retry: NoRetry | None = None
-
-
-NO_CONTEXT = Context()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Policy:
     """The rules that map a verdict and its context to an action.
 
@@ -90,31 +67,36 @@ class Policy:
         )
 
     def decide(
-        self, verdict: Verdict, context: Context = NO_CONTEXT
+        self,
+        verdict: Verdict,
+        *,
+        preferred: bool = False,
+        flood: bool = False,
+        method: str = "GET",
+        requested_again: bool = False,
+        no_retry: NoRetry | None = None,
     ) -> tuple[Action, KeptReason | None]:
-        """Return the action, and why a page with seen content passes nevertheless, or None."""
-        action = self._action(verdict)
-        reason = None if action == PASS else _reason_to_keep(verdict, action, context)
-        return (action, None) if reason is None else (PASS, reason)
+        """Return the action, and why a page with seen content passes nevertheless, or None.
 
-    def _action(self, verdict: Verdict) -> Action:
-        if not self.seen(verdict):
-            return PASS
+        :param preferred: the representative names this page as its canonical URL, and the settings
+            prefer canonical pages.
+        :param flood: the cluster has more pages than SIMHASH_CLUSTER_LIMIT.
+        :param method: HTTP method of the request.
+        :param requested_again: a callback requested the page again, or its representative failed.
+        :param no_retry: the reason why the page could not be requested again after a failure of its
+            representative; None if it could.
+        """
         if self.action == "tag":
-            return Action(follow=self.follow)
-        return Action(call=self.follow, items=False, follow=self.follow)
-
-
-def _reason_to_keep(verdict: Verdict, action: Action, context: Context) -> KeptReason | None:
-    """Return the reason to let a page with seen content pass; None if it gets the action."""
-    if not action.items:
-        if context.preferred:
-            return "canonical"
-        if context.flood:
-            return "flood"
-        if context.method != "GET":  # the answers to a form resemble each other
-            return "method"
-    if context.requested_again and verdict.kind != "near-duplicate":
-        return "rescheduled"  # the content is unchanged, but no callback has handled it
-    observation = verdict.observation
-    return context.no_retry if observation is not None and observation.provisional else None
+            action = Action(follow=self.follow)
+        else:
+            action = Action(call=self.follow, items=False, follow=self.follow)
+        if action == PASS or not self.seen(verdict):
+            return PASS, None
+        # The answers to a form resemble each other, so only pages of GET requests are dropped.
+        if not action.items and (preferred or flood or method != "GET"):
+            return PASS, "canonical" if preferred else "flood" if flood else "method"
+        if requested_again and verdict.kind != "near-duplicate":
+            return PASS, "rescheduled"  # the content is unchanged, but no callback has handled it
+        if no_retry and verdict.observation and verdict.observation.provisional:
+            return PASS, no_retry
+        return action, None

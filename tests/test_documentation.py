@@ -96,7 +96,7 @@ def test_reference_lists_every_reason_to_keep():
 
 def test_reference_lists_every_reason_to_skip():
     source = (ROOT / "scrapy_simhash/crawl/middleware.py").read_text(encoding="utf-8")
-    reasons = set(re.findall(r'^            \("(\w+)", ', source, re.MULTILINE))
+    reasons = set(re.findall(r'^            "(\w+)": ', source, re.MULTILINE))
     for path in SOURCES:
         reasons |= set(
             re.findall(r'(?:skipped ?= ?|\.lost_result\()"(\w+)"', path.read_text(encoding="utf-8"))

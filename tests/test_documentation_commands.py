@@ -181,7 +181,7 @@ def test_settings_in_a_block_are_allowed(text, tmp_path, monkeypatch):
     }
     assert given
     assert unknown_settings(Settings(given)) == []
-    SimhashSettings.from_settings(Settings(given), "spider")
+    SimhashSettings(Settings(given), "spider")
 
 
 # In running text, a command may lack what it needs to be run.

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from scrapy_simhash.index import Observation
-from scrapy_simhash.policy import PASS, Action, Context, Policy, PolicyAction, outcome_of
+from scrapy_simhash.policy import PASS, Action, Policy, PolicyAction, outcome_of
 from scrapy_simhash.verdict import Verdict, VerdictKind
 
 KINDS = get_args(VerdictKind)
@@ -66,11 +66,11 @@ def test_the_first_reason_to_keep_a_page_counts(action, kind, incremental):
         applicable.discard("rescheduled")
     for first in range(len(IN_ORDER) + 1):
         some = dict(list(IN_ORDER.items())[first:])
-        context = Context(**{name: value for one in some.values() for name, value in one.items()})
+        context = {name: value for one in some.values() for name, value in one.items()}
         reason = next((name for name in some if name in applicable), None)
         if not policy.seen(verdict):
             reason = None
-        action_, why = policy.decide(verdict, context)
+        action_, why = policy.decide(verdict, **context)
         assert why == reason
         assert (action_ == PASS) == (reason is not None or not policy.seen(verdict))
 
@@ -79,10 +79,10 @@ def test_a_copy_of_a_confirmed_page_needs_no_retry():
     observation = dataclasses.replace(PROVISIONAL, provisional=False)
     verdict = Verdict(kind="near-duplicate", key="a", bits=64, observation=observation)
     action = SEEN["drop", False]
-    assert Policy().decide(verdict, Context(no_retry="no_page")) == (action, None)
+    assert Policy().decide(verdict, no_retry="no_page") == (action, None)
 
 
-@pytest.mark.parametrize("value", [Policy(), PASS, Context()])
+@pytest.mark.parametrize("value", [Policy(), PASS])
 def test_policies_and_actions_are_frozen(value):
     name = dataclasses.fields(value)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):

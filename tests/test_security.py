@@ -178,7 +178,7 @@ def test_what_is_stored_is_its_owner_s_alone_whatever_the_umask(tmp_path, umask)
     settings = Settings({"SIMHASH_DIR": str(tmp_path / "made" / "simhash")})
     before = os.umask(umask)
     try:
-        directory = SimhashSettings.from_settings(settings, "spider").directory
+        directory = SimhashSettings(settings, "spider").directory
         with open_index(f"{default_kind_name()}:{directory}", SCHEME) as index:
             index.confirm(index.observe("a", 1))
     finally:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from scrapy.http.request import NO_CALLBACK
 
@@ -42,8 +41,7 @@ _ETAG = re.compile(r'(W/)?"[^"\x00-\x20\x7f]{1,256}"')
 _MAX_DATE_CHARACTERS = 64
 # `prepare` leaves a request with any of these headers as it is.
 _CONDITION_HEADERS = (
-    *("If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"),
-    "Range",
+    "If-None-Match If-Modified-Since If-Match If-Unmodified-Since If-Range Range".split()
 )
 
 
@@ -68,7 +66,6 @@ class ConditionalRequests:
         self._identity = identity
         self._stats = stats
         self._on_finished = on_finished
-        self._validators: WeakKeyDictionary[PageState, tuple[str, str]] = WeakKeyDictionary()
         self.lastmod = LastmodTrust(settings, lane, stats)
 
     def scheduled(self, request: Request) -> None:
@@ -122,10 +119,10 @@ class ConditionalRequests:
 
         :raises NearDuplicatePage: the answer is 304, and the page was recorded as unchanged.
         """
-        conditions = _conditions_of(request)
+        conditions = _conditions_of(request) if response.status == NOT_MODIFIED else None
         mark = _remove_conditions(request)
         # If other code has changed the conditions, the answer is for the callback.
-        if response.status != NOT_MODIFIED or not mark or conditions != mark["headers"]:
+        if not mark or conditions != mark["headers"]:
             return response
         key = self._identity.key(request)
         verdict = await self._lane.call(key, lambda index: _seen_again(index, key, mark["number"]))
@@ -145,19 +142,17 @@ class ConditionalRequests:
 
     def arrived(self, page: PageState, response: Response) -> None:
         """Hold the validators of a page until it is finished. Near-duplicates have no entry."""
-        verdict = page.verdict
-        if self.enabled and verdict is not None and verdict.kind != "near-duplicate":
-            self._validators[page] = _validators_in(response)
+        if self.enabled and page.verdict is not None and page.verdict.kind != "near-duplicate":
+            page.validators = _validators_in(response)
 
     def finished(self, page: PageState, confirmed: bool) -> None:
         """Check the sitemap. If `confirmed`, store the page's validators, or delete old ones."""
-        if self.enabled and page.verdict is not None:
+        if page.verdict is not None:
             unchanged = page.verdict.kind == "unchanged" if confirmed else None
             self.lastmod.arrived(page.key, unchanged=unchanged)
-        validators = self._validators.pop(page, None)
+        key, validators = page.key, page.validators
         if validators is None or not confirmed:
             return
-        key = page.key
 
         def store(index: Any) -> None:
             entry = index.entry(key) if any(validators) else None

@@ -73,12 +73,12 @@ class ErrorPages:
         self._random = random.SystemRandom()
         self._hosts: dict[str, _Host] = {}
         self._counted_hosts: set[str] = set()
-        # Error page → URL of the probe whose answer it is like.
-        self._probed_urls: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
+        self.probed_urls: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
+        """Error page that `check` found → URL of the probe whose answer it is like."""
 
     async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
-        """Compare a page with the answers of its host. Return True if the page is an error page;
-        False also if the comparison fails.
+        """Compare a page with the answers of its host. Return True if the page is an error page. An
+        error of the comparison is counted, and the page counts as none.
 
         The first page of a host that is not its home page causes a probe. So does a text that the
         host returns under five paths. Pages that arrive during a probe wait until it has ended.
@@ -91,7 +91,7 @@ class ErrorPages:
             self._errors.count_error("error_pages", error, response.url)
             return False
         if probed_url is not None:
-            self._probed_urls[response] = probed_url
+            self.probed_urls[response] = probed_url
         return probed_url is not None
 
     async def _match(
@@ -122,10 +122,6 @@ class ErrorPages:
             return None
         await self._probe(host, request, url)
         return host.answers.match(url, page, requested)
-
-    def take(self, response: Response) -> str | None:
-        """Return and forget the URL that `check` found for a page; None for other pages."""
-        return self._probed_urls.pop(response, None)
 
     def count(self, url: str, probed_url: str) -> None:
         """Count an error page for its host, up to 1,000 hosts, and log the first error page."""
@@ -182,12 +178,8 @@ class ErrorPages:
         engine = self._crawler.engine
         known = request.meta
         meta = {name: known[name] for name in _COPIED_META if name in known}
-        meta |= {
-            PROBE_META_KEY: True,
-            "dont_retry": True,
-            "dont_redirect": True,
-            "download_timeout": _TIMEOUT_S,
-        }
+        meta |= {PROBE_META_KEY: True, "dont_retry": True, "dont_redirect": True}
+        meta |= {"download_timeout": _TIMEOUT_S}
         headers = {name: sent for name in _COPIED_HEADERS if (sent := request.headers.get(name))}
         next_url, last_segment = url, urlsplit(url).path.rpartition("/")[2]
         while host.probes_left and engine is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import logging
-from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -16,13 +15,7 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.crawl.advice import (
-    UnmatchedNames,
-    warn_of_item_fields,
-    warn_of_selectors,
-    warn_of_templates,
-)
+from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.error_pages import ErrorPages
@@ -32,20 +25,16 @@ from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.page_passages import PagePassages
-from scrapy_simhash.crawl.page_texts import PageTexts
 from scrapy_simhash.crawl.settings import SimhashSettings, is_on, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.crawl.url_rules import RequestRules
-from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import IndexLocked, IndexUnreachable, SettingsError, SimhashError
-from scrapy_simhash.index import ObservingIndex, index_url, open_index, reset_index
-from scrapy_simhash.policy import Policy
+from scrapy_simhash.index import ObservingIndex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Any
 
     from scrapy import Request, Spider
@@ -55,7 +44,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index.redis.index import RedisIndex
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +55,18 @@ _TEMPORARY_CLOSE_REASONS: dict[type[SimhashError], str] = {
 }
 
 
+class Component:
+    """A middleware or pipeline of one crawl."""
+
+    def __init__(self, extension: SimhashExtension) -> None:
+        self._extension = extension
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the component of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
+        return cls(SimhashExtension.of(crawler))
+
+
 class SimhashExtension:
     """The parts of the plugin for one crawl. :raises SettingsError: a setting is invalid."""
 
@@ -76,52 +76,31 @@ class SimhashExtension:
             raise NotConfigured("a crawler without stats")
         self.crawler = crawler
         spider = crawler.spider or crawler.spidercls
-        self.settings = settings = SimhashSettings.from_settings(crawler.settings, str(spider.name))
+        self.settings = settings = SimhashSettings(crawler.settings, str(spider.name))
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
-        self.identity = Identity(self._request_fingerprint, settings.scope)
-        with_sketches = settings.confirmation != UNCONFIRMED
-        detector = Detector(
-            settings.scheme,
-            min_tokens=settings.min_tokens,
-            keep_text=bool(settings.keep_text_bytes)
-            or (settings.passages is not None and not settings.item_fields),
-            sketches=with_sketches,
-        )
-        item_detector = Detector(
-            settings.item_scheme, min_tokens=settings.min_tokens, sketches=with_sketches
-        )
-        self.fingerprinter = Fingerprinter(
-            detector, item_detector, workers=settings.workers, timeout_ms=settings.timeout_ms
-        )
+        self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
+        self.fingerprinter = Fingerprinter(settings)
         self.pages = Lane(
             "page",
             settings,
-            detector,
-            settings.policy,
+            self.fingerprinter.detector,
             identity=self.identity,
             stats=self.stats,
             errors=self.errors,
             schedule=self._schedule,
-            cluster_limit=settings.cluster_limit,
-            texts=PageTexts(settings.keep_text_bytes, self.stats, self.errors.count_error),
         )
         self.items = Lane(
             "item",
             settings,
-            item_detector,
-            Policy(
-                action=settings.item_action,
-                follow=settings.item_action == "tag",  # items have no links
-                incremental=settings.policy.incremental,
-            ),
+            self.fingerprinter.item_detector,
             identity=self.identity,
             stats=CrawlStats(stats, "simhash/item"),
             errors=self.errors,
             schedule=self._schedule,
         )
         self.page_passages = PagePassages(
-            settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.count_error
+            settings.passages, CrawlStats(stats, "simhash/passages"), self.errors
         )
         self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors, self._schedule)
         self.conditional = ConditionalRequests(
@@ -138,11 +117,9 @@ class SimhashExtension:
         self.fingerprints: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
         scheme = settings.scheme
         self.unmatched_selectors = UnmatchedNames(
-            (*scheme.select, *scheme.remove), partial(warn_of_selectors, crawler)
+            (*scheme.select, *scheme.remove), UNMATCHED_SELECTORS, self.errors.warn
         )
-        self.unmatched_fields = UnmatchedNames(
-            settings.item_fields, partial(warn_of_item_fields, crawler)
-        )
+        self.unmatched_fields = UnmatchedNames(settings.item_fields, EMPTY_FIELDS, self.errors.warn)
         self.close_reason: str | None = None
         """Finish reason of a spider that closes because an index could not be opened; else None."""
         self.has_output_middleware = False
@@ -193,25 +170,23 @@ class SimhashExtension:
 
     def spider_opened(self, spider: Spider) -> None:
         """Open the indexes. If one cannot be opened, close the spider or crawl without them."""
-        extra = {"spider": spider}
         for message in unknown_settings(self.crawler.settings):
-            logger.warning("simhash: %s", message, extra=extra)
+            self.errors.warn("simhash: %s", message)
         settings = self.settings
         if self.conditional.enabled and self.crawler.settings.getbool("HTTPCACHE_ENABLED"):
             self.conditional.enabled = False
-            logger.warning(
+            self.errors.warn(
                 "simhash: SIMHASH_CONDITIONAL has no effect with HTTPCACHE_ENABLED: the HTTP cache "
-                "decides by itself when to ask a server again (HTTPCACHE_POLICY)",
-                extra=extra,
+                "decides by itself when to ask a server again (HTTPCACHE_POLICY)"
             )
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()
         try:
             if settings.pages:
-                self._open(self.pages, settings.directory)
+                self.pages.open(self._starts)
                 self.url_rules.open()
             if settings.item_fields:
-                self._open(self.items, settings.item_directory)
+                self.items.open(self._starts)
             self.page_passages.open()
             opened = [lane.index for lane in (self.pages, self.items) if lane.index is not None]
             index = opened[0]
@@ -233,10 +208,10 @@ class SimhashExtension:
             index.confirmation.min_resemblance,
             index.confirmation.same_name,
             index.plan,
-            settings.policy.action if settings.pages else settings.item_action,
+            (settings.policy if settings.pages else settings.item_policy).action,
             index.location,
             fingerprints,
-            extra=extra,
+            extra={"spider": spider},
         )
 
     def spider_idle(self) -> None:
@@ -253,33 +228,24 @@ class SimhashExtension:
         for lane in (self.pages, self.items):
             await lane.finish()
 
-    def spider_closed(self, spider: Spider, reason: str) -> None:
+    def spider_closed(self, reason: str) -> None:
         """Settle the rest, log the summary, close the indexes, and write the report."""
         self.settlement.close()
         self.url_rules.close()
         self.fingerprinter.close()
         if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
             self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
-        extra = {"spider": spider}
-        opened = False
+        opened = self.pages.index is not None or self.items.index is not None
         for lane in (self.pages, self.items):
-            if lane.index is None:
-                continue
-            opened = True
             lane.end(finished=reason == "finished")
-            if lane.stats.has_counts:
-                logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra=extra)
-            location = self.settings.index_location(lane.what)
-            warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", location)
         self.unmatched_selectors.close()
         self.unmatched_fields.close()
         if opened:
             gc.unfreeze()
         elif self.close_reason is None:
-            logger.warning(
+            self.errors.warn(
                 "simhash: this crawl ran without the plugin, because it could not open the index: "
-                "its output may hold near-duplicates; `scrapy simhash dedupe` removes them",
-                extra=extra,
+                "its output may hold near-duplicates; `scrapy simhash dedupe` removes them"
             )
         self._close_indexes()
         if reason == "finished":
@@ -295,62 +261,29 @@ class SimhashExtension:
     def health(self, stats: Mapping[str, Any]) -> CrawlHealth:
         """Return what monitors judge after the crawl: Scrapy's stats, and the counts of pages."""
         history, limits = self.pages.history, self.settings.health_limits
-        return CrawlHealth(
-            limits,
-            stats,
-            None if history is None else history.process,
-            None if history is None else history.previous,
-            self.pages.stats.templates(limits.min_pages, limits.max_near_duplicates),
+        patterns = self.pages.stats.patterns.templates(
+            limits["SIMHASH_MONITOR_MIN_PAGES"], limits["SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"]
         )
+        crawl, previous = (history.process, history.previous) if history else (None, None)
+        return CrawlHealth(limits, stats, crawl, previous, patterns)
 
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
         self.conditional.finished(page, confirmed)
 
-    def _open(self, lane: Lane, directory: Path) -> None:
-        settings, redis = self.settings, self.settings.redis
-        location = str(directory if redis is None else redis.address(lane.what))
-        crawl_start = self._starts.crawl_start(location)
-        resumed = crawl_start is not None
-        scheme = lane.detector.scheme
-        options: dict[str, Any] = {
-            "max_distance": settings.max_distance,
-            "confirmation": settings.confirmation,
-            "plan": settings.plan,
-            "expected_pages": settings.expected_pages,
-            "incremental": settings.policy.incremental,
-            "crawl_start": crawl_start,
-        }
-        if redis is not None:
-            index: ObservingIndex | RedisIndex = redis.open(lane.what, scheme, **options)
-        else:
-            url = index_url(directory, settings.index_kind)
-            # A resumed crawl must not delete the pages that it saw before the pause.
-            if settings.reset and not resumed and reset_index(url):
-                logger.warning(
-                    "simhash: SIMHASH_RESET deleted the index in %s; it is empty now",
-                    directory,
-                    extra={"spider": self.crawler.spider},
-                )
-            index = open_index(url, scheme, sync=settings.sync, **options)
-        lane.open(index, patience_s=None if redis is None else redis.lease_s, resumed=resumed)
-        self._starts.record(index)
-
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off")."""
-        extra = {"spider": self.crawler.spider}
         self._close_indexes()
         self.fingerprinter.close()
         temporary_reason = _TEMPORARY_CLOSE_REASONS.get(type(error))
         if temporary_reason is not None:
             self.stats.count(temporary_reason.removeprefix("simhash_index_"))
         if temporary_reason is not None and self.settings.on_locked == "off":
-            logger.warning(
+            self.errors.warn(
                 "simhash: %s. SIMHASH_ON_LOCKED = 'off': this crawl runs without the plugin, and "
                 "near-duplicates pass.",
                 error,
-                extra=extra,
             )
             return
         self.stats.count("errors/index")
@@ -361,7 +294,7 @@ class SimhashExtension:
             "simhash: %s. The spider is closed: it sends no request and gives no item.%s",
             error,
             remedy if temporary_reason else "",
-            extra=extra,
+            extra={"spider": self.crawler.spider},
         )
         # Later, because extensions that start at engine_started would never be stopped otherwise.
         self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
@@ -383,7 +316,3 @@ class SimhashExtension:
             return
         self.stats.count("rescheduled")
         engine.crawl(request)
-
-    def _request_fingerprint(self, request: Request) -> bytes:
-        fingerprint: bytes = self.crawler.request_fingerprinter.fingerprint(request)
-        return fingerprint

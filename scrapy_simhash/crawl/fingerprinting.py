@@ -20,12 +20,15 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from w3lib.encoding import read_bom
 
+from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.detector import Detector
 from scrapy_simhash.workers.pages import PageWorkers
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from scrapy_simhash.detector import Detector, PageFingerprint
+    from scrapy_simhash.crawl.settings import SimhashSettings
+    from scrapy_simhash.detector import PageFingerprint
 
 CACHED_PAGES = 10_000
 # The event loop computes the checksums, and larger pages are rare.
@@ -43,7 +46,7 @@ class FingerprintCache:
     """A cache of page fingerprints by checksum, which evicts the least recently used one."""
 
     def __init__(self) -> None:
-        self._pages: LocalCache[Checksum, PageFingerprint] = LocalCache(CACHED_PAGES)
+        self._pages: LocalCache[Checksum | None, PageFingerprint] = LocalCache(CACHED_PAGES)
         self._seed = secrets.randbits(64)
 
     def checksum(self, response: TextResponse) -> Checksum | None:
@@ -58,8 +61,8 @@ class FingerprintCache:
 
     def get(self, checksum: Checksum | None) -> PageFingerprint | None:
         """Return a cached fingerprint with times of 0; None if there is none."""
-        page = None if checksum is None else self._pages.get(checksum)
-        if page is None or checksum is None:
+        page = self._pages.get(checksum)
+        if page is None:
             return None
         self._pages.move_to_end(checksum)
         return replace(page, extraction_ms=0.0, tokenization_ms=0.0, fingerprint_ms=0.0)
@@ -74,34 +77,36 @@ class FingerprintCache:
 
 
 class Fingerprinter:
-    """A service that fingerprints the pages and items of one crawl.
-
-    :param detector: fingerprints pages.
-    :param item_detector: fingerprints items. Its scheme is the same, with any field weights.
-    :param workers: number of worker processes; 0 uses threads instead.
-    :param timeout_ms: limit for a page or item in a worker; threads have no limit.
+    """A service that fingerprints the pages and items of one crawl, in SIMHASH_WORKERS processes,
+    or in threads if that is 0. In threads there is no time limit.
     """
 
-    def __init__(
-        self, detector: Detector, item_detector: Detector, *, workers: int, timeout_ms: int
-    ) -> None:
-        self._detector = detector
-        self._item_detector = item_detector
-        self._workers = workers
-        self._timeout_ms = timeout_ms
+    def __init__(self, settings: SimhashSettings) -> None:
+        with_sketches = settings.confirmation != UNCONFIRMED
+        self.detector = Detector(
+            settings.scheme,
+            min_tokens=settings.min_tokens,
+            keep_text=bool(settings.keep_text_bytes)
+            or (settings.passages is not None and not settings.item_fields),
+            sketches=with_sketches,
+        )
+        self.item_detector = Detector(
+            settings.item_scheme, min_tokens=settings.min_tokens, sketches=with_sketches
+        )
+        self._settings = settings
         self._cache = FingerprintCache()
         self.pool: PageWorkers | None = None
 
     def start(self) -> None:
         """Start the workers, if there are any, without waiting until they are ready."""
-        if self._workers:
+        if self._settings.workers:
             self.pool = PageWorkers(
-                self._item_detector.scheme,  # field weights have no effect on pages
-                min_tokens=self._detector.min_tokens,
-                workers=self._workers,
-                timeout_ms=self._timeout_ms,
-                keep_text=self._detector.keep_text,
-                sketches=self._detector.sketches,
+                self.item_detector.scheme,  # field weights have no effect on pages
+                min_tokens=self.detector.min_tokens,
+                workers=self._settings.workers,
+                timeout_ms=self._settings.timeout_ms,
+                keep_text=self.detector.keep_text,
+                sketches=self.detector.sketches,
             )
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
@@ -111,7 +116,7 @@ class Fingerprinter:
         :raises Exception: the body cannot be decoded, or an extractor exits.
         """
         # A fingerprint with the whole text is too large for the cache.
-        checksum = None if self._detector.keep_text else self._cache.checksum(response)
+        checksum = None if self.detector.keep_text else self._cache.checksum(response)
         cached = self._cache.get(checksum)
         if cached is not None:
             return cached, True
@@ -126,7 +131,7 @@ class Fingerprinter:
     async def fingerprint_fields(self, fields: dict[str, list[str]]) -> PageFingerprint:
         """Return the fingerprint of an item. :raises WorkerError: see `fingerprint`."""
         if self.pool is None:
-            return await run_in_thread(self._item_detector.fingerprint_fields, fields)
+            return await run_in_thread(self.item_detector.fingerprint_fields, fields)
         return await result_of(self.pool.submit(lambda: fields))
 
     def close(self) -> None:
@@ -136,14 +141,14 @@ class Fingerprinter:
 
     def _fingerprint(self, response: TextResponse) -> PageFingerprint:
         try:
-            return self._detector.fingerprint_page(response.text)
+            return self.detector.fingerprint_page(response.text)
         except SystemExit as error:
             # A user's extractor raised it. At the await, `except Exception` would not catch it.
             raise RuntimeError(f"SystemExit({error}) in extraction") from error
 
 
 def page_for_worker(response: TextResponse) -> str | bytes:
-    """Return the body of a page that a worker decodes as Scrapy does (UTF-8), else the text."""
+    """Return the body if a worker decodes it as Scrapy does (UTF-8), else the text."""
     has_plain_body = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
     return response.body if has_plain_body and response.encoding == "utf-8" else response.text
 

@@ -32,28 +32,11 @@ _MAX_SHOWN_FINDINGS = 5
 _FAILED_EXTRACTIONS = ("no_text", "extraction_error", "timeout", "worker_died")
 
 
-@dataclass(frozen=True, kw_only=True)
-class HealthLimits:
-    """The validated SIMHASH_MONITOR_* settings. Floats are shares of pages, or their change."""
-
-    min_pages: int
-    max_near_duplicates: float
-    max_change: float
-    max_flooded: int
-    max_failed_extractions: float
-    max_error_pages: float
-
-    @classmethod
-    def read(cls, read: SettingsReader) -> HealthLimits:
-        """Return the settings. :raises SettingsError: one is invalid."""
-        return cls(
-            min_pages=read.whole("SIMHASH_MONITOR_MIN_PAGES", 1, 1 << 32),
-            max_near_duplicates=read.share("SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"),
-            max_change=read.share("SIMHASH_MONITOR_MAX_CHANGE"),
-            max_flooded=read.whole("SIMHASH_MONITOR_MAX_FLOODED", 0, 1 << 32),
-            max_failed_extractions=read.share("SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS"),
-            max_error_pages=read.share("SIMHASH_MONITOR_MAX_ERROR_PAGES"),
-        )
+def read_limits(read: SettingsReader) -> Mapping[str, Any]:
+    """Return the SIMHASH_MONITOR_* settings by name. :raises SettingsError: one is invalid."""
+    lowest_counts = {"SIMHASH_MONITOR_MIN_PAGES": 1, "SIMHASH_MONITOR_MAX_FLOODED": 0}
+    counts = {name: read.whole(name, low, 1 << 32) for name, low in lowest_counts.items()}
+    return {name: read.share(name) for name in MONITOR_SETTINGS if name not in counts} | counts
 
 
 class NotJudged(Exception):
@@ -67,13 +50,14 @@ class CrawlHealth:
     A check returns its findings as text, which is empty if nothing is wrong. It raises `NotJudged`
     if the counts that it needs are missing, or if there are too few pages for a share.
 
+    :param limits: the settings of `read_limits` by name.
     :param stats: Scrapy's stats; a missing one counts as zero.
     :param crawl: counts of this process; None if no index of pages was open, or its history failed.
     :param previous: the last earlier crawl that ended by itself, or None.
     :param patterns: URL patterns whose pages may share a template.
     """
 
-    limits: HealthLimits
+    limits: Mapping[str, Any]
     stats: Mapping[str, Any]
     crawl: CrawlRow | None
     previous: CrawlRow | None
@@ -81,57 +65,56 @@ class CrawlHealth:
 
     def near_duplicates(self) -> str:
         """Find shares of near-duplicates that are too high, among all pages or those of a site."""
+        limit = "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"
         high = [
             f"{_share(now):.0%} of {now.judged:,} pages of {where} are near-duplicates"
             for where, now, _ in self._counts()
-            if _share(now) > self.limits.max_near_duplicates
+            if _share(now) > self.limits[limit]
         ]
-        return _joined(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
+        return _joined(high, limit)
 
     def url_patterns(self) -> str:
         """Find URL patterns with too high a share of pages that are like another of the pattern."""
+        limit = "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"
         high = [
             f"{alike:,} of {pages:,} pages of {printable(pattern)} are like each other"
             for pattern, pages, alike, *_ in self.patterns
-            if alike > self.limits.max_near_duplicates * pages
+            if alike > self.limits[limit] * pages
         ]
-        return _joined(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
+        return _joined(high, limit)
 
     def change(self) -> str:
         """Find shares of near-duplicates that differ too much from those of the crawl before."""
         if self.previous is None:
             raise NotJudged("no earlier crawl is known that ended by itself")
+        limit = "SIMHASH_MONITOR_MAX_CHANGE"
         changed = [
             f"{_share(now):.0%} of the pages of {where} are near-duplicates, and "
             f"{_share(before):.0%} were in the crawl before"
             for where, now, before in self._counts()
             if before is not None
-            and before.judged >= self.limits.min_pages
-            and abs(_share(now) - _share(before)) > self.limits.max_change
+            and before.judged >= self._min_pages
+            and abs(_share(now) - _share(before)) > self.limits[limit]
         ]
-        return _joined(changed, "SIMHASH_MONITOR_MAX_CHANGE")
+        return _joined(changed, limit)
 
     def floods(self) -> str:
         """Find pages that were not dropped, because their cluster exceeds SIMHASH_CLUSTER_LIMIT."""
-        pages = self._stat("kept/flood")
-        finding = f"pages beyond SIMHASH_CLUSTER_LIMIT: {pages:,}"
-        findings = [finding] if pages > self.limits.max_flooded else []
-        return _joined(findings, "SIMHASH_MONITOR_MAX_FLOODED")
+        pages, limit = self._stat("kept/flood"), "SIMHASH_MONITOR_MAX_FLOODED"
+        if pages <= self.limits[limit]:
+            return ""
+        return _joined([f"pages beyond SIMHASH_CLUSTER_LIMIT: {pages:,}"], limit)
 
     def extraction(self) -> str:
         """Find too high a share of pages from which no text was extracted."""
         failed = sum(self._stat(f"skipped/{reason}") for reason in _FAILED_EXTRACTIONS)
         pages = self._stat("checked") + self._stat("skipped/few_tokens") + failed
-        return self._too_many(
-            failed, pages, "no text", self.limits.max_failed_extractions, "FAILED_EXTRACTIONS"
-        )
+        return self._too_many(failed, pages, "no text", "SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS")
 
     def error_pages(self) -> str:
         """Find too high a share of error pages with status 200."""
         errors, pages = self._stat("error_page"), self._stat("checked")
-        return self._too_many(
-            errors, pages, "only an error", self.limits.max_error_pages, "ERROR_PAGES"
-        )
+        return self._too_many(errors, pages, "only an error", "SIMHASH_MONITOR_MAX_ERROR_PAGES")
 
     def index(self) -> str:
         """Find errors of an index, including an index that could not be opened."""
@@ -141,6 +124,11 @@ class CrawlHealth:
             if self._stat(name)
         ]
         return _joined(failures, "look for `simhash:` in the log")
+
+    @property
+    def _min_pages(self) -> int:
+        pages: int = self.limits["SIMHASH_MONITOR_MIN_PAGES"]
+        return pages
 
     def _stat(self, name: str) -> int:
         return int(self.stats.get(f"simhash/{name}", 0))
@@ -155,20 +143,20 @@ class CrawlHealth:
         self._require(crawl.pages.judged)
         yield "all sites", crawl.pages, None if before is None else before.pages
         for site, counts in crawl.sites.items() if len(crawl.sites) > 1 else ():
-            if counts.judged >= self.limits.min_pages:
+            if counts.judged >= self._min_pages:
                 yield site, counts, None if before is None else before.sites.get(site)
 
     def _require(self, pages: int) -> None:
-        if pages < self.limits.min_pages:
+        if pages < self._min_pages:
             raise NotJudged(
-                f"{pages} pages are fewer than SIMHASH_MONITOR_MIN_PAGES ({self.limits.min_pages})"
+                f"{pages} pages are fewer than SIMHASH_MONITOR_MIN_PAGES ({self._min_pages})"
             )
 
-    def _too_many(self, failed: int, pages: int, what: str, max_share: float, setting: str) -> str:
+    def _too_many(self, failed: int, pages: int, what: str, limit: str) -> str:
         self._require(pages)
-        finding = f"{failed:,} of {pages:,} pages have {what}"
-        findings = [finding] if failed > max_share * pages else []
-        return _joined(findings, f"SIMHASH_MONITOR_MAX_{setting}")
+        if failed <= self.limits[limit] * pages:
+            return ""
+        return _joined([f"{failed:,} of {pages:,} pages have {what}"], limit)
 
 
 def _share(counts: PageCounts) -> float:

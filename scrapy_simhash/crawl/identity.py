@@ -36,11 +36,7 @@ class Identity:
 
     def __init__(self, request_fingerprint: Callable[[Request], bytes], scope: Scope) -> None:
         self._request_fingerprint = request_fingerprint
-        self._scope: Callable[[str], str] | None = None
-        if scope == "host":
-            self._scope = hostname_of
-        elif scope == "domain":
-            self._scope = site_of
+        self._scope = {"all": None, "domain": site_of, "host": hostname_of}[scope]
 
     def key(self, request: Request) -> str:
         """Return the key of a request's page: ``simhash_key`` of the meta, or else the URL.
@@ -68,10 +64,9 @@ class Identity:
 
     def repeats(self, response: Response, request: Request) -> bool:
         """Return True if a callback's request repeats the page, as `get_retry_request` does."""
-        if not request.dont_filter:  # a link to the page itself, which Scrapy's filter drops
-            return False
         original = response.request
-        if original is None:  # pragma: no cover - Scrapy always sets it
+        # Without `dont_filter`, it is a link to the page itself, which Scrapy's filter drops.
+        if original is None or not request.dont_filter:
             return False
         redirected_urls = original.meta.get("redirect_urls", ())
         url = urldefrag(request.url).url

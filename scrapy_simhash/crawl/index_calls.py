@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.verdict import Verdict
 
-logger = logging.getLogger(__name__)
-
 _ASK_THREADS = 16
 _TELL_THREADS = 4
 # Pause before the next attempt to reach an index.
@@ -39,17 +36,19 @@ class IndexCalls:
     """Calls to an embedded index, in the event loop.
 
     Methods take a key, for messages, and a function that gets the index and returns an answer. The
-    answer is None if the function raises StorageError, which is counted.
+    answer is None if there is no index, or if the function raises StorageError, which is counted.
     """
 
     in_threads = False
 
-    def __init__(self, index: ObservingIndex | RedisIndex, errors: ErrorLog) -> None:
+    def __init__(self, index: ObservingIndex | RedisIndex | None, errors: ErrorLog) -> None:
         self.index = index
         self._errors = errors
 
     def now(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
         """Call the index in the event loop, and return the answer."""
+        if self.index is None:
+            return None
         try:
             return ask(self.index)
         except StorageError as error:
@@ -76,7 +75,8 @@ class IndexCalls:
 
     def close(self) -> None:
         """Close the index. :raises StorageError: the index fails."""
-        self.index.close()
+        if self.index is not None:
+            self.index.close()
 
 
 class ThreadedCalls(IndexCalls):
@@ -94,6 +94,7 @@ class ThreadedCalls(IndexCalls):
         self, index: ObservingIndex | RedisIndex, errors: ErrorLog, *, patience_s: float
     ) -> None:
         super().__init__(index, errors)
+        self._location = index.location
         self._patience_s = patience_s
         self._ask_threads = ThreadPoolExecutor(_ASK_THREADS, "simhash-ask")
         # One thread each, because calls with the same key must use one thread to keep their order.
@@ -122,7 +123,7 @@ class ThreadedCalls(IndexCalls):
             return None
         if self._unreachable is not None:
             self._unreachable = None
-            logger.warning("simhash: index %s answers again", self.index.location)
+            self._errors.warn("simhash: index %s answers again", self._location)
         return answer
 
     def tell(
@@ -150,7 +151,7 @@ class ThreadedCalls(IndexCalls):
         self._ending.set()
         for threads in (self._ask_threads, *self._tell_threads):
             threads.shutdown()
-        self.index.close()
+        super().close()
 
     def _call_with_retries(self, ask: Callable[[Any], _Result]) -> _Result:
         last_attempt_s = time.monotonic() + self._patience_s
@@ -181,21 +182,19 @@ class ThreadedCalls(IndexCalls):
         """Let `soon` answer None for a while; warn if the index was reachable before."""
         self._next_attempt_s = time.monotonic() + _PAUSE_S
         if self._unreachable is None:
-            logger.warning(
+            self._errors.warn(
                 "simhash: %s. Pages pass without a verdict until it answers; it is asked again "
                 "every %g s",
                 error,
                 _PAUSE_S,
-                extra={"spider": self._errors.spider},
             )
         self._unreachable = error
 
 
 class UnclaimedVerdicts:
-    """Verdicts of pages that may be on their way to a callback.
-
-    An index on the network is asked before it is known whether a callback will get the page. If
-    none does, as for inline downloads, the verdict is discarded when its response is deleted.
+    """Verdicts of an index on the network, which is asked before it is known whether a callback
+    will get the page. If none does, as for inline downloads, the verdict is discarded when its
+    response is deleted.
 
     :param discard: called in any thread with each verdict that was not taken.
     """
@@ -214,11 +213,8 @@ class UnclaimedVerdicts:
     def take(self, response: Response) -> Verdict | None:
         """Return and forget the verdict on a response; None if there is none."""
         finalizer = self._finalizers.pop(response, None)
-        detached = None if finalizer is None else finalizer.detach()
-        if detached is None:
-            return None
-        _, _, (verdict,), _ = detached
-        return cast("Verdict", verdict)
+        detached = finalizer and finalizer.detach()  # (response, discard, (verdict,), {}), or None
+        return cast("Verdict", detached[2][0]) if detached else None
 
     def close(self) -> None:
         """Discard all verdicts. Call this when the crawl is idle, so no callback will take them."""

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash.crawl.advice import warn_of_templates
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, UnclaimedVerdicts
-from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY, DroppedCopy, Retries
+from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_WAITS, META_KEY, DroppedCopy, Retries
 from scrapy_simhash.documents.escaping import nearness, printable
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.errors import SimhashError, StorageError
+from scrapy_simhash.index import index_url, open_index, reset_index
 from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.policy import PASS, Context, outcome_of
+from scrapy_simhash.index.texts import KeptText
+from scrapy_simhash.policy import PASS, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,13 +33,14 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_simhash.crawl.identity import Identity
-    from scrapy_simhash.crawl.page_texts import PageTexts
+    from scrapy_simhash.crawl.jobdir import CrawlStarts
     from scrapy_simhash.crawl.settings import SimhashSettings
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.policy import Action, NoRetry, Policy
+    from scrapy_simhash.policy import Action, NoRetry
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -51,8 +55,6 @@ class Lane:
     """The index, policy, stats and retries of one crawl's pages, or of its items.
 
     :param schedule: schedules a request that repeats a dropped page.
-    :param cluster_limit: upper limit for the near-duplicates of a page, see `Floods`.
-    :param texts: stores the main texts of pages; None for items.
     """
 
     def __init__(
@@ -60,64 +62,78 @@ class Lane:
         what: Literal["page", "item"],
         settings: SimhashSettings,
         detector: Detector,
-        policy: Policy,
         *,
         identity: Identity,
         stats: CrawlStats,
         errors: ErrorLog,
         schedule: Callable[[Request], None],
-        cluster_limit: int = 0,
-        texts: PageTexts | None = None,
     ) -> None:
+        is_for_pages = what == "page"
         self.what = what
         self.detector = detector
-        self.policy = policy
+        self.policy = settings.policy if is_for_pages else settings.item_policy
         self.stats = stats
         self.retries = Retries(
             self._observe_again,
             schedule,
             Rules(settings.max_distance, settings.confirmation),
-            meta_key=META_KEY if what == "page" else ITEM_META_KEY,
-            max_waits=settings.max_waits,
+            meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
+            max_waits=MAX_WAITS if settings.redis is None else settings.redis.max_waits,
         )
-        self._calls: IndexCalls | None = None
+        self._calls = IndexCalls(None, errors)
         self.history: CrawlHistory | None = None
         self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
-        self._prefer_canonical = settings.prefer_canonical
-        self._debug = settings.debug
+        self._settings = settings
         self._identity = identity
         self._errors = errors
-        self._floods = Floods(cluster_limit)
-        self._texts = texts
+        self._floods = Floods(settings.cluster_limit if is_for_pages else 0)
+        self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
+        # Sequence number of an observation → text of its page, which is not settled yet.
+        self._held_texts: dict[int, KeptText] = {}
         # Key of a page → the canonical URL that it names.
         self._canonicals: LocalCache[str, str] = LocalCache(_REMEMBERED_CANONICALS)
 
     @property
     def index(self) -> ObservingIndex | RedisIndex | None:
         """The open index; None before `open` and after `close`."""
-        return None if self._calls is None else self._calls.index
+        return self._calls.index
 
     @property
     def asks_in_threads(self) -> bool:
         """Return True if the index is open, and on the network."""
-        return self._calls is not None and self._calls.in_threads
+        return self._calls.in_threads
 
-    def open(
-        self,
-        index: ObservingIndex | RedisIndex,
-        *,
-        patience_s: float | None = None,
-        resumed: bool = False,
-    ) -> None:
-        """Use an open index, which `close` closes, and write the crawl into its history.
+    def open(self, starts: CrawlStarts) -> None:
+        """Open the index of the settings, and write the crawl into its history.
 
-        :param patience_s: see `ThreadedCalls`; None if the index is embedded.
-        :param resumed: the crawl goes on after a pause.
+        :raises SimhashError: the index cannot be opened.
         """
-        if patience_s is None:
-            self._calls = IndexCalls(index, self._errors)
+        settings, redis = self._settings, self._settings.redis
+        crawl_start = starts.crawl_start(str(settings.index_location(self.what)))
+        resumed = crawl_start is not None
+        options: dict[str, Any] = {
+            "max_distance": settings.max_distance,
+            "confirmation": settings.confirmation,
+            "plan": settings.plan,
+            "expected_pages": settings.expected_pages,
+            "incremental": settings.policy.incremental,
+            "crawl_start": crawl_start,
+        }
+        index: ObservingIndex | RedisIndex
+        if redis is not None:
+            index = redis.open(self.what, self.detector.scheme, **options)
+            self._calls = ThreadedCalls(index, self._errors, patience_s=redis.lease_s)
         else:
-            self._calls = ThreadedCalls(index, self._errors, patience_s=patience_s)
+            directory = settings.directory if self.what == "page" else settings.item_directory
+            url = index_url(directory, settings.index_kind)
+            # A resumed crawl must not delete the pages that it saw before the pause.
+            if settings.reset and not resumed and reset_index(url):
+                self._errors.warn(
+                    "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", directory
+                )
+            index = open_index(url, self.detector.scheme, sync=settings.sync, **options)
+            self._calls = IndexCalls(index, self._errors)
+        starts.record(index)
         try:
             self.history = CrawlHistory(index, resumed=resumed)
         except StorageError as error:
@@ -131,23 +147,20 @@ class Lane:
     async def finish(self) -> None:
         """Request the copies that are still held. Wait until all calls of `tell` have ended."""
         self._unclaimed.close()
-        if self._calls is not None:
-            await self._calls.finish()
+        await self._calls.finish()
         self.retries.close()
-        if self._calls is not None:
-            await self._calls.finish()
+        await self._calls.finish()
 
     def close(self) -> None:
         """Close the index, if it is open. An error is counted."""
-        if self._calls is not None:
-            try:
-                self._calls.close()
-            except StorageError as error:
-                self._errors.count_error("index", error, "the end of the crawl")
-            self._calls = None
+        try:
+            self._calls.close()
+        except StorageError as error:
+            self._errors.count_error("index", error, "the end of the crawl")
+        self._calls = IndexCalls(None, self._errors)
 
     def end(self, *, finished: bool) -> None:
-        """Set the size of the index in the stats, and write the end of the crawl into its history.
+        """Count and log the results of the crawl, and write its end into the history of the index.
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         """
@@ -162,6 +175,11 @@ class Lane:
                 self.history.close(finished=finished)
             except StorageError as error:
                 self._errors.count_error("history", error, self.index.location)
+        if self.stats.has_counts:
+            summary = self.stats.summary(f"{self.what}s")
+            logger.info("%s", summary, extra={"spider": self._errors.spider})
+        location = self._settings.index_location(self.what)
+        warn_of_templates(self._errors, self.stats, f"{self.what}s", location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
@@ -169,7 +187,7 @@ class Lane:
 
     async def call(self, key: str, ask: Callable[[Any], _Answer]) -> _Answer | None:
         """Return the answer of a call to the index; None if the index is closed or fails."""
-        return None if self._calls is None else await self._calls.soon(key, ask)
+        return await self._calls.soon(key, ask)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`."""
@@ -190,8 +208,6 @@ class Lane:
         :param response: the response for which `ask_early` kept a verdict.
         :return: None if the index is closed or failed.
         """
-        if self._calls is None:
-            return None
         if self._calls.in_threads:
             verdict = None if response is None else self._unclaimed.take(response)
         else:
@@ -202,27 +218,28 @@ class Lane:
         self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
     ) -> Verdict:
         """Count a verdict, keep the text of the page, and return the verdict with `canonical`."""
-        index: Any = self.index
-        if self._texts is not None and index is not None:
-            self._texts.store_or_hold(index, verdict, page)
+        if self._max_text_bytes and verdict.observation is not None:
+            text = KeptText(page.title, page.text)
+            if verdict.kind == "near-duplicate":  # it has no entry, and is rarely confirmed
+                self._store_text(self.index, verdict.key, text)
+            else:
+                self._held_texts[verdict.observation.sequence] = text
         verdict = self._with_canonical(verdict, canonical)
         if self.history is not None:
             self.history.judged(verdict)
-        if self.stats.count_verdict(verdict) or self._debug:
+        if self.stats.count_verdict(verdict) or self._settings.debug:
             self._log(verdict)
         return verdict
 
     def leave_open(self, key: str) -> None:
         """Record that an indexed page cannot be judged now, so that it does not count as gone."""
-        history = self.history
-        if history is None:
-            return
+        if (history := self.history) is not None:
 
-        def record_if_indexed(is_indexed: bool | None) -> None:
-            if is_indexed:
-                history.process.leave_open(key)
+            def record(entry: Entry | None) -> None:
+                if entry is not None:
+                    history.process.leave_open(key)
 
-        self.tell(key, lambda index: index.entry(key) is not None, record_if_indexed)
+            self.tell(key, lambda index: index.entry(key), record)
 
     def count_verdict(self, verdict: Verdict, action: Action) -> None:
         """Count a verdict that is not from `judge`, and its outcome: on an error page, or on an
@@ -245,70 +262,74 @@ class Lane:
         """Decide what to do with a page, count and log the outcome, and return the action.
 
         If the action hides a copy of a pending page, or a part of its output, the copy is held, to
-        be requested again if that page fails. For `method` and `requested_again` see `Context`.
+        be requested again if that page fails. For `method` and `requested_again`, see
+        `Policy.decide`.
 
         :param request: repeats the page; None for an item of ``start()``.
         :param excerpt: the beginning of the text, for the warning about a flood.
         """
         observation = verdict.observation
-        preferred = verdict.canonical == "page" and self._prefer_canonical
+        preferred = verdict.canonical == "page" and self._settings.prefer_canonical
         if preferred and observation is not None:
             # If the page is confirmed, it replaces its representative.
             self.tell(verdict.key, lambda index: index.supersede(observation))
         no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
-        context = Context(
+        action, reason = self.policy.decide(
+            verdict,
             preferred=preferred,
             flood=self._is_flood(verdict, excerpt),
             method=method,
             requested_again=requested_again,
             no_retry="no_page" if request is None else no_retry,
         )
-        action, reason = self.policy.decide(verdict, context)
         if reason is not None:
             self.stats.count_kept(verdict, reason)
         self._count_outcome(verdict, action)
         if action != PASS and request is not None and observation and observation.provisional:
             # The copy waits for its representative, or for an earlier response with the same key.
             awaited = verdict.representative or verdict.key
-            self.retries.hold(awaited, DroppedCopy.of(observation, request))
-            self._settle_index(observation, False)  # noqa: FBT003 - not confirmed
+            key, fingerprint = observation.key, observation.fingerprint
+            self.retries.hold(awaited, DroppedCopy(key, fingerprint, observation.evidence, request))
+            self._settle_index(observation, confirmed=False, settles_copies=False)
         return action
 
     def settle(self, observation: Observation, confirmed: bool) -> None:
         """Confirm or discard an observation; then release its held copies, or request one again."""
-        if self._calls is None:
+        if self.index is None:
             return
         if not confirmed:
             self.stats.count("discarded")
             self.leave_open(observation.key)
-        self._settle_index(observation, confirmed, self._settle_copies)
-
-    def _settle_copies(self, observation: Observation, confirmed: bool) -> None:
-        if confirmed:
-            self.retries.confirmed(observation.key, observation)
-        else:
-            self.retries.discarded(observation.key)
+        self._settle_index(observation, confirmed)
 
     def _settle_index(
-        self,
-        observation: Observation,
-        confirmed: bool,
-        then: Callable[[Observation, bool], None] | None = None,
+        self, observation: Observation, confirmed: bool, *, settles_copies: bool = True
     ) -> None:
         def settle(index: Any) -> None:
-            if self._texts is not None:
-                self._texts.release(index, observation, confirmed=confirmed)
+            text = self._held_texts.pop(observation.sequence, None)
+            if text is not None and confirmed:
+                self._store_text(index, observation.key, text)
             try:
                 if confirmed:
                     index.confirm(observation)
             finally:  # if `confirm` failed, the page must not stay pending
                 index.discard(observation)
 
-        self.tell(
-            observation.key,
-            settle,
-            None if then is None else lambda _: then(observation, confirmed),
-        )
+        def settle_copies(_: None) -> None:
+            if confirmed:
+                self.retries.confirmed(observation.key, observation)
+            else:
+                self.retries.discarded(observation.key)
+
+        self.tell(observation.key, settle, settle_copies if settles_copies else None)
+
+    def _store_text(self, index: Any, key: str, text: KeptText) -> None:
+        try:
+            index.texts.max_bytes = self._max_text_bytes
+            if not index.texts.keep(key, text):
+                self.stats.count("texts_not_kept")
+        except SimhashError as error:
+            self._errors.count_error("texts", error, key)
 
     def _count_outcome(self, verdict: Verdict, action: Action) -> None:
         self.stats.count_outcome(verdict, action)
@@ -333,10 +354,7 @@ class Lane:
                 observations.append(seen)
             return observations
 
-        if self._calls is None:
-            then(None)
-        else:
-            self._calls.tell(copies[0].key, observe, then)
+        self.tell(copies[0].key, observe, then)
 
     def _question(self, key: str, page: PageFingerprint) -> Callable[[Any], Verdict]:
         in_scope = self._identity.scope_filter(key)
@@ -345,15 +363,14 @@ class Lane:
     def tell(
         self, key: str, ask: Callable[[Any], Any], then: Callable[[Any], None] | None = None
     ) -> None:
-        """Call the index if it is open, else do nothing; see `IndexCalls.tell`."""
-        if self._calls is not None:
-            self._calls.tell(key, ask, then)
+        """Call the index; see `IndexCalls.tell`. If it is closed, the answer is None."""
+        self._calls.tell(key, ask, then)
 
     def _discard_unclaimed(self, verdict: Verdict) -> None:
         """Discard the observation of a page that no callback got. May run in any thread."""
         calls, observation = self._calls, verdict.observation
         if observation is not None and isinstance(calls, ThreadedCalls):
-            calls.call_in_loop(self._settle_index, observation, False, self._settle_copies)  # noqa: FBT003
+            calls.call_in_loop(self._settle_index, observation, False)  # noqa: FBT003 - discarded
 
     def _is_flood(self, verdict: Verdict, excerpt: str) -> bool:
         """Add a near-duplicate to its cluster; return True, and warn once, if it is a flood now."""
@@ -385,7 +402,7 @@ class Lane:
             "of" if near_duplicate else "to",
             printable(like),
             nearness(verdict.distance, verdict.similarity),
-            "" if self._debug else " (others are counted; SIMHASH_DEBUG shows all)",
+            "" if self._settings.debug else " (others are counted; SIMHASH_DEBUG shows all)",
             extra={"spider": self._errors.spider},
         )
 

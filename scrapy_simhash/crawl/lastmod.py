@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from copy import copy
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
 
@@ -114,16 +115,14 @@ class LastmodTrust:
             before = self._stored[site]
             if evidence != before:
                 self._stored[site] = copy(evidence)
-                self._lane.tell(site, _addition(site, copy(evidence), before))
+                self._lane.tell(site, partial(_add, site, self._stored[site], before))
 
 
-def _addition(site: str, mine: Evidence, before: Evidence) -> Any:
-    """Return a function that adds the changes from `before` to `mine` to a site's row."""
-
-    def change(row: bytes | None) -> bytes:
-        return encode_evidence(summed(mine, before, _decoded(row)))
-
-    return lambda index: index.change_side_row("sitemaps", site, change)
+def _add(site: str, mine: Evidence, before: Evidence, index: Any) -> None:
+    """Add the changes from `before` to `mine` to the evidence for a site in the index."""
+    index.change_side_row(
+        "sitemaps", site, lambda row: encode_evidence(summed(mine, before, _decoded(row)))
+    )
 
 
 def _decoded(row: bytes | None) -> Evidence:
@@ -135,7 +134,9 @@ def _decoded(row: bytes | None) -> Evidence:
 
 
 def _known_from_s(lastmod: str) -> int | None:
-    """Return the Unix time from which a crawl must have seen a modification; None if invalid."""
+    """Return the Unix time from which a crawl sees the modified page for certain, in any time zone
+    and with any clock; None if `lastmod` is invalid.
+    """
     text = lastmod.strip()
     try:
         time = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)

@@ -19,7 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SettingsError
@@ -29,9 +29,7 @@ from scrapy_simhash.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
@@ -42,17 +40,8 @@ FLAG = "near-duplicate"
 _GONE_STATUSES = (404, 410)
 
 
-class SimhashDownloaderMiddleware:
+class SimhashDownloaderMiddleware(Component):
     """The downloader middleware: spares and changes requests, and fingerprints pages."""
-
-    def __init__(self, extension: SimhashExtension) -> None:
-        self._extension = extension
-        self._stats = extension.stats
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl. Called by Scrapy."""
-        return cls(SimhashExtension.of(crawler))
 
     async def process_request(self, request: Request) -> Request | None:
         """Make the request conditional if possible, or return a request to make later instead.
@@ -61,7 +50,7 @@ class SimhashDownloaderMiddleware:
         """
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
         postponed = self._extension.url_rules.check(request)
-        if postponed is None and self._extension.conditional.enabled:
+        if postponed is None:
             await self._extension.conditional.prepare(request)
         return postponed
 
@@ -73,10 +62,9 @@ class SimhashDownloaderMiddleware:
         extension = self._extension
         if PROBE_META_KEY in request.meta:
             return response
-        if extension.conditional.enabled:
-            received = await extension.conditional.received(request, response)
-            if received is not response:
-                return received
+        received = await extension.conditional.received(request, response)
+        if received is not response:
+            return received
         page = await self._fingerprint(request, response)
         if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
             extension.pages.leave_open(extension.identity.key(request))
@@ -95,7 +83,7 @@ class SimhashDownloaderMiddleware:
         _record_arrival(self._extension, request)
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
-        extension, stats = self._extension, self._stats
+        extension, stats = self._extension, self._extension.stats
         if extension.pages.index is None:  # pages are not judged, or the index is not open
             return None
         reason = self._reason_to_skip(request, response)
@@ -129,24 +117,22 @@ class SimhashDownloaderMiddleware:
         return page
 
     def _reason_to_skip(self, request: Request, response: Response) -> str | None:
-        for reason, applies in (
-            ("dont_simhash", bool(request.meta.get(OPT_OUT_META_KEY))),
-            ("no_callback", request.callback is NO_CALLBACK),  # robots.txt, media pipelines
-            ("status", not 200 <= response.status < 300),  # noqa: PLR2004 - success
-            ("empty", not response.body),
-            ("not_html", not isinstance(response, HtmlResponse)),
-            ("too_large", len(response.body) > self._extension.settings.max_bytes),
-        ):
-            if applies:
-                return reason
-        return None
+        reasons = {
+            "dont_simhash": request.meta.get(OPT_OUT_META_KEY),
+            "no_callback": request.callback is NO_CALLBACK,  # robots.txt, media pipelines
+            "status": not 200 <= response.status < 300,  # noqa: PLR2004 - success
+            "empty": not response.body,
+            "not_html": not isinstance(response, HtmlResponse),
+            "too_large": len(response.body) > self._extension.settings.max_bytes,
+        }
+        return next((reason for reason, applies in reasons.items() if applies), None)
 
 
-class _SpiderMiddleware:
+class _SpiderMiddleware(Component):
     """A spider middleware that filters the output of a page, and records how the output ends."""
 
     def __init__(self, extension: SimhashExtension) -> None:
-        self._extension = extension
+        super().__init__(extension)
         self._settlement = extension.settlement
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
@@ -193,7 +179,7 @@ class _SpiderMiddleware:
         raise NotImplementedError
 
     def _output_failed(self, page: PageState) -> None:
-        """Leave the page unhandled."""
+        """Do nothing: a page whose output does not end by itself is not `handled`."""
 
 
 class SimhashOutputMiddleware(_SpiderMiddleware):
@@ -201,12 +187,9 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     middlewares let pass, and the end of a page's output.
     """
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl. Called by Scrapy."""
-        extension = SimhashExtension.of(crawler)
+    def __init__(self, extension: SimhashExtension) -> None:
+        super().__init__(extension)
         extension.has_output_middleware = True
-        return cls(extension)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield the output of ``start()``; none if the spider closes for lack of an index."""
@@ -244,23 +227,19 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
 class SimhashSpiderMiddleware(_SpiderMiddleware):
     """The spider middleware next to the callback: judges pages, acts on verdicts, and records how
     callbacks end.
+
+    :raises SettingsError: `SimhashOutputMiddleware` is missing, or comes after this one.
     """
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl. Called by Scrapy.
-
-        :raises SettingsError: `SimhashOutputMiddleware` is missing, or comes after this one.
-        """
-        extension = SimhashExtension.of(crawler)
+    def __init__(self, extension: SimhashExtension) -> None:
+        super().__init__(extension)
         if not extension.has_output_middleware:
             raise SettingsError(
                 "SPIDER_MIDDLEWARES",
-                dict(crawler.settings.getdict("SPIDER_MIDDLEWARES")),
+                dict(extension.crawler.settings.getdict("SPIDER_MIDDLEWARES")),
                 "must contain scrapy_simhash.crawl.middleware.SimhashOutputMiddleware, before all "
                 "others",
             )
-        return cls(extension)
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
@@ -278,7 +257,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if page is None:
             return
         key = extension.identity.key(request)
-        probed_url = extension.error_pages.take(response)
+        probed_url = extension.error_pages.probed_urls.pop(response, None)
         if probed_url is not None:
             self._handle_error_page(response, repeatable, key, probed_url)
             return
@@ -303,15 +282,13 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         )
         if action != PASS and observation is not None and observation.provisional:
             verdict = replace(verdict, observation=None)  # held until its representative is settled
-        if action.call:
-            state = self._settlement.begin(response, key, verdict, action, repeatable)
-            self._settlement.recognize_refused(state, refused)
-            extension.page_passages.arrived(state, page.text)
-            extension.conditional.arrived(state, response)
-            return
-        state = self._settlement.begin(response, key, verdict, PASS, repeatable)  # for an errback
+        passing = action if action.call else PASS  # the output of an errback passes
+        state = self._settlement.begin(response, key, verdict, passing, repeatable)
         extension.conditional.arrived(state, response)
-        raise NearDuplicatePage(response, verdict)
+        if not action.call:
+            raise NearDuplicatePage(response, verdict)
+        self._settlement.recognize_refused(state, refused)
+        extension.page_passages.arrived(state, page.text)
 
     def _handle_error_page(
         self, response: Response, request: Request, key: str, probed_url: str

@@ -17,12 +17,11 @@ from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from concurrent.futures import Future
 
     from scrapy_simhash.crawl.passage_settings import PassageSettings
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.crawl.stats import CrawlStats
+    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.passages.index import PassageIndex
     from scrapy_simhash.passages.result import PassageReport
 
@@ -53,29 +52,20 @@ class PagePassages:
     """The passage index of one crawl, with the texts of pages that are in progress.
 
     :param settings: None disables all methods.
-    :param on_error: called with each error: (step, error, key of the page).
     """
 
     def __init__(
-        self,
-        settings: PassageSettings | None,
-        stats: CrawlStats,
-        on_error: Callable[[str, BaseException, str], None],
+        self, settings: PassageSettings | None, stats: CrawlStats, errors: ErrorLog
     ) -> None:
         self._settings = settings
         self._stats = stats
-        self._on_error = on_error
+        self._errors = errors
         self.index: PassageIndex | None = None
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
         self._pages: WeakKeyDictionary[PageState, _Texts] = WeakKeyDictionary()
-        # Each is written by one thread alone. The difference is waiting in the queue.
+        # One thread writes each counter. The difference waits in the queue.
         self._queued_characters = 0
         self._processed_characters = 0
-
-    @property
-    def enabled(self) -> bool:
-        """Return True if SIMHASH_PASSAGES is set."""
-        return self._settings is not None
 
     def open(self) -> None:
         """Open the passage index. :raises SimhashError: it cannot be opened."""
@@ -89,7 +79,6 @@ class PagePassages:
         self.index = open_passages(
             settings.directory, scheme, keep_text=settings.keep_text, keep_text_of_new=True
         )
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
 
     def arrived(self, page: PageState, text: str) -> None:
         """Hold the main text of a page that is about to reach its callback."""
@@ -102,8 +91,8 @@ class PagePassages:
         :param ordinal: position of the item among the items of its page.
         :param text: text of the item; None to use the text of its page.
         """
-        settings, thread, index = self._settings, self._thread, self.index
-        if settings is None or thread is None or index is None:
+        settings, index = self._settings, self.index
+        if settings is None or index is None:
             return {}
         texts = self._pages.setdefault(page, _Texts())
         if text is None:
@@ -118,14 +107,14 @@ class PagePassages:
             texts.items[ordinal] = text
         is_first = ordinal not in texts.reports
         if is_first:
-            texts.reports[ordinal] = thread.submit(
+            texts.reports[ordinal] = self._thread.submit(
                 index.check, page.key, text, settings.check_options, exclude=page.key
             )
         try:
             report = await result_of(texts.reports[ordinal])
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             if is_first:
-                self._on_error("passages", error, page.key)
+                self._errors.count_error("passages", error, page.key)
             return {}
         if is_first:
             self._stats.count("checked")
@@ -149,8 +138,7 @@ class PagePassages:
         """
         texts = self._pages.pop(page, _Texts())
         text = "\n\n".join(text for _, text in sorted(texts.items.items())) or texts.page
-        thread, index = self._thread, self.index
-        if not confirmed or thread is None or index is None:
+        if self.index is None or not confirmed:
             return
         if not text.strip() or len(text) > _MAX_CHARACTERS:
             return
@@ -158,14 +146,12 @@ class PagePassages:
             self._stats.skip("too_many_waiting")
             return
         self._queued_characters += len(text)
-        thread.submit(self._add, index, page.key, text)
+        self._thread.submit(self._add, self.index, page.key, text)
 
     def close(self) -> None:
         """Wait for the queued texts, log the size of the index, and close it."""
-        thread, index = self._thread, self.index
-        if thread is not None:
-            thread.shutdown()
-        if index is not None:
+        self._thread.shutdown()
+        if (index := self.index) is not None:
             try:
                 logger.info(
                     "simhash: passage index with %d documents and %d passages",
@@ -175,13 +161,13 @@ class PagePassages:
                 self._stats.index_size(index.documents)
                 index.close()
             except StorageError as error:
-                self._on_error("passages", error, "the end of the crawl")
-        self.index = self._thread = None
+                self._errors.count_error("passages", error, "the end of the crawl")
+        self.index = None
 
     def _add(self, index: PassageIndex, name: str, text: str) -> None:
         try:
             index.add(name, text)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            self._on_error("passages", error, name)
+            self._errors.count_error("passages", error, name)
         finally:
             self._processed_characters += len(text)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from scrapy_simhash.crawl.settings_reader import SettingsReader
-    from scrapy_simhash.passages.cutting import Cutting
-    from scrapy_simhash.passages.matching import CheckOptions
 
 TAGGED_FIELDS = ("known_share", "sources")  # by default
 REPORT_FIELDS = (*TAGGED_FIELDS, "similar_share", "common_share")
@@ -32,42 +28,25 @@ PASSAGE_SETTINGS: Mapping[str, Any] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class PassageSettings:
-    """The validated SIMHASH_PASSAGES* settings.
+    """The validated SIMHASH_PASSAGES* settings. :raises SettingsError: one is invalid."""
 
-    :param directory: directory of the passage index.
-    :param cutting: None keeps that of an existing index; a new index then cuts into sentences.
-    :param keep_text: None keeps the choice of an existing index; a new index then stores texts.
-    :param tags: field of a `PassageReport` → item field.
-    """
-
-    directory: Path
-    cutting: Cutting | None
-    keep_text: bool | None
-    check_options: CheckOptions
-    tags: Mapping[str, str]
-
-    @classmethod
-    def read(cls, read: SettingsReader) -> PassageSettings | None:
-        """Return the settings; None if SIMHASH_PASSAGES is off.
-
-        :raises SettingsError: a setting is invalid.
-        """
-        if not read.boolean("SIMHASH_PASSAGES"):
-            return None
+    def __init__(self, read: SettingsReader) -> None:
         from scrapy_simhash.passages.cutting import Cutting, Unit
         from scrapy_simhash.passages.matching import CheckOptions, Mode
 
         unit, keep_text = "SIMHASH_PASSAGES_UNIT", "SIMHASH_PASSAGES_KEEP_TEXT"
-        return cls(
-            directory=read.path("SIMHASH_PASSAGES_DIR"),
-            cutting=Cutting(read.choice(unit, get_args(Unit))) if read.is_set(unit) else None,
-            keep_text=read.boolean(keep_text) if read.is_set(keep_text) else None,
-            check_options=CheckOptions(
-                mode=read.choice("SIMHASH_PASSAGES_MODE", get_args(Mode)),
-                min_similarity=read.share("SIMHASH_PASSAGES_MIN_SIMILARITY"),
-                common_documents=read.whole("SIMHASH_PASSAGES_COMMON", 0, 1 << 32),
-            ),
-            tags=read.tags("SIMHASH_PASSAGES_TAGS", REPORT_FIELDS),
+        self.directory: Final = read.path("SIMHASH_PASSAGES_DIR")
+        self.cutting: Final = (
+            Cutting(read.choice(unit, get_args(Unit))) if read.is_set(unit) else None
         )
+        """None keeps that of an existing index; a new index then cuts into sentences."""
+        self.keep_text: Final = read.boolean(keep_text) if read.is_set(keep_text) else None
+        """None keeps the choice of an existing index; a new index then stores texts."""
+        self.check_options: Final = CheckOptions(
+            mode=read.choice("SIMHASH_PASSAGES_MODE", get_args(Mode)),
+            min_similarity=read.share("SIMHASH_PASSAGES_MIN_SIMILARITY"),
+            common_documents=read.whole("SIMHASH_PASSAGES_COMMON", 0, 1 << 32),
+        )
+        self.tags: Final = read.tags("SIMHASH_PASSAGES_TAGS", REPORT_FIELDS)
+        """Field of a `PassageReport` → item field."""

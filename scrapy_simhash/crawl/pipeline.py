@@ -9,7 +9,7 @@ from uuid import uuid4
 from itemadapter import ItemAdapter
 
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
@@ -18,19 +18,16 @@ from scrapy_simhash.fingerprint import to_hex
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from scrapy.crawler import Crawler
-    from typing_extensions import Self
-
-    from scrapy_simhash.crawl.settlement import Origin
+    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.policy import Policy
     from scrapy_simhash.verdict import Verdict
 
 
-class SimhashPipeline:
+class SimhashPipeline(Component):
     """The item pipeline: writes verdicts into items; with SIMHASH_ITEM_FIELDS also judges them."""
 
     def __init__(self, extension: SimhashExtension) -> None:
-        self._extension = extension
+        super().__init__(extension)
         self._lane = extension.items
         self._settings = extension.settings
         # Item classes need not declare these fields, unless SIMHASH_ITEM_TAGS is set.
@@ -41,11 +38,6 @@ class SimhashPipeline:
         self._crawl_id = uuid4().hex
         self._numbers_without_page = itertools.count()
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawl. Called by Scrapy."""
-        return cls(SimhashExtension.of(crawler))
-
     async def close_spider(self) -> None:
         """Settle all pages, now that all items are done and the scheduler is still open."""
         await self._extension.settle_all()
@@ -53,20 +45,20 @@ class SimhashPipeline:
     async def process_item(self, item: Any) -> Any:
         """Judge and tag an item, and return it. :raises NearDuplicateItem: it is dropped."""
         extension = self._extension
-        origin = extension.settlement.take_origin(item)
-        verdict = None if origin is None else origin.page.verdict
+        page, ordinal = extension.settlement.take_origin(item)
+        verdict = None if page is None else page.verdict
         policy = extension.pages.policy
         text = None
         if self._lane.index is not None:
             fingerprint = await self._fingerprint(item)
             text = fingerprint.text
-            item_verdict = await self._judge(item, origin, fingerprint)
+            item_verdict = await self._judge(item, page, ordinal, fingerprint)
             if item_verdict is not None:
                 verdict, policy = item_verdict, self._lane.policy
         if verdict is not None and _is_tagged(verdict, policy):
             self._tag(item, self._tags(verdict), "SIMHASH_ITEM_TAGS", self._optional_fields)
-        if extension.page_passages.enabled and origin is not None:
-            values = await extension.page_passages.tags(origin.page, origin.ordinal, text)
+        if page is not None:
+            values = await extension.page_passages.tags(page, ordinal, text)
             self._tag(item, values, "SIMHASH_PASSAGES_TAGS")
         return item
 
@@ -86,32 +78,26 @@ class SimhashPipeline:
         return fingerprint
 
     async def _judge(
-        self, item: Any, origin: Origin | None, fingerprint: PageFingerprint
+        self, item: Any, page: PageState | None, ordinal: int, fingerprint: PageFingerprint
     ) -> Verdict | None:
         """Return the verdict on an item; None if it has no fingerprint, or the index fails."""
         if fingerprint.fingerprint is None:
             return None
-        verdict = await self._lane.ask(self._item_key(origin, fingerprint), fingerprint)
-        if verdict is None or verdict.observation is None:
+        # The content is part of the key, because a new item at the top of a list moves all others.
+        content = to_hex(fingerprint.fingerprint, self._settings.scheme.bits)
+        if page is None:
+            key = f"crawl {self._crawl_id} item {next(self._numbers_without_page)} {content}"
+        else:
+            key = f"{page.key} item {ordinal} {content}"
+        verdict = await self._lane.ask(key, fingerprint)
+        if verdict is None or (observation := verdict.observation) is None:
             return None
-        observation = verdict.observation
         verdict = self._lane.record_verdict(verdict, fingerprint)
-        page = None if origin is None else origin.page
         action = self._lane.act_on(verdict, None if page is None else page.request)
         if not action.items:
             raise NearDuplicateItem(verdict)
         self._extension.settlement.item_observed(page, item, observation)
         return verdict
-
-    def _item_key(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:
-        """Return the key of an item: key of the page, position on the page, and content.
-
-        The content is part of the key, because a new item at the top of a list moves all others.
-        """
-        content = to_hex(fingerprint.fingerprint or 0, self._settings.scheme.bits)
-        if origin is None:
-            return f"crawl {self._crawl_id} item {next(self._numbers_without_page)} {content}"
-        return f"{origin.page.key} item {origin.ordinal} {content}"
 
     def _tags(self, verdict: Verdict) -> dict[str, Any]:
         """Return item field → value, for the tags of a verdict."""

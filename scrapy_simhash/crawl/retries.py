@@ -9,6 +9,7 @@ copies were ban pages, the other copies are requested at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy import Request
-    from typing_extensions import Self
 
     from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index import Observation
@@ -43,11 +43,6 @@ class DroppedCopy:
     fingerprint: int
     evidence: Evidence
     request: Request
-
-    @classmethod
-    def of(cls, observation: Observation, request: Request) -> Self:
-        """Return the copy that an observation describes."""
-        return cls(observation.key, observation.fingerprint, observation.evidence, request)
 
 
 class Retries:
@@ -103,11 +98,7 @@ class Retries:
         :param page: the confirmed content. Copies of other content that is pending under the same
             key stay held. None releases all copies.
         """
-        held = self._held.pop(key, [])
-        others = [copy for copy in held if page is not None and not self._rules.is_copy(copy, page)]
-        self._count -= len(held) - len(others)
-        if others:
-            self._held[key] = others
+        self._keep(key, lambda copy: page is not None and not self._rules.is_copy(copy, page))
 
     def discarded(self, key: str) -> None:
         """Request one copy of a page that failed, unless the index has another page like it."""
@@ -115,16 +106,20 @@ class Retries:
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
-        for awaited, copies in [*self._held.items()]:
-            others = [copy for copy in copies if copy.key != key]
-            self._count -= len(copies) - len(others)
-            if others:
-                self._held[awaited] = others
-            else:
-                del self._held[awaited]
+        for awaited in [*self._held]:
+            self._keep(awaited, lambda copy: copy.key != key)
+
+    def _keep(self, key: str, is_kept: Callable[[DroppedCopy], bool]) -> None:
+        """Release the held copies of a page for which `is_kept` returns False."""
+        held = self._held.pop(key, [])
+        kept = list(filter(is_kept, held))
+        self._count -= len(held) - len(kept)
+        if kept:
+            self._held[key] = kept
 
     def arrived(self, request: Request, page: Text | None) -> bool:
-        """Record that a page arrived, or will not. Return True for a retry, also before a pause.
+        """Record that a page arrived, or will not. Return True if its request was a retry, even one
+        that was scheduled before a pause.
 
         :param page: what was observed; None if the page was not judged.
         """
@@ -145,14 +140,7 @@ class Retries:
         """
         self._waits = self._waits + 1 if self._held and not self._requested else 0
         if self._waits <= self._max_waits:
-            requested, held = [*self._requested.values()], [*self._held.values()]
-            self._requested.clear()
-            self._held.clear()
-            for _, waiting in requested:
-                self._count -= 1
-                self._look_again(waiting)
-            for copies in held:
-                self._look_again(copies)
+            self._look_again_at_all()
         return bool(self._requested or self._unanswered) or (
             bool(self._held) and self._waits <= self._max_waits
         )
@@ -160,31 +148,29 @@ class Retries:
     def close(self) -> None:
         """Schedule requests for all copies, because the crawl ends or pauses."""
         self._closing = True
-        for key in [*self._held]:
-            self.discarded(key)
-        for _, waiting in [*self._requested.values()]:
-            self._look_again(waiting)
+        self._look_again_at_all()
+
+    def _look_again_at_all(self) -> None:
+        requested, held = [*self._requested.values()], [*self._held.values()]
         self._requested.clear()
+        self._held.clear()
+        self._count -= len(requested)
+        for copies in [waiting for _, waiting in requested] + held:
+            self._look_again(copies)
 
     def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
         """Request copies that the index lacks, hold copies of pending pages, release the others."""
-        if not copies:
-            return
-        self._unanswered += 1
-
-        def answered(observations: Sequence[Observation] | None) -> None:
-            self._unanswered -= 1
-            self._sort_out(copies, observations, all_at_once=all_at_once)
-
-        self._observe(copies, answered)
+        if copies:
+            self._unanswered += 1
+            self._observe(copies, partial(self._sort_out, copies, all_at_once))
 
     def _sort_out(
         self,
         copies: Sequence[DroppedCopy],
-        observations: Sequence[Observation] | None,
-        *,
         all_at_once: bool,
+        observations: Sequence[Observation] | None,
     ) -> None:
+        self._unanswered -= 1
         missing: list[DroppedCopy] = []
         answers: Sequence[Observation | None] = observations or [None] * len(copies)
         for copy, observation in zip(copies, answers, strict=True):

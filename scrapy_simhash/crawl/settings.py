@@ -1,23 +1,22 @@
-"""The SIMHASH_* settings: read once, validated, and frozen."""
+"""The SIMHASH_* settings: read once, validated, and constant from then on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
-from scrapy_simhash.crawl.health import MONITOR_SETTINGS, HealthLimits
+from scrapy_simhash.crawl.health import MONITOR_SETTINGS, read_limits
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
-from scrapy_simhash.crawl.retries import MAX_WAITS
 from scrapy_simhash.crawl.settings_reader import TAGGED_FIELDS, VERDICT_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
-from scrapy_simhash.index import SyncPolicy, TablePlan
+from scrapy_simhash.index import SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, require_plan
 from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
@@ -27,13 +26,11 @@ from scrapy_simhash.workers.pages import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from scrapy_simhash.maintenance.sources import Location
-    from scrapy_simhash.scheme import Scheme
 
 OnLocked = Literal["close", "off"]
 UrlRulesMode = Literal["learn", "apply"]
@@ -95,168 +92,129 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimhashSettings:
-    """The validated settings. Most fields are named as their settings without ``SIMHASH_``.
+    """The validated settings, read once. Most fields are named as their settings.
 
-    :param pages: judge pages, not items alone.
-    :param cluster_limit: upper limit for the dropped pages of a cluster; 0 means no limit.
-    :param scheme: the preset's scheme, with the extractor and selectors of this crawl.
-    :param confirmation: conditions for a page within k bits to be a copy.
-    :param directory: directory of the index of pages.
-    :param item_directory: directory of the index of items.
-    :param index_kind: kind of database; None uses that of an existing index, or the default.
-    :param plan: tables of a new index; None chooses them by `expected_pages`.
-    :param item_tags: verdict field → item field.
-    :param item_scheme: the scheme of pages, with the weights of the item fields.
-    :param keep_text_bytes: upper limit for stored main texts, compressed; 0 stores none.
-    :param url_rules: None if SIMHASH_URL_RULES is off.
-    :param probe_errors: ask sites for URLs that cannot exist, to recognize error pages.
-    :param report: file to write when the spider closes, or None.
-    :param redis: None if SIMHASH_INDEX is not "redis".
-    :param passages: None if SIMHASH_PASSAGES is off.
+    The index directory is made, unless the index is in Redis.
+
+    :raises SettingsError: a setting is invalid.
     """
 
-    pages: bool
-    policy: Policy
-    item_action: PolicyAction
-    cluster_limit: int
-    scope: Scope
-    prefer_canonical: bool
-    conditional: bool
-    workers: int
-    timeout_ms: int
-    reset: bool
-    preset: str
-    scheme: Scheme
-    max_distance: int
-    confirmation: Confirmation
-    directory: Path
-    item_directory: Path
-    on_locked: OnLocked
-    index_kind: str | None
-    expected_pages: int
-    plan: TablePlan | None
-    sync: SyncPolicy
-    min_tokens: int
-    max_bytes: int
-    item_tags: Mapping[str, str]
-    item_fields: tuple[str, ...]
-    item_scheme: Scheme
-    keep_text_bytes: int
-    url_rules: UrlRulesMode | None
-    url_explore: float
-    probe_errors: bool
-    error_action: PolicyAction
-    report: Path | None
-    debug: bool
-    health_limits: HealthLimits
-    redis: RedisSettings | None
-    passages: PassageSettings | None
-
-    @property
-    def max_waits(self) -> int:
-        """How often an idle crawl waits for other crawls that share its index."""
-        return MAX_WAITS if self.redis is None else self.redis.max_waits
-
-    def index_location(self, what: Literal["page", "item"]) -> Location:
-        """Return the directory or the Redis address of the index of pages or of items."""
-        directory = self.directory if what == "page" else self.item_directory
-        return directory if self.redis is None else self.redis.address(what)
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings, spider_name: str) -> SimhashSettings:
-        """Return the settings; make any index directory. :raises SettingsError: one is invalid."""
+    def __init__(self, settings: BaseSettings, spider_name: str) -> None:
         read = SettingsReader(settings, SETTINGS)
-        policy = read_policy(read)
-        item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=policy.action)
+        self.policy: Final = read_policy(read)
+        self.cluster_limit: Final = read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
+        self.scope: Final[Scope] = read.choice("SIMHASH_SCOPE", get_args(Scope))
+        self.prefer_canonical: Final = read.boolean("SIMHASH_PREFER_CANONICAL")
+
+        self.item_fields: Final = read.names("SIMHASH_ITEM_FIELDS")
+        action: PolicyAction = read.choice(
+            "SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=self.policy.action
+        )
+        self.item_policy: Final = Policy(
+            action=action,
+            follow=action == "tag",  # items have no links
+            incremental=self.policy.incremental,
+        )
+        self.item_tags: Final = read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
+        self.pages: Final = read.boolean("SIMHASH_PAGES", unset=True)
+
         preset_name, preset = read.preset("SIMHASH_PRESET")
-        scheme = read.scheme(preset.scheme)
-        max_distance = read.whole(
+        self.preset: Final = preset_name
+        self.scheme: Final = read.scheme(preset.scheme)
+        weights = read.field_weights("SIMHASH_ITEM_FIELDS")
+        self.item_scheme: Final = replace(
+            self.scheme, field_weights=weights or self.scheme.field_weights
+        )
+        self.max_distance: Final = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, preset.scheme.bits - 1, unset=preset.max_distance
         )
-        expected_pages = read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32)
-        plan = read.plan(preset.scheme.bits)
+        self.confirmation: Final = read_confirmation(read, preset.confirmation)
+        self.expected_pages: Final = read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32)
+        self.plan: Final = read.plan(preset.scheme.bits)
+        """Tables of a new index; None chooses them by `expected_pages`."""
+        if self.plan is None:
+            self._require_tables(preset.max_distance)
+        self.min_tokens: Final = read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000)
+        self.max_bytes: Final = read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40)
+        self.workers: Final = read.whole("SIMHASH_WORKERS", 0, 256)
+        self.timeout_ms: Final = read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000)
+
+        self.redis: Final = RedisSettings.read(read, settings, spider_name)
+        """None if SIMHASH_INDEX is not "redis"."""
+        self.index_kind: Final = read.index_kind()
+        """None uses that of an existing index, or the default; see also `redis`."""
+        self.sync: Final[SyncPolicy] = read.choice("SIMHASH_SYNC", get_args(SyncPolicy))
+        self.reset: Final = read.boolean("SIMHASH_RESET")
+        self.on_locked: Final[OnLocked] = read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked))
+        max_text_bytes = read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
+        self.keep_text_bytes: Final = max_text_bytes * read.boolean("SIMHASH_KEEP_TEXT")
+        """Upper limit for stored main texts, compressed; 0 stores none."""
+
+        self.url_rules: Final[UrlRulesMode | None] = (
+            None
+            if read.is_off("SIMHASH_URL_RULES")
+            else read.choice("SIMHASH_URL_RULES", get_args(UrlRulesMode))
+        )
+        self.url_explore: Final = read.share("SIMHASH_URL_EXPLORE")
+        self.probe_errors: Final = read.boolean("SIMHASH_PROBE_ERRORS")
+        self.error_action: Final[PolicyAction] = read.choice(
+            "SIMHASH_ERROR_ACTION", ("drop", "tag")
+        )
+        self.conditional: Final = read.boolean("SIMHASH_CONDITIONAL")
+        self._require_pages()
+
+        self.report: Final = read.file("SIMHASH_REPORT", spider_name)
+        self.debug: Final = read.boolean("SIMHASH_DEBUG")
+        self.health_limits: Final = read_limits(read)
+        self.passages: Final = PassageSettings(read) if read.boolean("SIMHASH_PASSAGES") else None
+        """None if SIMHASH_PASSAGES is off."""
+        directory, item_directory = read.directories(
+            spider_name, pages=self.pages, make=self.redis is None
+        )
+        self.directory: Final = directory
+        self.item_directory: Final = item_directory
+
+    def _require_tables(self, preset_distance: int) -> None:
         try:
-            if plan is None:
-                require_plan(preset.scheme.bits, max_distance)
+            require_plan(self.scheme.bits, self.max_distance)
         except PlanError as error:
-            if max_distance == preset.max_distance:
+            if self.max_distance == preset_distance:
                 raise SettingsError(
                     "SIMHASH_PRESET",
-                    preset_name,
+                    self.preset,
                     "has no tables, and crawls need tables: choose another preset, or set "
                     f"SIMHASH_TABLES ({error})",
                 ) from error
-            raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
-        pages = read.boolean("SIMHASH_PAGES", unset=True)
-        item_fields = read.names("SIMHASH_ITEM_FIELDS")
-        if not pages and not item_fields:
+            raise SettingsError("SIMHASH_MAX_DISTANCE", self.max_distance, str(error)) from error
+
+    def _require_pages(self) -> None:
+        """Refuse settings that need SIMHASH_PAGES or SIMHASH_INCREMENTAL without it."""
+        if not self.pages and not self.item_fields:
             raise SettingsError(
-                "SIMHASH_PAGES", pages, "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
+                "SIMHASH_PAGES", self.pages, "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
             )
-        url_rules: UrlRulesMode | None = None
-        if not read.is_off("SIMHASH_URL_RULES"):
-            url_rules = read.choice("SIMHASH_URL_RULES", get_args(UrlRulesMode))
-        probe_errors = read.boolean("SIMHASH_PROBE_ERRORS")
         for name, value in (
-            ("SIMHASH_URL_RULES", url_rules),
-            ("SIMHASH_PROBE_ERRORS", probe_errors),
+            ("SIMHASH_URL_RULES", self.url_rules),
+            ("SIMHASH_PROBE_ERRORS", self.probe_errors),
         ):
-            if value and not pages:
+            if value and not self.pages:
                 raise SettingsError(
                     name, value, "cannot be used with SIMHASH_PAGES = False: it needs pages"
                 )
-        conditional = read.boolean("SIMHASH_CONDITIONAL")
-        if conditional and not (pages and policy.incremental):
+        if self.conditional and not (self.pages and self.policy.incremental):
             raise SettingsError(
                 "SIMHASH_CONDITIONAL",
-                conditional,
+                self.conditional,
                 "needs SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: without them, "
                 "unchanged pages pass, and must be downloaded",
             )
-        redis = RedisSettings.read(read, settings, spider_name)
-        directory, item_directory = read.directories(spider_name, pages=pages, make=redis is None)
-        weights = read.field_weights("SIMHASH_ITEM_FIELDS")
-        return cls(
-            pages=pages,
-            policy=policy,
-            item_action=item_action,
-            cluster_limit=read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
-            scope=read.choice("SIMHASH_SCOPE", get_args(Scope)),
-            prefer_canonical=read.boolean("SIMHASH_PREFER_CANONICAL"),
-            conditional=conditional,
-            workers=read.whole("SIMHASH_WORKERS", 0, 256),
-            timeout_ms=read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
-            reset=read.boolean("SIMHASH_RESET"),
-            preset=preset_name,
-            scheme=scheme,
-            max_distance=max_distance,
-            confirmation=read_confirmation(read, preset.confirmation),
-            directory=directory,
-            item_directory=item_directory,
-            on_locked=read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked)),
-            index_kind=read.index_kind(),
-            expected_pages=expected_pages,
-            plan=plan,
-            sync=read.choice("SIMHASH_SYNC", get_args(SyncPolicy)),
-            min_tokens=read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
-            max_bytes=read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
-            item_tags=read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS),
-            item_fields=item_fields,
-            item_scheme=replace(scheme, field_weights=weights) if weights else scheme,
-            keep_text_bytes=read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
-            * read.boolean("SIMHASH_KEEP_TEXT"),
-            url_rules=url_rules,
-            url_explore=read.share("SIMHASH_URL_EXPLORE"),
-            probe_errors=probe_errors,
-            error_action=read.choice("SIMHASH_ERROR_ACTION", ("drop", "tag")),
-            report=read.file("SIMHASH_REPORT", spider_name),
-            debug=read.boolean("SIMHASH_DEBUG"),
-            health_limits=HealthLimits.read(read),
-            redis=redis,
-            passages=PassageSettings.read(read),
-        )
+
+    def index_location(self, what: Literal["page", "item"]) -> Location:
+        """Return the directory or the Redis address of the index of pages or of items."""
+        if self.redis is not None:
+            return self.redis.address(what)
+        return self.directory if what == "page" else self.item_directory
 
 
 def read_policy(read: SettingsReader) -> Policy:

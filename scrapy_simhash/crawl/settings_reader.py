@@ -27,32 +27,28 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.scheme import Preset
 
-ALWAYS_TAGGED = ("kind", "representative", "distance", "fingerprint")
 # Written only if they have a value. With the default tags, item classes need not declare them.
 TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
-TAGGED_FIELDS = ALWAYS_TAGGED + TAGGED_WHERE_KNOWN
+TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint", *TAGGED_WHERE_KNOWN)
 VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
-PRESET_FORMS = (
-    f"must be one of {', '.join(map(repr, PRESETS))}, a dict of a preset and the parameters that "
-    "differ, the path of a TOML file of the same, or the import path of a Scheme or Preset"
-)
 
 
 class SettingsReader:
     """A reader of settings. Its methods raise `SettingsError` for an invalid value.
 
-    :param defaults: default values by name. If one is None, a method uses its argument `unset`.
+    :param defaults: values of settings that are missing or None. If a default is None, a method
+        uses its argument `unset`.
     """
 
     def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
-        self._settings = settings
-        self._defaults = defaults
+        given = {name: settings.get(name) for name in defaults}
+        self._settings = BaseSettings(
+            {name: defaults[name] if value is None else value for name, value in given.items()}
+        )
 
     def _value(self, name: str, unset: object = None) -> Any:
-        for value in (self._settings.get(name), self._defaults[name]):
-            if value is not None:
-                return value
-        return unset
+        value = self._settings[name]
+        return unset if value is None else value
 
     def is_set(self, name: str) -> bool:
         """Return True if the setting, or its default, is not None."""
@@ -68,7 +64,7 @@ class SettingsReader:
         if value is None:
             return unset
         try:
-            return self._settings.getbool(name, unset)
+            return self._settings.getbool(name)
         except (ValueError, TypeError):
             raise SettingsError(name, value, "must be True or False") from None
 
@@ -105,7 +101,7 @@ class SettingsReader:
         if weights := self.field_weights(name):
             return tuple(field for field, _ in weights)
         try:
-            values = self._settings.getlist(name, self._defaults[name])
+            values = self._settings.getlist(name)
         except (TypeError, ValueError):
             values = [None]
         if not all(isinstance(value, str) and value for value in values):
@@ -130,9 +126,8 @@ class SettingsReader:
 
     def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
         """Return a dict whose keys are some of `fields`, and whose values are item fields."""
-        value = self._value(name)
         try:
-            tags = dict(self._settings.getdict(name, self._defaults[name]))
+            tags = dict(self._settings.getdict(name))
         except (TypeError, ValueError):
             tags = {"": ""}  # invalid
         if not all(
@@ -141,7 +136,7 @@ class SettingsReader:
         ):
             raise SettingsError(
                 name,
-                value,
+                self._value(name),
                 "must be a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
             )
         return MappingProxyType(tags)
@@ -185,13 +180,19 @@ class SettingsReader:
         try:
             return choose_preset(value)
         except SchemeError as error:
-            raise SettingsError(name, value, f"{PRESET_FORMS} ({error})") from error
+            raise SettingsError(
+                name,
+                value,
+                f"must be one of {', '.join(map(repr, PRESETS))}, a dict of a preset and the "
+                "parameters that differ, the path of a TOML file of the same, or the import path "
+                f"of a Scheme or Preset ({error})",
+            ) from error
 
     def scheme(self, scheme: Scheme) -> Scheme:
         """Return a preset's scheme with the extractor and the selectors of the settings."""
         if self.is_set("SIMHASH_EXTRACTOR"):
-            extractor = self._value("SIMHASH_EXTRACTOR")
-            scheme = self._changed(scheme, "SIMHASH_EXTRACTOR", extractor=extractor)
+            name = "SIMHASH_EXTRACTOR"
+            scheme = self._changed(scheme, name, extractor=self._value(name))
         select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
         scheme = self._changed(scheme, select, select=self._selectors(select))
         return self._changed(scheme, remove, remove=self._selectors(remove))
@@ -261,7 +262,7 @@ class SettingsReader:
         :param pages: the crawl judges pages, not items alone.
         :param make: create the directory of pages, or of items alone, and try to write to it.
         """
-        value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
+        base = self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
             directory, item_directory = base / "shared", base / "shared-items"
         else:
@@ -278,7 +279,7 @@ class SettingsReader:
         except (OSError, ValueError) as error:
             raise SettingsError(
                 "SIMHASH_DIR",
-                value,
+                self._value("SIMHASH_DIR"),
                 f"must be a directory that can be created and written to ({error})",
             ) from error
         return directory, item_directory

@@ -43,6 +43,7 @@ class PageState:
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param refused: a callback has refused content within k bits.
+    :param validators: (ETag, Last-Modified) to store if the page is confirmed, or None.
     :param handed_over: ids of the items that have not reached `SimhashPipeline`.
     :param item_observations: id of an item → its pending observation.
     :param replaced_observations: observations of items whose id now belongs to another item.
@@ -59,17 +60,10 @@ class PageState:
     ended: bool = False
     failed: bool = False
     refused: bool = False
+    validators: tuple[str, str] | None = None
     handed_over: set[int] = field(default_factory=set)
     item_observations: dict[int, Observation] = field(default_factory=dict)
     replaced_observations: list[Observation] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The page of an item, and the position of the item among the items of the page, from 0."""
-
-    page: PageState
-    ordinal: int
 
 
 class Settlement:
@@ -96,8 +90,9 @@ class Settlement:
         self._refused: deque[int] = deque(maxlen=_REMEMBERED_REFUSED)
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
-        # By id of the item: its class may have no hash or no weak references.
-        self._origins: dict[int, tuple[Any, Origin]] = {}
+        # By id of the item, because its class may have no hash or no weak references: item, page,
+        # and the position of the item among those of the page.
+        self._origins: dict[int, tuple[Any, PageState, int]] = {}
         self._without_page: dict[int, tuple[Any, Observation]] = {}
 
     def begin(
@@ -135,19 +130,22 @@ class Settlement:
 
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""
-        self._origins[id(item)] = (item, Origin(page, page.items))
+        self._origins[id(item)] = (item, page, page.items)
         page.handed_over.add(id(item))
         page.items += 1
         page.unsettled += 1
 
-    def take_origin(self, item: Any) -> Origin | None:
-        """Return and forget the origin of an item; None for an object that no callback yielded."""
-        yielded, origin = self._origins.get(id(item), (None, None))
-        if origin is None or yielded is not item:
-            return None
+    def take_origin(self, item: Any) -> tuple[PageState | None, int]:
+        """Return and forget the page of an item, and the item's position on it, from 0.
+
+        The page is None for an object that no callback yielded.
+        """
+        yielded, page, ordinal = self._origins.get(id(item), (None, None, 0))
+        if page is None or yielded is not item:
+            return None, 0
         del self._origins[id(item)]
-        origin.page.handed_over.discard(id(item))
-        return origin
+        page.handed_over.discard(id(item))
+        return page, ordinal
 
     def item_observed(self, page: PageState | None, item: Any, observation: Observation) -> None:
         """Record the pending observation of an item.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.policy import outcome_of
-from scrapy_simhash.url_patterns import MIN_PAGES, MIN_SHARE, PatternCount, PatternCounts
+from scrapy_simhash.url_patterns import PatternCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -45,7 +45,7 @@ class CrawlStats:
         self._prefix = prefix
         self._verdicts: Counter[VerdictKind] = Counter()
         self._outcomes: Counter[Outcome] = Counter()
-        self._patterns = PatternCounts()
+        self.patterns = PatternCounts()
         self._clusters: Counter[str] = Counter()
         self._skipped = 0
         self._times_ms: dict[str, float] = {}
@@ -87,7 +87,7 @@ class CrawlStats:
         """Count the outcome of a judged page or item, and count the URL pattern of its key."""
         outcome = outcome_of(verdict, action)
         nearest = verdict.representative or verdict.similar_to
-        self._patterns.add(verdict.key, nearest, dropped=outcome == "dropped")
+        self.patterns.add(verdict.key, nearest, dropped=outcome == "dropped")
         if outcome is None:
             return
         self._outcomes[outcome] += 1
@@ -110,12 +110,6 @@ class CrawlStats:
     def has_counts(self) -> bool:
         """Return True if any page or item was judged or skipped."""
         return bool(self._verdicts or self._skipped)
-
-    def templates(
-        self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
-    ) -> Sequence[PatternCount]:
-        """Return the URL patterns whose pages may share a template; see `PatternCounts`."""
-        return self._patterns.templates(min_pages, min_share)
 
     def summary(self, what: str) -> str:
         """Return lines of text: counts of verdicts and outcomes, and the largest clusters."""
@@ -150,7 +144,7 @@ class CrawlStats:
 
 
 class ErrorLog:
-    """A counter of the errors of a crawl. It logs only the first error of each step."""
+    """The warnings of a crawl, and a counter of its errors: the first of each step is logged."""
 
     def __init__(self, crawler: Crawler, stats: CrawlStats) -> None:
         self._crawler = crawler
@@ -179,4 +173,8 @@ class ErrorLog:
         """Log a warning, unless an earlier one had the same topic."""
         if topic not in self._warned:
             self._warned.add(topic)
-            logger.warning(message, *arguments, extra={"spider": self.spider})
+            self.warn(message, *arguments)
+
+    def warn(self, message: str, *arguments: object) -> None:
+        """Log a warning."""
+        logger.warning(message, *arguments, extra={"spider": self.spider})

@@ -57,7 +57,8 @@ class RequestRules:
         self._stats = stats
         self._errors = errors
         self._schedule = schedule
-        self._rules: UrlRules | None = None
+        self._rules: UrlRules  # if the rules are open
+        self._is_open = False
         self._stored: dict[str, bytes] = {}
         self._saving: set[str] = set()
         # Key of a page that is not done yet → URLs of its copies that are done.
@@ -80,10 +81,11 @@ class RequestRules:
             if self._lane.asks_in_threads:  # reading each site later would block the event loop
                 self._stored = dict(self._lane.index.side_rows("url-rules"))
             self._rules = UrlRules(self._load, explore=self._explore)
+            self._is_open = True
 
     def scheduled(self, request: Request) -> None:
         """Mark a request that goes through the scheduler and its duplicate filter."""
-        if self._rules is not None and not request.dont_filter:
+        if self._is_open and not request.dont_filter:
             request.meta[SCHEDULED_META_KEY] = True
 
     def check(self, request: Request) -> Request | None:
@@ -96,7 +98,7 @@ class RequestRules:
         postponed = request.meta.pop(POSTPONED_META_KEY, False)
         if postponed:
             request.dont_filter = False
-        if not scheduled or self._rules is None or request.dont_filter or not _is_plain(request):
+        if not (scheduled and self._is_open and _is_plain(request)) or request.dont_filter:
             return None
         if chain:
             self._chains[request] = chain
@@ -105,10 +107,12 @@ class RequestRules:
             if self._traps.spares(request.url, chain):
                 self._trapped[request.url] = None
                 self._spare(request, None)
-            elif self._mode == "apply" and self._is_under_way(request.url) and not postponed:
-                return self._postpone(request, chain)
+            elif self._mode == "apply":
+                form = self._rules.rewritten(request.url)
+                if form is not None and self._are_under_way(form) and not postponed:
+                    return self._postpone(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
-            if not equal.explore and self._are_tested_now(equal) and not postponed:
+            if not equal.explore and self._are_under_way(*equal.untested) and not postponed:
                 return self._postpone(request, chain)
             self._stats.count("url_rules/explored")
         else:
@@ -124,25 +128,17 @@ class RequestRules:
         copy.priority -= 1
         return copy
 
-    def _are_tested_now(self, equal: Equal) -> bool:
-        """Return True if other requests test all untested values of a URL. Note the values."""
-        are_under_way = all(value in self._under_way for value in equal.untested)
-        for value in equal.untested:
-            self._under_way[value] = None
-        return are_under_way
-
-    def _is_under_way(self, url: str) -> bool:
-        """Return True if rules make a URL equal to that of a recent request. Note its form."""
-        form = None if self._rules is None else self._rules.rewritten(url)
-        if form is None or form in self._under_way:
-            return form is not None
-        self._under_way[form] = None
-        return False
+    def _are_under_way(self, *names: Hashable) -> bool:
+        """Return True if recent requests have all these forms or untested values. Note them."""
+        new = [name for name in names if name not in self._under_way]
+        for name in new:
+            self._under_way[name] = None
+        return not new
 
     def found(self, page: PageState, request: Request) -> None:
         """Mark a request that was found on a page: with its chain, or to be checked again."""
         request.meta.pop(CHAIN_META_KEY, None)  # copied from another request by the spider
-        if self._rules is not None and page.verdict is not None and _is_plain(page.request):
+        if self._is_open and page.verdict is not None and _is_plain(page.request):
             chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
             if chain:
                 request.meta[CHAIN_META_KEY] = chain
@@ -170,12 +166,12 @@ class RequestRules:
     def finished(self, page: PageState, confirmed: bool) -> None:
         """Learn from a page that is done, if it is `confirmed` (handled without an error)."""
         verdict, request = page.verdict, page.request
-        if self._rules is None or verdict is None or not confirmed or not _is_plain(request):
+        if not self._is_open or verdict is None or verdict.kind == "error-page":
             return
-        if verdict.kind == "error-page":
+        if not confirmed or not _is_plain(request):
             return
         if self._traps.judged(verdict, self._chains.get(request, 0)):
-            self._request_after_all(self._rules)
+            self._request_after_all()
         original = verdict.representative
         awaited = original or verdict.key
         if verdict.observation is None and awaited not in self._done:
@@ -191,22 +187,19 @@ class RequestRules:
             self._learn(url, content, verdict.key)
 
     def _learn(self, url: str, content: str, original: str | None) -> None:
-        if self._rules is None:
-            return
         contradicted = self._rules.handled(url, content, original)
         if contradicted:
             self._stats.count("url_rules/contradicted", contradicted)
-            self._request_after_all(self._rules)
+            self._request_after_all()
         site = self._rules.site_of(url)
         if site is not None and self._rules.site(site).unsaved >= _COMPARISONS_BETWEEN_SAVES:
             self._save(site)
 
-    def _request_after_all(self, rules: UrlRules) -> None:
+    def _request_after_all(self) -> None:
         """Schedule spared requests whose rules no longer apply, or whose trap has ended."""
-        spared = [*self._spared]
-        self._spared.clear()
-        for equal, request in spared:
-            if self._traps.has(request.url) if equal is None else rules.holds(equal):
+        for _ in range(len(self._spared)):
+            equal, request = self._spared.popleft()
+            if self._traps.has(request.url) if equal is None else self._rules.holds(equal):
                 self._spared.append((equal, request))
             elif equal is not None or request.url in self._trapped:  # else it was requested since
                 self._trapped.pop(request.url, None)
@@ -215,20 +208,21 @@ class RequestRules:
 
     def save(self) -> None:
         """Store the rules of all sites that have changed."""
-        if self._rules is not None:
-            for name, site in [*self._rules.sites()]:
-                if site.unsaved:
-                    self._save(name)
+        for name, site in [*self._rules.sites()] if self._is_open else ():
+            if site.unsaved:
+                self._save(name)
 
     def close(self) -> None:
         """Count the rules. If the index is embedded, store what has changed since `save`."""
-        if self._rules is None or self._lane.index is None:
+        if not self._is_open or self._lane.index is None:
             return
         if not self._lane.asks_in_threads:
             self.save()
         records = [record for _, site in self._rules.sites() for record in site.rules.values()]
-        self._stats.count("url_rules/rules", sum(record.total.holds for record in records))
-        self._rules = None
+        # No path pattern is empty: "" stands for patterns without evidence of their own.
+        in_use = [record for record in records if any(map(record.applies, ("", *record.patterns)))]
+        self._stats.count("url_rules/rules", len(in_use))
+        self._is_open = False
 
     def _load(self, site: str) -> Rules:
         index: Any = self._lane.index
@@ -242,7 +236,7 @@ class RequestRules:
 
     def _save(self, name: str) -> None:
         """Store the rules of a site, combined with rules that other crawls have stored."""
-        if self._rules is None or name in self._saving:
+        if name in self._saving:
             return
         site = self._rules.site(name)
         now, before = site.to_store()

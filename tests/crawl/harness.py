@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _FORKING = Forking()
 ADDONS = {"scrapy_simhash.Addon": 500}
 TIMEOUT_S = 300
-# To start a worker takes as long as a short crawl. Tests of workers set their number; for the others,
-# CRAWL_WITH_WORKERS=1 leaves the default, as `make test-thorough` and `make test-oldest` do.
+# Starting a worker takes as long as a short crawl. Tests of workers set their number; the other tests
+# use none, or the default with CRAWL_WITH_WORKERS=1, as in `make test-thorough`.
 WORKERS = {} if os.environ.get("CRAWL_WITH_WORKERS") else {"SIMHASH_WORKERS": 0}
 
 

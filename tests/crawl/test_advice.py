@@ -18,16 +18,17 @@ def told():
 
 
 def watch(told, *names, early=3):
-    return UnmatchedNames(names, lambda left, seen: told.append((list(left), seen)), early=early)
+    message = "%(names)s: %(pages)d"
+    return UnmatchedNames(names, message, lambda *what: told.append(what[0] % what[1]), early=early)
 
 
 def test_what_matched_nothing_is_said_early_and_at_the_end(told):
     names = watch(told, "a", "b")
     for missing in (["a", "b"], ["a"], ["a", "b"], ["a"]):
         names.seen(missing)
-    assert told == [(["a"], 3)]
+    assert told == ["'a': 3"]
     names.close()
-    assert told == [(["a"], 3), (["a"], 4)]
+    assert told == ["'a': 3", "'a': 4"]
 
 
 def test_what_matched_once_is_not_mentioned(told):

@@ -154,9 +154,15 @@ def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
 def test_settings_that_do_not_fit_together_name_one(tmp_path, settings, setting, part):
     given = Settings({"SIMHASH_DIR": str(tmp_path), **settings})
     with pytest.raises(SettingsError) as raised:
-        SimhashSettings.from_settings(given, "spider")
+        SimhashSettings(given, "spider")
     assert str(raised.value).startswith(f"{setting} = {settings[setting]!r}: ")
     assert part in str(raised.value).partition(": ")[2]
+
+
+def test_a_setting_that_is_none_has_its_default(tmp_path):
+    given = Settings(dict.fromkeys(SETTINGS) | {"SIMHASH_DIR": str(tmp_path)})
+    by_default = SimhashSettings(Settings({"SIMHASH_DIR": str(tmp_path)}), "spider")
+    assert vars(SimhashSettings(given, "spider")) == vars(by_default)
 
 
 def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
@@ -209,7 +215,7 @@ def test_each_setting_of_confirmation_is_the_presets_unless_it_is_set(
     tmp_path, settings, confirmation
 ):
     given = Settings({"SIMHASH_DIR": str(tmp_path), **settings})
-    assert SimhashSettings.from_settings(given, "spider").confirmation == confirmation
+    assert SimhashSettings(given, "spider").confirmation == confirmation
 
 
 def test_components_without_the_extension_say_what_is_missing(url, tmp_path):

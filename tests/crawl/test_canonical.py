@@ -13,12 +13,13 @@ from scrapy.settings import Settings
 from scrapy_simhash import Detector, Scheme, open_index
 from scrapy_simhash.crawl import lane
 from scrapy_simhash.crawl.identity import Identity, canonical_url, comparable
+from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url
-from scrapy_simhash.policy import PASS, Policy
+from scrapy_simhash.policy import PASS
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -262,20 +263,22 @@ class Judged:
         self.failures = []
         self.lane = Lane(
             "page",
-            SimhashSettings.from_settings(settings, "pages"),
+            SimhashSettings(settings, "pages"),
             self.detector,
-            Policy(),
             identity=Identity(Request, scope),
             stats=CrawlStats(Collector(), "simhash"),
             errors=self,
             schedule=lambda request: None,
         )
-        self.lane.open(open_index("memory:"))
+        self.lane.open(CrawlStarts(settings))
 
     spider = None
 
     def count_error(self, step, error, key):
         self.failures.append((str(error), key))
+
+    def warn(self, *_):
+        pass
 
     def warn_once(self, *_):
         pass

@@ -32,5 +32,5 @@ def test_what_lives_as_long_as_the_crawl_is_passed_over_until_its_end(tmp_path):
     try:
         assert gc.get_freeze_count() > len(gc.get_objects())
     finally:
-        extension.spider_closed(crawler.spider, "finished")
+        extension.spider_closed("finished")
     assert gc.get_freeze_count() == 0

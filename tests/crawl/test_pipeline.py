@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_simhash.crawl.advice import UnmatchedNames
+from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.pipeline import SimhashPipeline
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.detector import PageFingerprint
@@ -39,10 +40,12 @@ class Extension:
             index=self if fingerprints else None,
             stats=SimpleNamespace(fingerprinted=lambda _: None),
         )
-        origin = SimpleNamespace(page=SimpleNamespace(verdict=verdict))
-        self.settlement = SimpleNamespace(take_origin=lambda _: origin)
-        self.page_passages = SimpleNamespace(enabled=False)
-        self.unmatched_fields = UnmatchedNames(["text"], lambda *what: self.warnings.append(what))
+        page = SimpleNamespace(verdict=verdict)
+        self.settlement = SimpleNamespace(take_origin=lambda _: (page, 0))
+        self.page_passages = PagePassages(None, self, self)
+        self.unmatched_fields = UnmatchedNames(
+            ["text"], "", lambda *what: self.warnings.append(what)
+        )
         self.stats = SimpleNamespace(count=lambda _: None)
         self.errors = SimpleNamespace(
             warn_once=lambda _, message, *values: self.warnings.append(message % values)
@@ -75,5 +78,4 @@ def test_a_failure_does_not_tell_whether_item_fields_have_text(reason):
     for _ in fingerprints:
         asyncio.run(pipeline.process_item({"text": ""}))
     extension.unmatched_fields.close()
-    [(names, items)] = extension.warnings
-    assert (list(names), items) == (["text"], 1)
+    assert extension.warnings == [("", {"names": "'text'", "pages": 1})]

@@ -47,7 +47,7 @@ def own_server(tmp_path):
 
 class TestSettings:
     def read(self, **given: object) -> SimhashSettings:
-        return SimhashSettings.from_settings(Settings({"SIMHASH_INDEX": "redis", **given}), "shop")
+        return SimhashSettings(Settings({"SIMHASH_INDEX": "redis", **given}), "shop")
 
     def test_by_default_the_index_has_the_name_of_the_spider(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)

@@ -13,6 +13,8 @@ from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.url_rules import RequestRules
 from scrapy_simhash.policy import PASS
+from scrapy_simhash.url_rules.evidence import Evidence, RuleRecord
+from scrapy_simhash.url_rules.rows import encode_rules
 from scrapy_simhash.verdict import Verdict
 
 SITE = "http://example.com"
@@ -253,3 +255,20 @@ def test_a_calendar_is_left():
     assert 900 < len(crawl.scheduled) < 1000
     assert last.url not in {request.url for request in crawl.scheduled}
     assert crawl.counts["url_rules/requested_after_all"] == len(crawl.scheduled)
+
+
+def test_rules_in_use_are_counted_learned_and_imported():
+    index = open_index("memory:")
+    imported = {
+        (("drop", "lang"),): RuleRecord("imported"),
+        (("drop", "id"),): RuleRecord("removed", Evidence(pages=100)),
+    }
+    index.change_side_row("url-rules", "example.com", lambda _: encode_rules(imported))
+    crawl = Crawl(index)
+    crawl.request("/topic?t=1")
+    crawl.rules.close()
+    assert crawl.counts["url_rules/rules"] == 1
+    crawl = Crawl(index)
+    crawl.learn(40)
+    crawl.rules.close()
+    assert crawl.counts["url_rules/rules"] > 1
