@@ -11,7 +11,6 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
-from scrapy.utils.reactor import _asyncio_reactor_path
 
 from scrapy_simhash.commands._settings import project_settings
 from scrapy_simhash.errors import SimhashError
@@ -105,12 +104,9 @@ def fetch_all(
         settings.set("DOWNLOAD_MAXSIZE", max_bytes, priority="cmdline")
     pages: dict[int, FetchedPage] = {}
     problems: dict[int, str] = {}
-    # The same condition as in scrapy.cmdline.execute.
-    is_asynchronous = (
-        settings["TWISTED_REACTOR"] == _asyncio_reactor_path
-        and not settings.getbool("FORCE_CRAWLER_PROCESS")
-    ) or not settings.getbool("TWISTED_REACTOR_ENABLED")
-    process = (AsyncCrawlerProcess if is_asynchronous else CrawlerProcess)(settings)
+    # Without a reactor, only AsyncCrawlerProcess works; with one other than asyncio's, the other.
+    has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
+    process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
     process.crawl(_FetchSpider, urls=urls, pages=pages, problems=problems)
     try:
         # With Scrapy's handlers, the first Ctrl-C would wait for running downloads.

@@ -1,15 +1,15 @@
-"""Show the result of ``calibrate`` as text."""
+"""Show the result of ``calibrate`` as text, or build its JSON."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.commands._output import bar, counted, show
-from scrapy_simhash.commands.calibrate_json import proposed_settings
 from scrapy_simhash.commands.needed_rebuilds import needed_rebuilds
 from scrapy_simhash.documents.escaping import escaped
 
@@ -238,3 +238,112 @@ def show_index(distances: IndexDistances) -> None:
         "Distances alone do not tell which pairs are copies, nor what a crawl missed. To choose a "
         "k, give pages."
     )
+
+
+def as_json(calibration: Calibration, indexes: Sequence[ProjectIndex]) -> dict[str, Any]:
+    """Return a calibration, and the needed rebuilds of indexes, as values for JSON."""
+    best = calibration.best
+    rebuilds = needed_rebuilds(best, indexes)
+    return {
+        "read": calibration.read,
+        "sampled": calibration.sampled,
+        "seed": calibration.seed,
+        "unreadable": dict(calibration.unreadable),
+        "repeated": calibration.repeated,
+        "threshold": calibration.threshold,
+        "best_preset": None if best is None else best.preset.name,
+        "settings": None if best is None else proposed_settings(best),
+        "rebuild_first": [rebuild.command for rebuild in rebuilds if rebuild.command is not None],
+        "presets": [_preset_as_json(calibrated) for calibrated in calibration.presets],
+    }
+
+
+def _preset_as_json(calibrated: Calibrated) -> dict[str, Any]:
+    preset, counts, rows = calibrated.preset, calibrated.counts, calibrated.rows
+    choice, least = calibrated.choice, calibrated.least
+    # Without a choice, its values are None.
+    ks = [None] * 3 if choice is None else [choice.max_distance, choice.low, choice.high]
+    shares = [None] * 3 if least is None else [per_cent / 100 for per_cent in least]
+    names = ("max_distance", "recall", "precision", "f1")
+    return {
+        "preset": preset.name,
+        "scheme": preset.scheme.id,
+        "bits": preset.scheme.bits,
+        "fingerprints": calibrated.fingerprints,
+        "skipped": dict(calibrated.skipped),
+        "near_duplicate_pairs": calibrated.near_duplicate_pairs,
+        "edited_copy_pairs": calibrated.edited_copy_pairs,
+        "between_pairs": sum(counts.between),
+        "different_pairs": sum(counts.different),
+        "named_apart_pairs": counts.named_apart,
+        "basis": _basis(calibrated),
+        **dict(zip(("max_distance", "best_from", "best_to"), ks, strict=True)),
+        **dict(zip(("min_resemblance", "least_from", "least_to"), shares, strict=True)),
+        "min_resemblance_now": preset.confirmation.min_resemblance,
+        "chosen": None if calibrated.chosen is None else _score_as_json(calibrated.chosen),
+        "now": _score_as_json(calibrated.now),
+        "tables": None if choice is None else _tables_as_json(calibrated, choice),
+        "distances": {
+            "near_duplicate": counts.near_duplicate,
+            "edited_copies": calibrated.edited.distances,
+            "between": counts.between,
+            "different": counts.different,
+        },
+        "curve": [{name: getattr(row, name) for name in names} for row in rows],
+    }
+
+
+def _score_as_json(score: Score) -> dict[str, Any]:
+    computed = ("recall", "recall_95", "precision", "precision_95", "f1")
+    return score._asdict() | {name: getattr(score, name) for name in computed}
+
+
+def _tables_as_json(calibrated: Calibrated, choice: Choice) -> dict[str, Any] | None:
+    plan = choice.plan
+    if plan is None:
+        return None
+    return {
+        "plan": {**asdict(plan), "tables": len(plan.tables)},
+        "guaranteed_distance": plan.guaranteed_distance,
+        "expected_recall": calibrated.table_recall,
+        "expected_recall_at_max_distance": plan.expected_recall(choice.max_distance),
+    }
+
+
+def _basis(calibrated: Calibrated) -> str | None:
+    """Return the kind of pairs that the choice of k is based on; None without a choice."""
+    if calibrated.choice is None:
+        return None
+    if not calibrated.edited_copy_pairs:
+        return "pairs"
+    return "pairs and edited copies" if calibrated.near_duplicate_pairs else "edited copies"
+
+
+def proposed_settings(calibrated: Calibrated) -> dict[str, Any]:
+    """Return the values of the settings to propose, by name. A preset in JSON becomes a dict."""
+    preset = calibrated.preset.name
+    settings: dict[str, Any] = {
+        "SIMHASH_PRESET": json.loads(preset) if preset.startswith("{") else preset
+    }
+    if calibrated.choice is not None:
+        settings["SIMHASH_MAX_DISTANCE"] = calibrated.choice.max_distance
+    if calibrated.least is not None:
+        settings["SIMHASH_MIN_RESEMBLANCE"] = calibrated.least.per_cent / 100
+    return settings
+
+
+def index_as_json(distances: IndexDistances) -> dict[str, Any]:
+    """Return the distances of an index as values for JSON."""
+    return {
+        "index": distances.directory,
+        "scheme": distances.scheme_id,
+        "bits": distances.bits,
+        "max_distance": distances.max_distance,
+        "near_duplicates": sum(distances.logged),
+        "similar": distances.similar,
+        "representatives": distances.representatives,
+        "sampled": distances.sampled,
+        "late_share": distances.late_share,
+        "nearest_representatives": distances.nearest,
+        "distances": {"near_duplicates": distances.logged, "representatives": distances.apart},
+    }

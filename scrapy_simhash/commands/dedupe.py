@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy_simhash.commands._options import (
     add_command,
+    add_number,
     add_scheme_options,
+    given,
     scheme_and_distance,
-    whole_number,
 )
 from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.commands._pages import encoding
@@ -71,12 +72,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     _add_judging(parser)
     add_scheme_options(parser, confirmation=True)
     running = parser.add_argument_group("running")
-    running.add_argument(
+    add_number(
+        running,
         "--workers",
-        metavar="N",
-        type=whole_number(1, 256),
-        help="processes that read and fingerprint records; 1 to do all in this one (default: one "
-        "for each processor, or 1 for small files)",
+        "processes that read and fingerprint records; 1 to do all in this one (default: one for "
+        "each processor, or 1 for small files)",
+        *(1, 256),
     )
     running.add_argument(
         "--engine",
@@ -109,9 +110,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     chosen = scheme_and_distance(options)
     settings = dedupe_settings(options.settings)
-    for name in ("action", "incremental", "max_bytes"):
-        if (value := getattr(options, name)) is not None:
-            settings[name] = value
+    settings |= given(options, "action", "incremental", "max_bytes")
     text_fields = tuple(options.text_field or ())
     if not text_fields and options.html_field is None:
         text_fields = settings_reader(options.settings).names("SIMHASH_ITEM_FIELDS")
@@ -199,7 +198,6 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         "SIMHASH_ITEM_TAGS names (default: SIMHASH_ACTION, drop)",
     )
     output.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    output.add_argument("--json", action="store_true", help="show the summary as JSON")
 
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
@@ -235,12 +233,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         default="utf-8",
         help="encoding of JSON and CSV (default: %(default)s)",
     )
-    reading.add_argument(
-        "--max-bytes",
-        metavar="N",
-        type=whole_number(1),
-        help="longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)",
-    )
+    meaning = "longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)"
+    add_number(reading, "--max-bytes", meaning, 1)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_location
-from scrapy_simhash.commands._output import progress, show, show_json, writable
+from scrapy_simhash.commands._output import progress, show_result, writable
 
 if TYPE_CHECKING:
     import argparse
@@ -57,20 +57,15 @@ def run(options: argparse.Namespace) -> int:
     to_standard_output = options.file == STANDARD_STREAM
     if not to_standard_output and writable(options.file).exists() and not options.force:
         raise SimhashError(f"{options.file} exists already: --force overwrites it")
+    records: Any = export.entry_records(where)
+    types = export.ENTRY_TYPES
     if options.near_duplicates:
-        records: Any = export.near_duplicate_records(where)
-        types = export.NEAR_DUPLICATE_TYPES
-    else:
-        records = export.entry_records(where)
-        types = export.ENTRY_TYPES
+        records, types = export.near_duplicate_records(where), export.NEAR_DUPLICATE_TYPES
     with progress("records") as on_progress:
         count = write_records(options.file, _with_progress(records, on_progress), types)
-    if to_standard_output:
-        return 0
-    if options.json:
-        show_json({"index": str(where), "file": options.file, "records": count})
-    else:
-        show(f"{count:,} records of {where} written to {options.file}")
+    if not to_standard_output:
+        result = {"index": str(where), "file": options.file, "records": count}
+        show_result(options, result, f"{count:,} records of {where} written to {options.file}")
     return 0
 
 

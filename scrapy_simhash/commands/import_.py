@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import (
     add_command,
+    add_pages,
     add_redis_options,
     add_scheme_options,
     scheme_and_distance,
-    whole_number,
 )
-from scrapy_simhash.commands._output import progress, show, show_json
+from scrapy_simhash.commands._output import progress, show_result
 
 if TYPE_CHECKING:
     import argparse
@@ -49,17 +49,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         nargs="?",
         help="a directory that does not exist yet, or is empty",
     )
-    parser.add_argument("--json", action="store_true", help="show the result as JSON")
+    add_pages(parser, "choose tables for N pages (default: a million)")
+    kinds = ("leveldb", "rocksdb")
     parser.add_argument(
-        "--pages",
-        metavar="N",
-        type=whole_number(1, 1 << 32),
-        help="choose tables for N pages (default: a million)",
-    )
-    parser.add_argument(
-        "--database",
-        choices=("leveldb", "rocksdb"),
-        help="kind of database (default: leveldb if it is installed)",
+        "--database", choices=kinds, help="kind of database (default: leveldb if it is installed)"
     )
     add_redis_options(parser)
     add_scheme_options(parser)
@@ -101,8 +94,6 @@ def run(options: argparse.Namespace) -> int:
     with progress("records") as on_progress:
         records = read_records(options.file)
         count = import_entries(where, manifest, records, on_progress=on_progress)
-    if options.json:
-        show_json({"index": str(where), "file": options.file, "entries": count})
-    else:
-        show(f"{count:,} entries imported to {where}")
+    result = {"index": str(where), "file": options.file, "entries": count}
+    show_result(options, result, f"{count:,} entries imported to {where}")
     return 0

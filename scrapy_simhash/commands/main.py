@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_simhash.commands import (
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-OK = 0
-ERROR = 1
-USAGE = 2
-INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
@@ -109,34 +106,37 @@ def main(
     :param settings: Scrapy's settings; None to let the subcommand load those of the project.
     :raises SystemExit: after --help, with code 0; for wrong usage, with code 2.
     """
-    _output.escape_unencodable()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # escape characters that its encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             parser = build_parser(program)
             if not (sys.argv[1:] if arguments is None else arguments):
                 parser.print_help(sys.stderr)
-                return USAGE
+                return 2
             options = parser.parse_args(arguments)
             options.settings = settings
             code = SUBCOMMANDS[options.subcommand].run(options)
         finally:
-            _output.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except BrokenPipeError:
         # The reader has ended, as in `| head`. Python's flush at exit would report an error.
         _discard_output()
-        return OK
+        return 0
     except KeyboardInterrupt:
         _output.note("interrupted")
-        return INTERRUPTED
+        return 130
     except SimhashError as error:
         _output.note(f"error: {error}")
-        return ERROR
+        return 1
     except OSError as error:
         name = error.filename or "the output"
         _output.note(f"error: {name} cannot be read or written: {error.strerror or error}")
         if error.filename is None:  # Python's flush at exit would fail, and exit with 120
             _discard_output()
-        return ERROR
+        return 1
     return code
 
 

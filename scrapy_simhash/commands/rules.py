@@ -155,7 +155,7 @@ def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: li
             f"no rule has the id {unknown[0]}: `scrapy simhash rules --all` lists the rules; "
             "nothing was removed"
         )
-    for rule in map(by_id.__getitem__, ids):
+    for rule in (by_id[name] for name in ids):
         removed = {rule.rule: RuleRecord("removed")}
         index.change_side_row("url-rules", rule.site, partial(_with_rules, removed))
     show(f"{counted(len(ids), 'rule')} removed")
