@@ -32,12 +32,14 @@ def add_command(
     description: str,
     summary: str,
     *,
+    index: bool = False,
     json: bool = True,
 ) -> argparse.ArgumentParser:
     """Return the parser of a new subcommand.
 
     :param description: text of ``--help``; ``{program}`` stands for the name of the program.
     :param summary: a line for the list of subcommands.
+    :param index: add the options of an index, see `index_location`.
     :param json: add ``--json``.
     """
     parser: argparse.ArgumentParser = subparsers.add_parser(
@@ -47,30 +49,18 @@ def add_command(
     parser.description = description.replace("{program}", program)
     # Commands call `options.wrong_usage`, which exits, for errors that argparse does not find.
     parser.set_defaults(wrong_usage=parser.error)
+    if index:
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "--index",
+            metavar="DIRECTORY",
+            help="directory of the index (default: the only index of pages in SIMHASH_DIR; outside "
+            "a project, in .scrapy/simhash of the working directory)",
+        )
+        group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
+        add_redis_options(parser)
     if json:
         parser.add_argument("--json", action="store_true", help="show the result as JSON")
-    return parser
-
-
-def add_index_command(
-    subparsers: argparse._SubParsersAction[Any],
-    name: str,
-    description: str,
-    summary: str,
-    *,
-    json: bool = True,
-) -> argparse.ArgumentParser:
-    """Return the parser of a new subcommand, with the options of an index; see `add_command`."""
-    parser = add_command(subparsers, name, description, summary, json=json)
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--index",
-        metavar="DIRECTORY",
-        help="directory of the index (default: the only index of pages in SIMHASH_DIR; outside a "
-        "project, in .scrapy/simhash of the working directory)",
-    )
-    group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
-    add_redis_options(parser)
     return parser
 
 
@@ -104,22 +94,11 @@ def add_number(
     )
 
 
-def add_pages(parser: argparse._ActionsContainer, meaning: str, default: int | None = None) -> None:
-    """Add ``--pages``, the number of pages for which tables are chosen."""
-    add_number(parser, "--pages", meaning, 1, 1 << 32, default=default)
-
-
 def add_max_distance(
     parser: argparse._ActionsContainer, meaning: str, default: int | None = None
 ) -> None:
     """Add ``--max-distance``."""
     add_number(parser, "--max-distance", meaning, 0, MAX_BITS - 1, default=default, metavar="K")
-
-
-def add_tables(parser: argparse._ActionsContainer, meaning: str) -> None:
-    """Add ``--tables``, see `choose_tables`."""
-    meaning += "; same format as SIMHASH_TABLES"
-    parser.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
 
 
 # A rebuild uses stored texts, so it cannot change these parameters of a scheme.

@@ -203,10 +203,8 @@ def _documents(
     if urls:
         from scrapy_simhash.commands._fetching import fetch_all
 
-        pages = fetch_all(urls, options.settings, max_bytes=reader.max_bytes)
-        for url, page in zip(urls, pages, strict=True):
-            document = reader.page(url, page.content, page.text, html=page.is_html)
-            found[url] = (_only_document(url, iter([document])), page.url)
+        for url, (page, final_url) in fetch_all(urls, options.settings, reader).items():
+            found[url] = (_only_document(url, iter([page])), final_url)
     return [found[place] for place in places]
 
 

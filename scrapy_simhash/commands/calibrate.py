@@ -40,18 +40,10 @@ a sample of your own pages. The last lines of the output are for settings.py.
   {program} calibrate .scrapy/simhash/spiders/news
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
-(--text-field). The resemblance of two texts is the share of their runs of 5 words (8 characters in
-Chinese, Japanese and Korean) that both have. Pairs of pages with --threshold or more, in their main
-texts or whole contents, are near-duplicates. Other pairs below 0.2 are different, and pairs in
-between are not judged. Pages of one site whose names differ are no near-duplicates
-(SIMHASH_SAME_TITLE). A crawl finds a pair if it is within k and its estimated similarity is high
-enough (SIMHASH_MIN_RESEMBLANCE). The k with the highest F1, the harmonic mean of recall and
-precision, is chosen. If several k share the highest F1, a preset with confirmation keeps its
-present k if it is among them; otherwise the middle one is chosen. If the project's indexes, or 100
-tables, support only a smaller one of these k, that one is chosen.
-
-If an index of the project does not support the proposed settings, the output shows the command that
-rebuilds it. For an INDEX, only distances are shown, and no k is chosen: its texts are not read.
+(--text-field). Pairs of pages with a resemblance of --threshold or more are near-duplicates, and
+pairs below 0.2 are different. The k with the highest F1, the harmonic mean of recall and precision,
+is chosen. If an index of the project does not support it, the output shows the command that
+rebuilds the index. For an INDEX, only distances are shown: its texts are not read.
 """
 
 

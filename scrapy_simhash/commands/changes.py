@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location, point_in_time
+from scrapy_simhash.commands._options import add_command, index_location, point_in_time
 from scrapy_simhash.commands._output import progress, show
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ A page is gone if a crawl that ended by itself saw other pages of the site, but 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``changes``."""
     summary = "list new, changed and gone pages as JSON lines"
-    parser = add_index_command(subparsers, "changes", _DESCRIPTION, summary, json=False)
+    parser = add_command(subparsers, "changes", _DESCRIPTION, summary, json=False, index=True)
     parser.add_argument(
         "--since",
         metavar="WHEN",

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._options import (
-    add_index_command,
+    add_command,
     add_max_distance,
     add_number,
     given,
@@ -32,19 +32,17 @@ distance, similarity and action. Without further options, the clusters are those
   {program} clusters --method connected --host www.example.com
   {program} clusters --file entries.jsonl.gz --max-distance 3
 
-A similar page is within k of another page, but is not a copy of it, so the crawl kept it. With
---similar, the command lists similar pages instead of near-duplicates. They often share a template.
+A similar page is within k of another page, but is not a copy of it, so the crawl kept it.
 
 --max-distance, --method and --file (of {program} export) regroup all pages by their fingerprints
 alone, without confirmation. The method "leader" groups pages as a crawl would, in crawl order.
-"connected" makes connected components: each page is near another page of its cluster. A larger k
-joins clusters, but adds no pages: the index has only the pages that crawls stored or logged.
+"connected" makes connected components: each page is near another page of its cluster.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``clusters``."""
-    parser = add_index_command(subparsers, "clusters", _DESCRIPTION, "list clusters")
+    parser = add_command(subparsers, "clusters", _DESCRIPTION, "list clusters", index=True)
     add_max_distance(parser, "regroup by this k")
     parser.add_argument(
         "--method",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location
+from scrapy_simhash.commands._options import add_command, index_location
 from scrapy_simhash.commands._output import percent, show_result, shown_fingerprint, shown_time
 from scrapy_simhash.documents.escaping import printable
 
@@ -27,8 +27,8 @@ The exit code is 1 if the index knows nothing about the page.
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``explain``."""
-    parser = add_index_command(
-        subparsers, "explain", _DESCRIPTION, "show what an index knows about a page"
+    parser = add_command(
+        subparsers, "explain", _DESCRIPTION, "show what an index knows about a page", index=True
     )
     parser.add_argument(
         "key", metavar="KEY", help="the page's URL, or the identity that it was given"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location
+from scrapy_simhash.commands._options import add_command, index_location
 from scrapy_simhash.commands._output import progress, show_result, writable
 
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ and action: what the crawl did with the page (dropped, tagged, followed or passe
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``export``."""
-    parser = add_index_command(
-        subparsers, "export", _DESCRIPTION, "write entries as JSON lines, Parquet or CSV"
+    parser = add_command(
+        subparsers,
+        "export",
+        _DESCRIPTION,
+        "write entries or the log to a file",
+        index=True,
     )
     parser.add_argument(
         "file",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import (
     add_command,
-    add_pages,
+    add_number,
     add_redis_options,
     add_scheme_options,
     scheme_and_distance,
@@ -25,15 +25,13 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Makes a new index, in a directory or in Redis, from records that {program} export or another program
 wrote: JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; other
-fields of {program} export are optional. If two records are equally near to a page, it counts as a
-copy of the earlier one. If a record is invalid, nothing is imported.
+fields of {program} export are optional. If a record is invalid, nothing is imported.
 
   {program} import entries.jsonl.gz new/
   {program} import --preset classic entries.parquet new/
   {program} import --redis redis://host:6379/0 --redis-key shop:simhash entries.jsonl.gz
 
-If records name a scheme, it must be that of the options or settings. To add records to an existing
-index, import them to a new one, and merge that into the existing one.
+If records name a scheme, it must be that of the options or settings.
 """
 
 
@@ -49,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         nargs="?",
         help="a directory that does not exist yet, or is empty",
     )
-    add_pages(parser, "choose tables for N pages (default: a million)")
+    add_number(parser, "--pages", "choose tables for N pages (default: a million)", 1, 1 << 32)
     kinds = ("leveldb", "rocksdb")
     parser.add_argument(
         "--database", choices=kinds, help="kind of database (default: leveldb if it is installed)"

@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands import (
     _output,
@@ -44,22 +44,9 @@ negative answer (problems were found, a page is unknown); 2 wrong usage; 130 int
 """
 
 
-class Subcommand(Protocol):
-    """A module or object that is one subcommand."""
-
-    def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
-        """Add the parser of the subcommand, with its options."""
-
-    def run(self, options: argparse.Namespace) -> int:
-        """Run the subcommand and return its exit code.
-
-        :param options: `options.settings` holds Scrapy's settings, or None without Scrapy.
-        :raises SimhashError, OSError: the subcommand failed; `main` shows the message.
-        """
-
-
-# --help lists them in this order.
-SUBCOMMANDS: dict[str, Subcommand] = {
+# Each has `add_parser(subparsers)`, and `run(options)`, which returns the exit code, or raises
+# SimhashError or OSError. --help lists them in this order.
+SUBCOMMANDS: dict[str, Any] = {
     "report": report,
     "stats": stats,
     "clusters": clusters,
@@ -116,8 +103,8 @@ def main(
                 parser.print_help(sys.stderr)
                 return 2
             options = parser.parse_args(arguments)
-            options.settings = settings
-            code = SUBCOMMANDS[options.subcommand].run(options)
+            options.settings = settings  # None without Scrapy
+            code: int = SUBCOMMANDS[options.subcommand].run(options)
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()

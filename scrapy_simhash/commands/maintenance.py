@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands._options import (
     EXTRACTION,
-    add_index_command,
+    add_command,
     add_max_distance,
-    add_pages,
-    add_tables,
+    add_number,
     choose_tables,
     index_location,
     other_location,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 class MaintenanceCommand(NamedTuple):
     """A subcommand on one index.
 
-    :param add_arguments: adds arguments besides those of `add_index_command`.
+    :param add_arguments: adds arguments besides those of `add_command`.
     """
 
     name: str
@@ -45,7 +44,8 @@ class MaintenanceCommand(NamedTuple):
 
     def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
         """Add the subcommand."""
-        self.add_arguments(add_index_command(subparsers, self.name, self.description, self.summary))
+        parser = add_command(subparsers, self.name, self.description, self.summary, index=True)
+        self.add_arguments(parser)
 
 
 def _show_result(
@@ -220,8 +220,9 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
         parser, "choose tables for this k; for crawls with this k, also set SIMHASH_MAX_DISTANCE"
     )
     tables = parser.add_mutually_exclusive_group()
-    add_pages(tables, "choose tables for N pages")
-    add_tables(tables, "use these tables")
+    add_number(tables, "--pages", "choose tables for N pages", 1, 1 << 32)
+    meaning = "use these tables; same format as SIMHASH_TABLES"
+    tables.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
     parser.add_argument(
         "--preset",
         type=preset_option,
@@ -332,9 +333,9 @@ The exit code is 1 if there are problems. {program} repair fixes an index in a d
             "repair",
             "rebuild a damaged index",
             """\
-Keeps every readable entry of a damaged index and rebuilds its buckets. The database sets aside
-files that it cannot read. Pages whose entries are lost count as new in the next crawl. Copy the
-directory first if you cannot crawl again. If the command is interrupted, start it again.
+Keeps every readable entry of a damaged index and rebuilds its buckets. Pages whose entries are lost
+count as new in the next crawl. Copy the directory first if you cannot crawl again. If the command
+is interrupted, start it again.
 
   {program} repair --index .scrapy/simhash/spiders/news
 """,

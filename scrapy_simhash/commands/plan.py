@@ -9,8 +9,6 @@ from scrapy_simhash.commands._options import (
     add_command,
     add_max_distance,
     add_number,
-    add_pages,
-    add_tables,
     choose_tables,
 )
 from scrapy_simhash.commands._output import show_result
@@ -41,8 +39,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     scheme, k = _DEFAULT.scheme, _DEFAULT.max_distance
     add_number(parser, "--bits", "width of fingerprints", 8, MAX_BITS, default=scheme.bits)
     add_max_distance(parser, "k, the distance for which tables are chosen", default=k)
-    add_pages(parser, "number of pages in the index", default=1_000_000)
-    add_tables(parser, "use these tables instead of the cheapest")
+    add_number(parser, "--pages", "number of pages in the index", 1, 1 << 32, default=1_000_000)
+    meaning = "use these tables instead of the cheapest; same format as SIMHASH_TABLES"
+    parser.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
 
 
 def run(options: argparse.Namespace) -> int:

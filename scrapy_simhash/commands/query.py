@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import (
-    add_index_command,
+    add_command,
     add_max_distance,
     add_number,
     index_location,
@@ -39,18 +39,19 @@ would do with the page if it had seen all pages of the index. Writes nothing.
   {program} query --spider news page.html
   curl -s https://example.com/ | {program} query --key https://example.com/ -
 
-Pages are fetched with the project's settings, and fingerprinted by the scheme of the index.
-
-Instead of a page, you can give its fingerprint in hexadecimal digits. The certainty of its bits is
-then unknown, so fewer pages may be found; the answer tells how many at most. Similarity and names
-are not compared.
+Pages are fetched with the project's settings, and fingerprinted by the scheme of the index. Instead
+of a page, you can give its fingerprint in hexadecimal digits; then fewer pages may be found.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``query``."""
-    parser = add_index_command(
-        subparsers, "query", _DESCRIPTION, "find the pages of an index within k of a page"
+    parser = add_command(
+        subparsers,
+        "query",
+        _DESCRIPTION,
+        "find the pages within k of a page",
+        index=True,
     )
     add_page_arguments(parser)
     parser.add_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, add_number, index_location
+from scrapy_simhash.commands._options import add_command, add_number, index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -31,8 +31,12 @@ If SIMHASH_REPORT names a file, each crawl writes its own report, with its count
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``report``."""
-    parser = add_index_command(
-        subparsers, "report", _DESCRIPTION, "write a report on an index as one HTML page"
+    parser = add_command(
+        subparsers,
+        "report",
+        _DESCRIPTION,
+        "write a report on an index as HTML",
+        index=True,
     )
     parser.add_argument(
         "file",

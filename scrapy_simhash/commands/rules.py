@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location
+from scrapy_simhash.commands._options import add_command, index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -46,8 +46,8 @@ have spared. Removed rules are not learned again, unless --forget deletes all ru
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``rules``."""
-    parser = add_index_command(
-        subparsers, "rules", _DESCRIPTION, "list, remove and exchange the rules of URLs"
+    parser = add_command(
+        subparsers, "rules", _DESCRIPTION, "list or change the rules of URLs", index=True
     )
     parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
     parser.add_argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, add_number, index_location
+from scrapy_simhash.commands._options import add_command, add_number, index_location
 from scrapy_simhash.commands._output import bar, percent, progress, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
@@ -33,7 +33,7 @@ _BAR_CHARACTERS = 40
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``stats``."""
-    parser = add_index_command(subparsers, "stats", _DESCRIPTION, "show what an index holds")
+    parser = add_command(subparsers, "stats", _DESCRIPTION, "show what an index holds", index=True)
     add_number(parser, "--top", "number of clusters and hosts to show", 0, default=10)
     parser.add_argument(
         "--tables",
