@@ -306,14 +306,6 @@ def add_scheme_options(
     add_number(group, "--min-tokens", meaning, 1)
 
 
-def scheme_and_distance(options: argparse.Namespace) -> SchemeSettings:
-    """Return the settings of the project, replaced by options if given. Exit for wrong options.
-
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    return _with_options(options, options.preset)
-
-
 def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
     """Return the settings as `scheme_and_distance` does, for each ``--preset``.
 
@@ -322,14 +314,19 @@ def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
-    return [_with_options(options, preset) for preset in presets]
+    return [scheme_and_distance(options, preset) for preset in presets]
 
 
-def _with_options(options: argparse.Namespace, preset: str | None) -> SchemeSettings:
+def scheme_and_distance(options: argparse.Namespace, preset: str | None = None) -> SchemeSettings:
+    """Return the settings of the project, replaced by options if given. Exit for wrong options.
+
+    :param preset: replaces ``--preset``.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
     from scrapy_simhash.commands._settings import scheme_settings
     from scrapy_simhash.extraction import find_extractor
 
-    project = scheme_settings(options.settings, preset)
+    project = scheme_settings(options.settings, preset or options.preset)
     extraction: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in given(options, *EXTRACTION).items()

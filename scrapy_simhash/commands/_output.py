@@ -170,6 +170,6 @@ def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
     return None if fingerprint is None else to_hex(fingerprint, bits)
 
 
-def shown_time(seconds: int) -> str:
+def shown_time(seconds: int, separator: str = " ") -> str:
     """Return a Unix time as text in UTC, such as ``2026-01-31 18:00:07+00:00``."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(separator)

@@ -90,13 +90,8 @@ def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -
         type=encoding,
         help="encoding of files (default: declared by the file, else guessed)",
     )
-    add_number(
-        reading,
-        "--max-bytes",
-        "do not read longer documents; 0 for no limit",
-        0,
-        default=DEFAULT_MAX_BYTES,
-    )
+    meaning = "do not read longer documents; 0 for no limit"
+    add_number(reading, "--max-bytes", meaning, 0, default=DEFAULT_MAX_BYTES)
 
 
 def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:

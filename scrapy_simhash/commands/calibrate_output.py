@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
+from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES, LEAST_DIFFERENT
 from scrapy_simhash.commands._output import bar, counted, show
 from scrapy_simhash.commands.needed_rebuilds import needed_rebuilds
 from scrapy_simhash.documents.escaping import escaped
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, PresentSettings
-    from scrapy_simhash.calibration.choosing import Choice, LeastResemblance, Score
+    from scrapy_simhash.calibration.choosing import Choice, Score
     from scrapy_simhash.calibration.index_distances import IndexDistances
-    from scrapy_simhash.commands.needed_rebuilds import ProjectIndex, Rebuild
+    from scrapy_simhash.commands.needed_rebuilds import ProjectIndex
 
 _MAX_ROWS = 24
 _BAR_CHARACTERS = 24
@@ -43,24 +43,17 @@ def show_calibration(calibration: Calibration, indexes: Sequence[ProjectIndex]) 
     show()
     if len(calibration.presets) > 1:
         show(f"The best of these presets on these pages is {best.preset.name}.")
-    _show_rebuilds(needed_rebuilds(best, indexes))
-    show("For settings.py:")
-    show()
+    if rebuilds := needed_rebuilds(best, indexes):
+        show("A crawl with these settings cannot open these indexes:\n")
+        for rebuild in rebuilds:
+            show(f"# {escaped(str(rebuild.directory))}: {rebuild.why}")
+            if rebuild.command is not None:
+                show(escaped(rebuild.command))
+        show()
+    show("For settings.py:\n")
     for name, value in proposed_settings(best).items():
         quoted = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
         show(f"{name} = {quoted}")
-
-
-def _show_rebuilds(rebuilds: Sequence[Rebuild]) -> None:
-    if not rebuilds:
-        return
-    show("A crawl with these settings cannot open the indexes below. Rebuild them first:")
-    show()
-    for rebuild in rebuilds:
-        show(f"# {escaped(str(rebuild.directory))}: {rebuild.why}")
-        if rebuild.command is not None:
-            show(escaped(rebuild.command))
-    show()
 
 
 def _show_preset(calibrated: Calibrated, threshold: float) -> None:
@@ -94,17 +87,10 @@ def _show_preset(calibrated: Calibrated, threshold: float) -> None:
         ("near-duplicate pairs", near_duplicates), ("different pairs", counts.different), k
     )
     show()
-    if calibrated.choice is None:
-        _show_why_no_choice(calibrated)
-    else:
+    different = sum(counts.different)
+    if calibrated.choice is not None:
         _show_choice(calibrated, calibrated.choice)
-
-
-def _show_why_no_choice(calibrated: Calibrated) -> None:
-    from scrapy_simhash.calibration.choosing import LEAST_DIFFERENT
-
-    different = sum(calibrated.counts.different)
-    if different < LEAST_DIFFERENT:
+    elif different < LEAST_DIFFERENT:
         show(
             f"No k can be chosen: the sample has {different:,} different pairs, and "
             f"{LEAST_DIFFERENT} are needed. Give more pages."
@@ -135,28 +121,24 @@ def _show_choice(calibrated: Calibrated, choice: Choice) -> None:
             "confirmed: a crawl keeps these pages as similar"
         )
     if (least := calibrated.least) is not None:
-        show(f"resemblance {least.per_cent / 100:g} or more: {_why_this_resemblance(least)}")
+        best = f"{least.low / 100:g} to {least.high / 100:g} have"
+        best = "it has" if least.low == least.high else best
+        show(f"resemblance {least.per_cent / 100:g} or more: {best} the best F1")
     if calibrated.table_recall is None:
         show("tables      no tables support this k: set SIMHASH_TABLES, or take another preset")
     else:
-        recall = _rounded_down(calibrated.table_recall)
+        # Rounded down, so that only 1 becomes 100 %.
+        recall = int(calibrated.table_recall * 1000 + 1e-9) / 10
         show(
-            f"tables      {choice.plan}, which should find {recall} of the near-duplicate pairs "
-            "within k"
+            f"tables      {choice.plan}, which should find {recall:g} % of the near-duplicate "
+            "pairs within k"
         )
 
 
 def _show_score(score: Score, label: str) -> None:
-    show(
-        f"{score.max_distance:>5}  {_with_interval(score.recall, score.recall_95):<22}"
-        f"{_with_interval(score.precision, score.precision_95):<22}{label}"
-    )
-
-
-def _why_this_resemblance(least: LeastResemblance) -> str:
-    if least.low == least.high:
-        return "it has the best F1"
-    return f"{least.low / 100:g} to {least.high / 100:g} have the best F1"
+    shares = ((score.recall, score.recall_95), (score.precision, score.precision_95))
+    cells = [f"{share:.3f} ({low:.3f}-{high:.3f})" for share, (low, high) in shares]
+    show(f"{score.max_distance:>5}  {cells[0]:<22}{cells[1]:<22}{label}")
 
 
 def _why_this_k(choice: Choice, preset: PresentSettings) -> str:
@@ -199,15 +181,6 @@ def _show_histograms(
             cells.append(f"{count:>9,}  {drawn:<{_BAR_CHARACTERS + 1}}")
         mark = f"<- k = {k}" if k is not None and start <= k < stop else ""
         show(f"{label:>9}  {''.join(cells)}{mark}".rstrip())
-
-
-def _with_interval(share: float, interval: tuple[float, float]) -> str:
-    return f"{share:.3f} ({interval[0]:.3f}-{interval[1]:.3f})"
-
-
-def _rounded_down(share: float) -> str:
-    """Return a share in per cent, rounded down to one decimal: only 1 becomes 100 %."""
-    return f"{int(share * 1000 + 1e-9) / 10:g} %"
 
 
 def show_index(distances: IndexDistances) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_command, index_location, point_in_time
-from scrapy_simhash.commands._output import progress, show
+from scrapy_simhash.commands._output import progress, show, shown_time
 
 if TYPE_CHECKING:
     import argparse
@@ -44,18 +43,10 @@ def run(options: argparse.Namespace) -> int:
     with progress("entries") as on_progress:
         changed = changes(index_location(options), options.since, on_progress=on_progress)
     for change in changed:
-        values = {
-            "url": change.key,
-            "change": change.kind,
-            "at": _iso_time(change.at_s),
-            "first_seen": _iso_time(change.first_seen_s),
-            "last_seen": _iso_time(change.last_seen_s),
-        }
+        values = {"url": change.key, "change": change.kind}
+        for name in ("at", "first_seen", "last_seen"):
+            values[name] = shown_time(getattr(change, f"{name}_s"), "T")
         if change.copy_of is not None:
             values["copy_of"] = change.copy_of
         show(json.dumps(values))
     return 0
-
-
-def _iso_time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()

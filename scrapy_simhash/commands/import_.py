@@ -17,7 +17,6 @@ from scrapy_simhash.commands._output import progress, show_result
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.sources import Location
@@ -56,39 +55,34 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_scheme_options(parser)
 
 
-def _new_index(
-    options: argparse.Namespace, chosen: SchemeSettings, pages: int
-) -> tuple[Location, Manifest | RedisManifest]:
-    """Return the location and the manifest of the new index. Exit for wrong usage."""
-    from scrapy_simhash.commands._settings import redis_address
-    from scrapy_simhash.index import new_manifest
-    from scrapy_simhash.index.redis import new_redis_manifest
-
-    scheme, max_distance = chosen.scheme, chosen.max_distance
-    if options.new_directory is not None:
-        if options.redis or options.redis_key or options.redis_cluster:
-            options.wrong_usage("NEW_DIRECTORY cannot be combined with --redis or --redis-key")
-        manifest = new_manifest(scheme, max_distance, pages, options.database)
-        return Path(options.new_directory), manifest
-    address = redis_address(options)
-    if address is None or options.database is not None:
-        options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key without --database")
-        raise AssertionError  # pragma: no cover - wrong_usage exits
-    return address, new_redis_manifest(scheme, max_distance, expected_pages=pages)
-
-
 def run(options: argparse.Namespace) -> int:
     """Import the records, and return the exit code."""
+    from scrapy_simhash.commands._settings import redis_address
     from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.redis import new_redis_manifest
     from scrapy_simhash.maintenance.export import import_entries
     from scrapy_simhash.maintenance.record_files import read_records
 
     if options.new_directory == "" or not options.file:
         raise SimhashError("a file or directory name is empty: is a shell variable unset?")
-    chosen = scheme_and_distance(options)
-    pages = options.pages or DEFAULT_EXPECTED_PAGES
-    where, manifest = _new_index(options, chosen, pages)
+    chosen, pages = scheme_and_distance(options), options.pages or DEFAULT_EXPECTED_PAGES
+    scheme, max_distance = chosen.scheme, chosen.max_distance
+    where: Location
+    manifest: Manifest | RedisManifest
+    if options.new_directory is not None:
+        if options.redis or options.redis_key or options.redis_cluster:
+            options.wrong_usage("NEW_DIRECTORY cannot be combined with --redis or --redis-key")
+        where = Path(options.new_directory)
+        manifest = new_manifest(scheme, max_distance, pages, options.database)
+    else:
+        address = redis_address(options)
+        if address is None or options.database is not None:
+            options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key without --database")
+            raise AssertionError  # pragma: no cover - wrong_usage exits
+        where = address
+        manifest = new_redis_manifest(scheme, max_distance, expected_pages=pages)
     with progress("records") as on_progress:
         records = read_records(options.file)
         count = import_entries(where, manifest, records, on_progress=on_progress)

@@ -14,6 +14,7 @@ from scrapy_simhash.commands._options import (
     add_max_distance,
     add_number,
     choose_tables,
+    given,
     index_location,
     other_location,
     point_in_time,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.maintenance.rewriting import RewriteResult
     from scrapy_simhash.maintenance.sources import Location
 
@@ -241,6 +241,8 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rebuild(options: argparse.Namespace) -> int:
+    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.rebuild import rebuild
     from scrapy_simhash.maintenance.sources import require_directory
 
@@ -249,7 +251,12 @@ def _rebuild(options: argparse.Namespace) -> int:
         return _reindex(options, directory)
     if options.drop_without_text:
         options.wrong_usage("--drop-without-text needs --preset")
-    plan = _chosen_tables(options, directory)
+    plan = None  # the tables of the index
+    if given(options, "tables", "pages", "max_distance"):
+        manifest = read_manifest(directory, older=True)
+        distance = manifest.max_distance if options.max_distance is None else options.max_distance
+        pages = options.pages or DEFAULT_EXPECTED_PAGES
+        plan = choose_tables(options, manifest.plan.bits, distance, pages)
     with progress("entries") as on_progress:
         result = rebuild(
             directory,
@@ -297,20 +304,6 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
     lines.append(_size(report.entries, report.near_duplicates, directory))
     _show_result(options, directory, asdict(report), *lines)
     return 0
-
-
-def _chosen_tables(options: argparse.Namespace, directory: Path) -> TablePlan | None:
-    """Return the tables that the options name or need; None to keep those of the index."""
-    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
-    from scrapy_simhash.index.offline import read_manifest
-
-    if options.tables is None and options.pages is None and options.max_distance is None:
-        return None
-    manifest = read_manifest(directory, older=True)
-    distance = manifest.max_distance if options.max_distance is None else options.max_distance
-    return choose_tables(
-        options, manifest.plan.bits, distance, options.pages or DEFAULT_EXPECTED_PAGES
-    )
 
 
 MAINTENANCE_COMMANDS = {

@@ -98,22 +98,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     add = add_command(actions, "add", _ADD, "add documents to the index")
     add.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
-    _add_add_options(add)
-    check = add_command(actions, "check", _CHECK, "check a text against the index")
-    check.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
-    _add_check_options(check)
-    for action in (add, check):
-        action.add_argument("--index", metavar="DIR", help=_INDEX)
-        add_reading_options(action)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the action."""
-    return {"add": _add, "check": _check}[options.action](options)
-
-
-def _add_add_options(parser: argparse.ArgumentParser) -> None:
-    creation = parser.add_argument_group(
+    creation = add.add_argument_group(
         "the index", "These are fixed when the index is created, and need not be given again."
     )
     creation.add_argument(
@@ -158,42 +143,46 @@ def _add_add_options(parser: argparse.ArgumentParser) -> None:
         f"{DEFAULT_MIN_CHARACTERS})",
         1,
     )
-
-
-def _add_check_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    check = add_command(actions, "check", _CHECK, "check a text against the index")
+    check.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
+    check.add_argument(
         "--mode",
         choices=("exact", "fast"),
         default="exact",
         help="exact finds the most similar sources; fast stops at the first (default: exact)",
     )
-    for option, meaning, default in (
-        ("--min-similarity", "least similarity of a source", DEFAULT_MIN_SIMILARITY),
-        (
-            "--high-similarity",
-            "least similarity of a highly similar passage",
-            DEFAULT_HIGH_SIMILARITY,
-        ),
+    for option, whose, default in (
+        ("--min-similarity", "source", DEFAULT_MIN_SIMILARITY),
+        ("--high-similarity", "highly similar passage", DEFAULT_HIGH_SIMILARITY),
     ):
-        add_number(parser, option, meaning, 0, 1, default=default, metavar="S", kind=float)
+        meaning = f"least similarity of a {whose}"
+        add_number(check, option, meaning, 0, 1, default=default, metavar="S", kind=float)
     add_number(
-        parser,
+        check,
         "--common-documents",
         "a passage in N documents or more is common; with 0, none is",
         0,
         default=DEFAULT_COMMON_DOCUMENTS,
     )
-    parser.add_argument(
+    check.add_argument(
         "--ignore-common", action="store_true", help="leave common passages out of the shares"
     )
-    parser.add_argument(
+    check.add_argument(
         "--exclude",
         metavar="NAME",
         help="a document to ignore (default: the text itself, if the index has it)",
     )
     # The old name of --exclude.
-    parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
-    parser.add_argument("--html", metavar="FILE", help="write a page for browsers")
+    check.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
+    check.add_argument("--html", metavar="FILE", help="write a page for browsers")
+    for action in (add, check):
+        action.add_argument("--index", metavar="DIR", help=_INDEX)
+        add_reading_options(action)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the action."""
+    return {"add": _add, "check": _check}[options.action](options)
 
 
 def _bits(text: str) -> int:

@@ -134,9 +134,7 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
         "spared": total.spared,
         "patterns": {
             pattern: {
-                "pages": own.pages,
-                "against": own.against,
-                "spared": own.spared,
+                **{name: getattr(own, name) for name in ("pages", "against", "spared")},
                 "applies": record.applies(pattern),
             }
             for pattern, own in record.patterns.items()
@@ -149,15 +147,16 @@ def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: li
     from scrapy_simhash.url_rules.evidence import RuleRecord
 
     by_id = {rule.id: rule for rule in stored}
-    unknown = [name for name in ids if name not in by_id]
-    if unknown:
-        raise SimhashError(
-            f"no rule has the id {unknown[0]}: `scrapy simhash rules --all` lists the rules; "
-            "nothing was removed"
-        )
-    for rule in (by_id[name] for name in ids):
-        removed = {rule.rule: RuleRecord("removed")}
-        index.change_side_row("url-rules", rule.site, partial(_with_rules, removed))
+    for name in ids:
+        if name not in by_id:
+            raise SimhashError(
+                f"no rule has the id {name}: `scrapy simhash rules --all` lists the rules; "
+                "nothing was removed"
+            )
+    for name in ids:
+        site, rule, _ = by_id[name]
+        removed = {rule: RuleRecord("removed")}
+        index.change_side_row("url-rules", site, partial(_with_rules, removed))
     show(f"{counted(len(ids), 'rule')} removed")
     return 0
 
