@@ -102,7 +102,7 @@ def query_settings(
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read, project, k = settings_reader(settings), scheme_settings(settings), manifest.max_distance
-    if project.scheme == manifest.scheme:  # otherwise, the k of the project is for other bits
+    if project.scheme == manifest.scheme:  # otherwise, the setting is for other fingerprints
         k = read.whole("SIMHASH_MAX_DISTANCE", 0, manifest.scheme.bits - 1, unset=k)
     confirmation = read_confirmation(read, manifest.confirmation)
     chosen = project._replace(scheme=manifest.scheme, max_distance=k, confirmation=confirmation)
