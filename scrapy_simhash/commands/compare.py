@@ -37,7 +37,8 @@ a crawl. Short texts, which a crawl skips, are compared, too, unless --min-token
   {program} compare --preset wide --max-distance 40 --min-resemblance 0.7 --json a.html -
 
 Resemblance is the share of their runs of 5 words that both texts have, from 0 to 1. A crawl should
-find pairs of 0.8 and more, and should not find pairs below 0.2.
+find pairs of 0.8 and more, and should not find pairs below 0.2. Similarity estimates the same for
+runs of 3 tokens.
 """
 
 
