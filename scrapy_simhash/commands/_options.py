@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -24,16 +25,22 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.maintenance.sources import Location
 
-Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
-
 
 def add_command(
-    subparsers: Subparsers[Any], name: str, description: str, summary: str
+    subparsers: argparse._SubParsersAction[Any],
+    name: str,
+    description: str,
+    summary: str,
+    *,
+    index: bool = False,
+    json: bool = True,
 ) -> argparse.ArgumentParser:
     """Return the parser of a new subcommand.
 
     :param description: text of ``--help``; ``{program}`` stands for the name of the program.
     :param summary: a line for the list of subcommands.
+    :param index: add the options of an index, see `index_location`.
+    :param json: add ``--json``.
     """
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -42,54 +49,65 @@ def add_command(
     parser.description = description.replace("{program}", program)
     # Commands call `options.wrong_usage`, which exits, for errors that argparse does not find.
     parser.set_defaults(wrong_usage=parser.error)
+    if index:
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "--index",
+            metavar="DIRECTORY",
+            help="directory of the index (default: the only index of pages in SIMHASH_DIR; outside "
+            "a project, in .scrapy/simhash of the working directory)",
+        )
+        group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
+        add_redis_options(parser)
+    if json:
+        parser.add_argument("--json", action="store_true", help="show the result as JSON")
     return parser
 
 
-def add_index_command(
-    subparsers: Subparsers[Any], name: str, description: str, summary: str
-) -> argparse.ArgumentParser:
-    """Return the parser of a new subcommand, with the options of an index and ``--json``."""
-    parser = add_command(subparsers, name, description, summary)
-    add_index_options(parser)
-    parser.add_argument("--json", action="store_true", help="show the result as JSON")
-    return parser
+def add_number(
+    parser: argparse._ActionsContainer,
+    option: str,
+    meaning: str,
+    low: float,
+    high: float | None = None,
+    *,
+    default: float | None = None,
+    metavar: str = "N",
+    kind: Callable[[str], float] = int,
+) -> None:
+    """Add an option whose value is a number from `low` to `high`; None sets no upper limit.
+
+    :param meaning: text of ``--help``; the default is added to it, if there is one.
+    :param kind: int or float.
+    """
+
+    def number(text: str) -> float:  # argparse says "invalid number value"
+        value = kind(text)
+        if not low <= value <= (inf if high is None else high):
+            allowed = f"{low} or more" if high is None else f"from {low} to {high}"
+            raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
+        return value
+
+    shown_default = "" if default is None else " (default: %(default)s)"
+    parser.add_argument(
+        option, metavar=metavar, type=number, default=default, help=f"{meaning}{shown_default}"
+    )
 
 
-def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
-    """Return an argparse type for whole numbers from `low` to `high`; None sets no upper limit."""
-
-    def convert(text: str) -> int:
-        number = int(text)
-        if number < low or (high is not None and number > high):
-            allowed = f"from {low} to {high}" if high is not None else f"{low} or more"
-            raise argparse.ArgumentTypeError(f"{number}: must be {allowed}")
-        return number
-
-    convert.__name__ = "number"  # for argparse's message "invalid number value"
-    return convert
+def add_max_distance(
+    parser: argparse._ActionsContainer, meaning: str, default: int | None = None
+) -> None:
+    """Add ``--max-distance``."""
+    add_number(parser, "--max-distance", meaning, 0, MAX_BITS - 1, default=default, metavar="K")
 
 
-def share(text: str) -> float:
-    """Return a number from 0 to 1; an argparse type."""
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be from 0 to 1")
-    return number
+# A rebuild uses stored texts, so it cannot change these parameters of a scheme.
+EXTRACTION = ("extractor", "select", "remove")
 
 
-_INDEX_HELP = (
-    "directory of the index (default: the only index of pages in SIMHASH_DIR; outside a project, "
-    "in .scrapy/simhash of the working directory)"
-)
-_MAX_LISTED = 10
-
-
-def add_index_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--index``, ``--spider`` and the options of an index in Redis."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--index", metavar="DIRECTORY", help=_INDEX_HELP)
-    group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
-    add_redis_options(parser)
+def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return the options that have a value, by name."""
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
 
 
 def add_redis_options(parser: argparse.ArgumentParser) -> None:
@@ -161,7 +179,11 @@ def _index_directory(options: argparse.Namespace) -> Path:
 
     base = settings_reader(options.settings).path("SIMHASH_DIR")
     if options.spider is not None:
-        matching = [path for path in page_indexes(base) if _spider_of(path) == options.spider]
+        matching = [
+            path
+            for path in page_indexes(base)
+            if (path.parent.name, unquote(path.name)) == ("spiders", options.spider)
+        ]
         missing = f"the spider {options.spider} has no index"
     else:
         matching = page_indexes(base)
@@ -197,11 +219,7 @@ def _listed(directories: list[Path]) -> str:
     return f"{listed}, or {more} more" if more > 0 else listed
 
 
-def _spider_of(directory: Path) -> str | None:
-    """Return the spider that an index of pages belongs to; None if spiders share the index."""
-    return unquote(directory.name) if directory.parent.name == "spiders" else None
-
-
+_MAX_LISTED = 10
 _EXTRACTORS = "readability, readability-only, segments, text, trafilatura, resiliparse"
 PRESET_HELP = f"{', '.join(PRESETS)}, a TOML file, or the import path of a Scheme"
 
@@ -248,23 +266,24 @@ def add_scheme_options(
         "SIMHASH_PRESET)",
     )
     if max_distance:
-        group.add_argument(
-            "--max-distance",
-            metavar="K",
-            type=whole_number(0, MAX_BITS - 1),
-            help="largest number of bits in which near-duplicates differ (default: "
+        add_max_distance(
+            group,
+            "largest number of bits in which near-duplicates differ (default: "
             "SIMHASH_MAX_DISTANCE, or the preset's)",
         )
     if confirmation:
-        group.add_argument(
+        add_number(
+            group,
             "--min-resemblance",
+            "least similarity of copies, from 0 to 1 (default: SIMHASH_MIN_RESEMBLANCE, or the "
+            "preset's)",
+            *(0, 1),
             metavar="R",
-            type=share,
-            help="least similarity of copies, from 0 to 1 (default: "
-            "SIMHASH_MIN_RESEMBLANCE, or the preset's)",
+            kind=float,
         )
         group.add_argument(
             "--same-title",
+            dest="same_name",
             action=argparse.BooleanOptionalAction,
             help="require that titles or headings of copies on one site agree (default: "
             "SIMHASH_SAME_TITLE, or the preset's)",
@@ -283,21 +302,8 @@ def add_scheme_options(
             help=f"selector of {target}: CSS, or an XPath that begins with / or (; may be repeated "
             f"(default: SIMHASH_CONTENT_{name.upper()})",
         )
-    group.add_argument(
-        "--min-tokens",
-        metavar="N",
-        type=whole_number(1),
-        help="skip texts with fewer tokens (default: SIMHASH_MIN_TOKENS)",
-    )
-    parser.set_defaults(wrong_usage=parser.error)
-
-
-def scheme_and_distance(options: argparse.Namespace) -> SchemeSettings:
-    """Return the settings of the project, replaced by options if given. Exit for wrong options.
-
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    return _with_options(options, options.preset)
+    meaning = "skip texts with fewer tokens (default: SIMHASH_MIN_TOKENS)"
+    add_number(group, "--min-tokens", meaning, 1)
 
 
 def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
@@ -308,44 +314,38 @@ def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
-    return [_with_options(options, preset) for preset in presets]
+    return [scheme_and_distance(options, preset) for preset in presets]
 
 
-def _with_options(options: argparse.Namespace, preset: str | None) -> SchemeSettings:
+def scheme_and_distance(options: argparse.Namespace, preset: str | None = None) -> SchemeSettings:
+    """Return the settings of the project, replaced by options if given. Exit for wrong options.
+
+    :param preset: replaces ``--preset``.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
     from scrapy_simhash.commands._settings import scheme_settings
     from scrapy_simhash.extraction import find_extractor
 
-    project = scheme_settings(options.settings, preset)
+    project = scheme_settings(options.settings, preset or options.preset)
     extraction: dict[str, Any] = {
-        name: value
-        for name, value in (
-            ("extractor", options.extractor),
-            ("select", options.select and tuple(options.select)),
-            ("remove", options.remove and tuple(options.remove)),
-        )
-        if value is not None
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given(options, *EXTRACTION).items()
     }
-    max_distance: int | None = getattr(options, "max_distance", None)
-    if max_distance is None:
-        max_distance = project.max_distance
     try:
         scheme = replace(project.scheme, **extraction)
         find_extractor(scheme.extractor)
     except SchemeError as error:
         options.wrong_usage(str(error))
         raise  # pragma: no cover - wrong_usage exits
-    require_distance_below(scheme.bits, max_distance, options)
-    conditions = {
-        name: value
-        for name, option in (("min_resemblance", "min_resemblance"), ("same_name", "same_title"))
-        if (value := getattr(options, option, None)) is not None
-    }
-    return project._replace(
+    chosen = project._replace(
         scheme=scheme,
-        max_distance=max_distance,
-        confirmation=replace(project.confirmation, **conditions),
-        min_tokens=options.min_tokens or project.min_tokens,
+        confirmation=replace(
+            project.confirmation, **given(options, "min_resemblance", "same_name")
+        ),
+        **given(options, "max_distance", "min_tokens"),
     )
+    require_distance_below(scheme.bits, chosen.max_distance, options)
+    return chosen
 
 
 def require_distance_below(bits: int, max_distance: int, options: argparse.Namespace) -> None:

@@ -5,7 +5,6 @@ This module also formats values that several commands show.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -14,15 +13,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, names_agree
+from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator
 
-    from scrapy_simhash.confirmation import Confirmation, Evidence
-    from scrapy_simhash.index import Match
+    from scrapy_simhash.confirmation import Confirmation
 
 # Shorter commands show no progress bar.
 _PROGRESS_AFTER_S = 0.5
@@ -39,19 +38,19 @@ def show_json(result: dict[str, Any]) -> None:
     show(json.dumps(result, indent=2))
 
 
+def show_result(options: argparse.Namespace, result: dict[str, Any], *lines: str) -> None:
+    """Write a result: as JSON with ``--json``, otherwise as lines of text."""
+    if options.json:
+        show_json(result)
+        return
+    for line in lines:
+        show(line)
+
+
 def note(line: str) -> None:
     """Write a message to standard error, with control characters escaped."""
     if sys.stderr is not None:
         sys.stderr.write(f"{escaped(line)}\n")
-
-
-def flush() -> None:
-    """Flush standard output.
-
-    :raises OSError: standard output cannot be written.
-    """
-    if sys.stdout is not None:
-        sys.stdout.flush()
 
 
 def is_standard_output(name: str) -> bool:
@@ -68,13 +67,6 @@ def show_bytes(content: bytes) -> None:
     """Write bytes of the result. Do nothing if the process has no standard output."""
     if sys.stdout is not None:
         sys.stdout.buffer.write(content)
-
-
-def escape_unencodable() -> None:
-    """Make stdout and stderr escape characters that their encodings lack, instead of raising."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def counted(count: int, noun: str) -> str:
@@ -149,45 +141,26 @@ def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]
         yield advance
 
 
-_NAMES_DIFFER = "they are pages of one site, and their names differ"
+def reasons_against_copy(
+    confirmation: Confirmation, similarity: float | None, *, names_differ: bool | None = None
+) -> list[str]:
+    """Return the reasons why a page within k of another is not confirmed as its copy.
 
-
-def reasons_against_copy(confirmation: Confirmation, one: Evidence, other: Evidence) -> list[str]:
-    """Return the reasons why two pages are not confirmed as copies; an empty list if they are.
-
-    The distance of the pages does not count.
+    :param similarity: the similarity of the pages; None if unknown.
+    :param names_differ: None if unknown; then the similarity tells it as far as it can.
     """
-    [(similarity, confirmed)] = confirmation.similarities(one, [other])
-    if confirmed:
-        return []
-    reasons = []
-    if similarity is not None and similarity < confirmation.min_resemblance:
-        reasons.append(_too_low(confirmation.min_resemblance))
-    if confirmation.same_name and names_agree(one, other) is False:
-        reasons.append(_NAMES_DIFFER)
-    return reasons or [_names_in_doubt("may differ")]
-
-
-def reason_against_match(confirmation: Confirmation, match: Match) -> str:
-    """Return the reason why a match is not confirmed as a copy; an empty string if it is."""
-    similarity = match.similarity
-    if match.confirmed:
-        return ""
-    if similarity is not None and similarity < confirmation.min_resemblance:
-        return _too_low(confirmation.min_resemblance)
-    if similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT:
-        return _NAMES_DIFFER
-    # A match does not contain names, so the reason cannot say whether they differ or may differ.
-    return _names_in_doubt("differ or may differ")
-
-
-def _too_low(least: float) -> str:
-    return f"their similarity is below {percent(least)}"
-
-
-def _names_in_doubt(verb: str) -> str:
-    too_low = _too_low(MIN_RESEMBLANCE_IN_DOUBT)
-    return f"they are pages of one site whose names {verb}, and {too_low}"
+    is_low = similarity is not None and similarity < confirmation.min_resemblance
+    reasons = [f"their similarity is below {percent(confirmation.min_resemblance)}"] * is_low
+    in_doubt = "may differ"
+    if names_differ is None:
+        in_doubt = "differ or may differ"
+        # If names only may differ, a page with this similarity is confirmed.
+        is_high = similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT
+        names_differ = is_high and not is_low
+    if names_differ:
+        reasons.append("they are pages of one site, and their names differ")
+    too_low = f"their similarity is below {percent(MIN_RESEMBLANCE_IN_DOUBT)}"
+    return reasons or [f"they are pages of one site whose names {in_doubt}, and {too_low}"]
 
 
 def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
@@ -197,6 +170,6 @@ def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
     return None if fingerprint is None else to_hex(fingerprint, bits)
 
 
-def shown_time(seconds: int) -> str:
+def shown_time(seconds: int, separator: str = " ") -> str:
     """Return a Unix time as text in UTC, such as ``2026-01-31 18:00:07+00:00``."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(separator)

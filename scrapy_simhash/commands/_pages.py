@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._options import whole_number
+from scrapy_simhash.commands._options import add_number, given
 from scrapy_simhash.commands._output import note
 from scrapy_simhash.documents.reader import (
     DEFAULT_MAX_BYTES,
@@ -90,13 +90,8 @@ def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -
         type=encoding,
         help="encoding of files (default: declared by the file, else guessed)",
     )
-    reading.add_argument(
-        "--max-bytes",
-        metavar="N",
-        type=whole_number(0),
-        default=DEFAULT_MAX_BYTES,
-        help="do not read longer documents; 0 for no limit (default: %(default)s)",
-    )
+    meaning = "do not read longer documents; 0 for no limit"
+    add_number(reading, "--max-bytes", meaning, 0, default=DEFAULT_MAX_BYTES)
 
 
 def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:
@@ -104,13 +99,8 @@ def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> Docum
 
     :param keep_html: return HTML pages unchanged; otherwise, return their main text.
     """
-    return DocumentReader(
-        text_field=getattr(options, "text_field", "text"),
-        name_field=getattr(options, "name_field", None),
-        encoding=options.encoding,
-        max_bytes=options.max_bytes,
-        keep_html=keep_html,
-    )
+    names = ("text_field", "name_field", "encoding", "max_bytes")
+    return DocumentReader(**given(options, *names), keep_html=keep_html)
 
 
 def existing_paths(files: Sequence[str]) -> list[Path]:
@@ -199,26 +189,18 @@ def _documents(
     """Return the document at each place, and its URL after redirects if it was fetched."""
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
+    found: dict[str, tuple[Document, str | None]] = {}
     # Files are read before the crawl, so that a missing file is reported at once.
-    local = {
-        place: (_read_local(place, reader), None)
-        for place in dict.fromkeys(places)
-        if not is_url(place)
-    }
-    urls = [place for place in places if is_url(place)]
-    fetched = iter(_fetch(urls, reader, options) if urls else ())
-    return [local[place] if place in local else next(fetched) for place in places]
+    for place in places:
+        if not is_url(place) and place not in found:
+            found[place] = (_read_local(place, reader), None)
+    urls = [place for place in dict.fromkeys(places) if is_url(place)]
+    if urls:
+        from scrapy_simhash.commands._fetching import fetch_all
 
-
-def _fetch(
-    urls: Sequence[str], reader: DocumentReader, options: argparse.Namespace
-) -> Iterator[tuple[Document, str]]:
-    from scrapy_simhash.commands._fetching import fetch_all
-
-    pages = fetch_all(urls, options.settings, max_bytes=reader.max_bytes)
-    for url, page in zip(urls, pages, strict=True):
-        documents = iter([reader.page(url, page.content, page.text, html=page.is_html)])
-        yield _only_document(url, documents), page.url
+        for url, (page, final_url) in fetch_all(urls, options.settings, reader).items():
+            found[url] = (_only_document(url, iter([page])), final_url)
+    return [found[place] for place in places]
 
 
 def _read_local(place: str, reader: DocumentReader) -> Document:

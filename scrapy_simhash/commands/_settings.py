@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from scrapy.utils.project import get_project_settings
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis import RedisAddress
+    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
 
@@ -61,16 +63,6 @@ def passages_directory(settings: Settings | None) -> Path:
     return settings_reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
 
 
-def crawl_rules(settings: Settings | None, default: Confirmation) -> tuple[Policy, Confirmation]:
-    """Return the policy and the confirmation of a crawl with these settings.
-
-    :param default: the confirmation of the index, for settings that are not set.
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    read = settings_reader(settings)
-    return read_policy(read), read_confirmation(read, default)
-
-
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
     """Return the settings of fingerprints.
 
@@ -100,6 +92,23 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
     )
 
 
+def query_settings(
+    settings: Settings | None, manifest: Manifest | RedisManifest
+) -> tuple[Policy, SchemeSettings]:
+    """Return the policy and the other settings of a crawl that uses an index.
+
+    The index decides about the scheme, and about settings that are not set.
+
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read, project, k = settings_reader(settings), scheme_settings(settings), manifest.max_distance
+    if project.scheme == manifest.scheme:  # otherwise, the setting is for other fingerprints
+        k = read.whole("SIMHASH_MAX_DISTANCE", 0, manifest.scheme.bits - 1, unset=k)
+    confirmation = read_confirmation(read, manifest.confirmation)
+    chosen = project._replace(scheme=manifest.scheme, max_distance=k, confirmation=confirmation)
+    return read_policy(read), chosen
+
+
 def redis_address(options: argparse.Namespace) -> RedisAddress | None:
     """Return the address of the index in Redis that options or settings name.
 
@@ -121,21 +130,17 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
         "SIMHASH_RESET": False,
         "SIMHASH_KEEP_TEXT": False,
     }
-    spider: str | None = getattr(options, "spider", None)
     for name, value in overrides.items():
         if value is not None:
             settings.set(name, value, priority=100)
     read = SettingsReader(settings, SETTINGS)
-    redis = RedisSettings.read(read, settings, spider or "")
-    if redis is None:  # pragma: no cover - SIMHASH_INDEX is set above
-        return None
-    if not spider and not read.boolean("SIMHASH_SHARED"):
-        redis_of_spider = RedisSettings.read(read, settings, "any-spider")
-        if redis_of_spider is not None and redis_of_spider.pages != redis.pages:
-            raise SimhashError(
-                "the index in Redis is named after a spider: give --spider or --redis-key"
-            )
-    return redis.pages
+    spider: str | None = getattr(options, "spider", None)
+    redis = RedisSettings.read(read, settings, spider or "any-spider")
+    if not spider and redis != RedisSettings.read(read, settings, "other-spider"):
+        raise SimhashError(
+            "the index in Redis is named after a spider: give --spider or --redis-key"
+        )
+    return None if redis is None else redis.pages
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
@@ -146,7 +151,8 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
 
     :raises SettingsError: SIMHASH_SCOPE has a value that is not allowed.
     """
-    return _scope_filter(_scope(settings_reader(settings)))
+    scope: Scope = settings_reader(settings).choice("SIMHASH_SCOPE", get_args(Scope))
+    return Identity(lambda _request: b"", scope).scope_filter
 
 
 def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
@@ -155,22 +161,14 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read = settings_reader(settings)
-    scope = _scope(read)
+    scope = read.choice("SIMHASH_SCOPE", get_args(Scope))
     return {
         "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
         "tags": dict(read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)),
         "incremental": read.boolean("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
-        "scope": None if scope == "all" else _scope_filter(scope),
+        "scope": None if scope == "all" else page_scope(settings),
         "max_bytes": read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
         "expected_records": read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32),
         "timeout_ms": read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
     }
-
-
-def _scope(read: SettingsReader) -> Scope:
-    return cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope)))
-
-
-def _scope_filter(scope: Scope) -> Callable[[str], Callable[[str], bool] | None]:
-    return Identity(lambda _request: b"", scope).scope_filter

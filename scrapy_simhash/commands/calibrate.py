@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from collections.abc import Mapping
@@ -10,13 +9,13 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands import calibrate_json, calibrate_output
+from scrapy_simhash.commands import calibrate_output
 from scrapy_simhash.commands._options import (
     add_command,
+    add_number,
     add_scheme_options,
     all_indexes,
     schemes_and_distances,
-    whole_number,
 )
 from scrapy_simhash.commands._output import progress, show_json, writable, write_file
 from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, make_reader
@@ -26,6 +25,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.resemblance import DIFFERENT, NEAR_DUPLICATE
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibration
@@ -40,18 +40,10 @@ a sample of your own pages. The last lines of the output are for settings.py.
   {program} calibrate .scrapy/simhash/spiders/news
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
-(--text-field). The resemblance of two texts is the share of their runs of 5 words (8 characters in
-Chinese, Japanese and Korean) that both have. Pairs of pages with --threshold or more, in their main
-texts or whole contents, are near-duplicates. Other pairs below 0.2 are different, and pairs in
-between are not judged. Pages of one site whose names differ are no near-duplicates
-(SIMHASH_SAME_TITLE). A crawl finds a pair if it is within k and its estimated similarity is high
-enough (SIMHASH_MIN_RESEMBLANCE). The k with the highest F1, the harmonic mean of recall and
-precision, is chosen. If several k share the highest F1, a preset with confirmation keeps its
-present k if it is among them; otherwise the middle one is chosen. If the project's indexes, or 100
-tables, support only a smaller one of these k, that one is chosen.
-
-If an index of the project does not support the proposed settings, the output shows the command that
-rebuilds it. For an INDEX, only distances are shown, and no k is chosen: its texts are not read.
+(--text-field). Pairs of pages with a resemblance of --threshold or more are near-duplicates, and
+pairs below 0.2 are different. The k with the highest F1, the harmonic mean of recall and precision,
+is chosen. If an index of the project does not support it, the output shows the command that
+rebuilds the index. For an INDEX, only distances are shown: its texts are not read.
 """
 
 
@@ -63,42 +55,25 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="FILE|INDEX", help="files or folders of pages, or indexes"
     )
-    parser.add_argument(
-        "--sample",
-        metavar="N",
-        type=whole_number(2, 50_000),
-        default=2000,
-        help="number of pages in the random sample (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=whole_number(0),
-        default=1,
-        help="seed of the random sample (default: %(default)s)",
-    )
-    parser.add_argument(
+    add_number(parser, "--sample", "number of pages in the random sample", 2, 50_000, default=2000)
+    add_number(parser, "--seed", "seed of the random sample", 0, default=1)
+    add_number(
+        parser,
         "--threshold",
-        metavar="R",
-        type=_threshold,
+        "least resemblance of near-duplicates",
+        DIFFERENT,
+        1,
         default=NEAR_DUPLICATE,
-        help="least resemblance of near-duplicates (default: %(default)s)",
+        metavar="R",
+        kind=float,
     )
     parser.add_argument(
         "--pairs",
         metavar="FILE",
         help="write the pairs that k gets wrong, and those close to k, to a CSV file",
     )
-    parser.add_argument("--json", action="store_true", help="show the result as JSON")
     add_scheme_options(parser, several=True, max_distance=False, confirmation=True)
     add_reading_options(parser)
-
-
-def _threshold(text: str) -> float:
-    number = float(text)
-    if not DIFFERENT <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be from {DIFFERENT} to 1")
-    return number
 
 
 def run(options: argparse.Namespace) -> int:
@@ -134,7 +109,9 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
             for path in indexes
         ]
     if options.json:
-        show_json({"indexes": [calibrate_json.index_as_json(distances) for distances in measured]})
+        show_json(
+            {"indexes": [calibrate_output.index_as_json(distances) for distances in measured]}
+        )
     else:
         for distances in measured:
             calibrate_output.show_index(distances)
@@ -180,7 +157,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     if options.pairs is not None:
         _write_pairs(Path(options.pairs), calibration)
     if options.json:
-        show_json(calibrate_json.as_json(calibration, indexes))
+        show_json(calibrate_output.as_json(calibration, indexes))
     else:
         calibrate_output.show_calibration(calibration, indexes)
     return 0

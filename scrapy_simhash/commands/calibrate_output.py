@@ -1,15 +1,15 @@
-"""Show the result of ``calibrate`` as text."""
+"""Show the result of ``calibrate`` as text, or build its JSON."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
+from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES, LEAST_DIFFERENT
 from scrapy_simhash.commands._output import bar, counted, show
-from scrapy_simhash.commands.calibrate_json import proposed_settings
 from scrapy_simhash.commands.needed_rebuilds import needed_rebuilds
 from scrapy_simhash.documents.escaping import escaped
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, PresentSettings
-    from scrapy_simhash.calibration.choosing import Choice, LeastResemblance, Score
+    from scrapy_simhash.calibration.choosing import Choice, Score
     from scrapy_simhash.calibration.index_distances import IndexDistances
-    from scrapy_simhash.commands.needed_rebuilds import ProjectIndex, Rebuild
+    from scrapy_simhash.commands.needed_rebuilds import ProjectIndex
 
 _MAX_ROWS = 24
 _BAR_CHARACTERS = 24
@@ -43,24 +43,17 @@ def show_calibration(calibration: Calibration, indexes: Sequence[ProjectIndex]) 
     show()
     if len(calibration.presets) > 1:
         show(f"The best of these presets on these pages is {best.preset.name}.")
-    _show_rebuilds(needed_rebuilds(best, indexes))
-    show("For settings.py:")
-    show()
+    if rebuilds := needed_rebuilds(best, indexes):
+        show("A crawl with these settings cannot open these indexes:\n")
+        for rebuild in rebuilds:
+            show(f"# {escaped(str(rebuild.directory))}: {rebuild.why}")
+            if rebuild.command is not None:
+                show(escaped(rebuild.command))
+        show()
+    show("For settings.py:\n")
     for name, value in proposed_settings(best).items():
         quoted = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
         show(f"{name} = {quoted}")
-
-
-def _show_rebuilds(rebuilds: Sequence[Rebuild]) -> None:
-    if not rebuilds:
-        return
-    show("A crawl with these settings cannot open the indexes below. Rebuild them first:")
-    show()
-    for rebuild in rebuilds:
-        show(f"# {escaped(str(rebuild.directory))}: {rebuild.why}")
-        if rebuild.command is not None:
-            show(escaped(rebuild.command))
-    show()
 
 
 def _show_preset(calibrated: Calibrated, threshold: float) -> None:
@@ -94,17 +87,10 @@ def _show_preset(calibrated: Calibrated, threshold: float) -> None:
         ("near-duplicate pairs", near_duplicates), ("different pairs", counts.different), k
     )
     show()
-    if calibrated.choice is None:
-        _show_why_no_choice(calibrated)
-    else:
+    different = sum(counts.different)
+    if calibrated.choice is not None:
         _show_choice(calibrated, calibrated.choice)
-
-
-def _show_why_no_choice(calibrated: Calibrated) -> None:
-    from scrapy_simhash.calibration.choosing import LEAST_DIFFERENT
-
-    different = sum(calibrated.counts.different)
-    if different < LEAST_DIFFERENT:
+    elif different < LEAST_DIFFERENT:
         show(
             f"No k can be chosen: the sample has {different:,} different pairs, and "
             f"{LEAST_DIFFERENT} are needed. Give more pages."
@@ -135,28 +121,24 @@ def _show_choice(calibrated: Calibrated, choice: Choice) -> None:
             "confirmed: a crawl keeps these pages as similar"
         )
     if (least := calibrated.least) is not None:
-        show(f"resemblance {least.per_cent / 100:g} or more: {_why_this_resemblance(least)}")
+        best = f"{least.low / 100:g} to {least.high / 100:g} have"
+        best = "it has" if least.low == least.high else best
+        show(f"resemblance {least.per_cent / 100:g} or more: {best} the best F1")
     if calibrated.table_recall is None:
         show("tables      no tables support this k: set SIMHASH_TABLES, or take another preset")
     else:
-        recall = _rounded_down(calibrated.table_recall)
+        # Rounded down, so that only 1 becomes 100 %.
+        recall = int(calibrated.table_recall * 1000 + 1e-9) / 10
         show(
-            f"tables      {choice.plan}, which should find {recall} of the near-duplicate pairs "
-            "within k"
+            f"tables      {choice.plan}, which should find {recall:g} % of the near-duplicate "
+            "pairs within k"
         )
 
 
 def _show_score(score: Score, label: str) -> None:
-    show(
-        f"{score.max_distance:>5}  {_with_interval(score.recall, score.recall_95):<22}"
-        f"{_with_interval(score.precision, score.precision_95):<22}{label}"
-    )
-
-
-def _why_this_resemblance(least: LeastResemblance) -> str:
-    if least.low == least.high:
-        return "it has the best F1"
-    return f"{least.low / 100:g} to {least.high / 100:g} have the best F1"
+    shares = ((score.recall, score.recall_95), (score.precision, score.precision_95))
+    cells = [f"{share:.3f} ({low:.3f}-{high:.3f})" for share, (low, high) in shares]
+    show(f"{score.max_distance:>5}  {cells[0]:<22}{cells[1]:<22}{label}")
 
 
 def _why_this_k(choice: Choice, preset: PresentSettings) -> str:
@@ -201,15 +183,6 @@ def _show_histograms(
         show(f"{label:>9}  {''.join(cells)}{mark}".rstrip())
 
 
-def _with_interval(share: float, interval: tuple[float, float]) -> str:
-    return f"{share:.3f} ({interval[0]:.3f}-{interval[1]:.3f})"
-
-
-def _rounded_down(share: float) -> str:
-    """Return a share in per cent, rounded down to one decimal: only 1 becomes 100 %."""
-    return f"{int(share * 1000 + 1e-9) / 10:g} %"
-
-
 def show_index(distances: IndexDistances) -> None:
     """Show the distances of an index, and explain them."""
     show(f"index       {escaped(distances.directory)}")
@@ -238,3 +211,112 @@ def show_index(distances: IndexDistances) -> None:
         "Distances alone do not tell which pairs are copies, nor what a crawl missed. To choose a "
         "k, give pages."
     )
+
+
+def as_json(calibration: Calibration, indexes: Sequence[ProjectIndex]) -> dict[str, Any]:
+    """Return a calibration, and the needed rebuilds of indexes, as values for JSON."""
+    best = calibration.best
+    rebuilds = needed_rebuilds(best, indexes)
+    return {
+        "read": calibration.read,
+        "sampled": calibration.sampled,
+        "seed": calibration.seed,
+        "unreadable": dict(calibration.unreadable),
+        "repeated": calibration.repeated,
+        "threshold": calibration.threshold,
+        "best_preset": None if best is None else best.preset.name,
+        "settings": None if best is None else proposed_settings(best),
+        "rebuild_first": [rebuild.command for rebuild in rebuilds if rebuild.command is not None],
+        "presets": [_preset_as_json(calibrated) for calibrated in calibration.presets],
+    }
+
+
+def _preset_as_json(calibrated: Calibrated) -> dict[str, Any]:
+    preset, counts, rows = calibrated.preset, calibrated.counts, calibrated.rows
+    choice, least = calibrated.choice, calibrated.least
+    # Without a choice, its values are None.
+    ks = [None] * 3 if choice is None else [choice.max_distance, choice.low, choice.high]
+    shares = [None] * 3 if least is None else [per_cent / 100 for per_cent in least]
+    names = ("max_distance", "recall", "precision", "f1")
+    return {
+        "preset": preset.name,
+        "scheme": preset.scheme.id,
+        "bits": preset.scheme.bits,
+        "fingerprints": calibrated.fingerprints,
+        "skipped": dict(calibrated.skipped),
+        "near_duplicate_pairs": calibrated.near_duplicate_pairs,
+        "edited_copy_pairs": calibrated.edited_copy_pairs,
+        "between_pairs": sum(counts.between),
+        "different_pairs": sum(counts.different),
+        "named_apart_pairs": counts.named_apart,
+        "basis": _basis(calibrated),
+        **dict(zip(("max_distance", "best_from", "best_to"), ks, strict=True)),
+        **dict(zip(("min_resemblance", "least_from", "least_to"), shares, strict=True)),
+        "min_resemblance_now": preset.confirmation.min_resemblance,
+        "chosen": None if calibrated.chosen is None else _score_as_json(calibrated.chosen),
+        "now": _score_as_json(calibrated.now),
+        "tables": None if choice is None else _tables_as_json(calibrated, choice),
+        "distances": {
+            "near_duplicate": counts.near_duplicate,
+            "edited_copies": calibrated.edited.distances,
+            "between": counts.between,
+            "different": counts.different,
+        },
+        "curve": [{name: getattr(row, name) for name in names} for row in rows],
+    }
+
+
+def _score_as_json(score: Score) -> dict[str, Any]:
+    computed = ("recall", "recall_95", "precision", "precision_95", "f1")
+    return score._asdict() | {name: getattr(score, name) for name in computed}
+
+
+def _tables_as_json(calibrated: Calibrated, choice: Choice) -> dict[str, Any] | None:
+    plan = choice.plan
+    if plan is None:
+        return None
+    return {
+        "plan": {**asdict(plan), "tables": len(plan.tables)},
+        "guaranteed_distance": plan.guaranteed_distance,
+        "expected_recall": calibrated.table_recall,
+        "expected_recall_at_max_distance": plan.expected_recall(choice.max_distance),
+    }
+
+
+def _basis(calibrated: Calibrated) -> str | None:
+    """Return the kind of pairs that the choice of k is based on; None without a choice."""
+    if calibrated.choice is None:
+        return None
+    if not calibrated.edited_copy_pairs:
+        return "pairs"
+    return "pairs and edited copies" if calibrated.near_duplicate_pairs else "edited copies"
+
+
+def proposed_settings(calibrated: Calibrated) -> dict[str, Any]:
+    """Return the values of the settings to propose, by name. A preset in JSON becomes a dict."""
+    preset = calibrated.preset.name
+    settings: dict[str, Any] = {
+        "SIMHASH_PRESET": json.loads(preset) if preset.startswith("{") else preset
+    }
+    if calibrated.choice is not None:
+        settings["SIMHASH_MAX_DISTANCE"] = calibrated.choice.max_distance
+    if calibrated.least is not None:
+        settings["SIMHASH_MIN_RESEMBLANCE"] = calibrated.least.per_cent / 100
+    return settings
+
+
+def index_as_json(distances: IndexDistances) -> dict[str, Any]:
+    """Return the distances of an index as values for JSON."""
+    return {
+        "index": distances.directory,
+        "scheme": distances.scheme_id,
+        "bits": distances.bits,
+        "max_distance": distances.max_distance,
+        "near_duplicates": sum(distances.logged),
+        "similar": distances.similar,
+        "representatives": distances.representatives,
+        "sampled": distances.sampled,
+        "late_share": distances.late_share,
+        "nearest_representatives": distances.nearest,
+        "distances": {"near_duplicates": distances.logged, "representatives": distances.apart},
+    }

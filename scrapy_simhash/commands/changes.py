@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import (
-    add_command,
-    add_index_options,
-    index_location,
-    point_in_time,
-)
-from scrapy_simhash.commands._output import progress, show
+from scrapy_simhash.commands._options import add_command, index_location, point_in_time
+from scrapy_simhash.commands._output import progress, show, shown_time
 
 if TYPE_CHECKING:
     import argparse
-
-    from scrapy_simhash.maintenance.changes import Change
 
 _DESCRIPTION = """\
 Lists the pages of an index that are new, changed or gone since a given time, as JSON lines, the
@@ -32,10 +24,8 @@ A page is gone if a crawl that ended by itself saw other pages of the site, but 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``changes``."""
-    parser = add_command(
-        subparsers, "changes", _DESCRIPTION, "list new, changed and gone pages as JSON lines"
-    )
-    add_index_options(parser)
+    summary = "list new, changed and gone pages as JSON lines"
+    parser = add_command(subparsers, "changes", _DESCRIPTION, summary, json=False, index=True)
     parser.add_argument(
         "--since",
         metavar="WHEN",
@@ -53,20 +43,10 @@ def run(options: argparse.Namespace) -> int:
     with progress("entries") as on_progress:
         changed = changes(index_location(options), options.since, on_progress=on_progress)
     for change in changed:
-        show(json.dumps(_as_json(change)))
+        values = {"url": change.key, "change": change.kind}
+        for name in ("at", "first_seen", "last_seen"):
+            values[name] = shown_time(getattr(change, f"{name}_s"), "T")
+        if change.copy_of is not None:
+            values["copy_of"] = change.copy_of
+        show(json.dumps(values))
     return 0
-
-
-def _as_json(change: Change) -> dict[str, str]:
-    values = {
-        "url": change.key,
-        "change": change.kind,
-        "at": _iso_time(change.at_s),
-        "first_seen": _iso_time(change.first_seen_s),
-        "last_seen": _iso_time(change.last_seen_s),
-    }
-    return values if change.copy_of is None else {**values, "copy_of": change.copy_of}
-
-
-def _iso_time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()

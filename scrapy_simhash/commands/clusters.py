@@ -6,14 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._options import (
-    add_index_command,
+    add_command,
+    add_max_distance,
+    add_number,
+    given,
     index_location,
     require_distance_below,
-    whole_number,
 )
 from scrapy_simhash.commands._output import note, percent, show, show_json
 from scrapy_simhash.documents.escaping import escaped
-from scrapy_simhash.parameters import MAX_BITS
 
 if TYPE_CHECKING:
     import argparse
@@ -31,22 +32,18 @@ distance, similarity and action. Without further options, the clusters are those
   {program} clusters --method connected --host www.example.com
   {program} clusters --file entries.jsonl.gz --max-distance 3
 
-A similar page is within k of another page, but is not a copy of it, so the crawl kept it. With
---similar, the command lists similar pages instead of near-duplicates. They often share a template.
+A similar page is within k of another page, but is not a copy of it, so the crawl kept it.
 
 --max-distance, --method and --file (of {program} export) regroup all pages by their fingerprints
 alone, without confirmation. The method "leader" groups pages as a crawl would, in crawl order.
-"connected" makes connected components: each page is near another page of its cluster. A larger k
-joins clusters, but adds no pages: the index has only the pages that crawls stored or logged.
+"connected" makes connected components: each page is near another page of its cluster.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``clusters``."""
-    parser = add_index_command(subparsers, "clusters", _DESCRIPTION, "list clusters")
-    parser.add_argument(
-        "--max-distance", metavar="K", type=whole_number(0, MAX_BITS - 1), help="regroup by this k"
-    )
+    parser = add_command(subparsers, "clusters", _DESCRIPTION, "list clusters", index=True)
+    add_max_distance(parser, "regroup by this k")
     parser.add_argument(
         "--method",
         choices=("leader", "connected"),
@@ -63,27 +60,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="NAME",
         help="list only clusters with a page of this host; a name without a port matches any port",
     )
-    parser.add_argument(
-        "--min-pages",
-        metavar="N",
-        type=whole_number(1),
-        default=2,
-        help="least number of pages in a cluster (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=whole_number(0),
-        default=20,
-        help="number of clusters to show; 0 for all (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--members",
-        metavar="N",
-        type=whole_number(0),
-        default=0,
-        help="number of pages to show below each representative; 0 for all (default: all)",
-    )
+    meaning = "least number of pages in a cluster, including the representative"
+    add_number(parser, "--min-pages", meaning, 1, default=2)
+    add_number(parser, "--top", "number of clusters to show; 0 for all", 0, default=20)
+    meaning = "number of pages to show below each representative; 0 for all"
+    add_number(parser, "--members", meaning, 0, default=0)
 
 
 class Member(NamedTuple):
@@ -99,61 +80,50 @@ class Member(NamedTuple):
     action: str = ""
 
 
-class Cluster(NamedTuple):
-    """A cluster of near-duplicates; with ``--similar``, a page with the pages similar to it."""
-
-    representative: str
-    near_duplicates: list[Member]
-
-    @property
-    def pages(self) -> int:
-        """Return the number of pages, the representative included."""
-        return len(self.near_duplicates) + 1
+# The representative, and the near-duplicates; with --similar, a page and the pages similar to it.
+Cluster = tuple[str, list[Member]]
 
 
 def run(options: argparse.Namespace) -> int:
     """Show the clusters, and return the exit code."""
-    index_options = (options.index, options.spider, options.redis, options.redis_key)
-    if options.file is not None and any(value is not None for value in index_options):
+    if options.file is not None and given(options, "index", "spider", "redis", "redis_key"):
         options.wrong_usage(
             "--file cannot be combined with --index, --spider, --redis or --redis-key"
         )
-    regrouping_options = (options.file, options.max_distance, options.method)
-    if options.similar and any(value is not None for value in regrouping_options):
+    if options.similar and given(options, "file", "max_distance", "method"):
         options.wrong_usage("--similar cannot be combined with --max-distance, --method or --file")
     clusters = [
-        cluster
-        for cluster in _clusters(options)
-        if cluster.pages >= options.min_pages and _has_page_on(cluster, options.host)
+        (representative, members)
+        for representative, members in _clusters(options)
+        if len(members) + 1 >= options.min_pages
+        and (options.host is None or _has_page_on(options.host, representative, members))
     ]
     shown = clusters[: options.top or None]
-    members = slice(options.members or None)
+    few = slice(options.members or None)
     if options.json:
+        name = "similar" if options.similar else "near_duplicates"
         show_json(
             {
                 "clusters": len(clusters),
-                "pages": sum(cluster.pages for cluster in clusters),
+                "pages": sum(len(members) + 1 for _, members in clusters),
                 "shown": [
                     {
-                        "representative": cluster.representative,
-                        "pages": cluster.pages,
-                        "similar" if options.similar else "near_duplicates": [
-                            member._asdict() for member in cluster.near_duplicates[members]
-                        ],
+                        "representative": representative,
+                        "pages": len(members) + 1,
+                        name: [member._asdict() for member in members[few]],
                     }
-                    for cluster in shown
+                    for representative, members in shown
                 ],
             }
         )
         return 0
-    for cluster in shown:
-        show(escaped(cluster.representative))
-        for key, distance, similarity, action in cluster.near_duplicates[members]:
+    for representative, members in shown:
+        show(escaped(representative))
+        for key, distance, similarity, action in members[few]:
             shown_similarity = "" if similarity is None else percent(similarity)
             shown_action = f"{action:<8}  " if action else ""
             show(f"  distance {distance:>3}  {shown_similarity:>5}  {shown_action}{escaped(key)}")
-        more = len(cluster.near_duplicates[members.stop :]) if options.members else 0
-        if more:
+        if more := len(members) - len(members[few]):
             show(f"  and {more:,} more")
     if len(clusters) > len(shown):
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
@@ -162,15 +132,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _has_page_on(cluster: Cluster, host: str | None) -> bool:
+def _has_page_on(host: str, representative: str, members: list[Member]) -> bool:
     """Return True if a page of the cluster is on the host. A name without a port has any port."""
     from scrapy_simhash.maintenance.duplication import host_of
 
-    if host is None:
-        return True
-    keys = [cluster.representative, *(member.key for member in cluster.near_duplicates)]
-    hosts = [host_of(key) for key in keys]
-    return host.lower() in {*hosts, *(re.sub(r":\d+$", "", with_port) for with_port in hosts)}
+    hosts = {host_of(key) for key in (representative, *(member.key for member in members))}
+    return host.lower() in hosts | {re.sub(r":\d+$", "", with_port) for with_port in hosts}
 
 
 def _clusters(options: argparse.Namespace) -> list[Cluster]:
@@ -180,16 +147,10 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
     from scrapy_simhash.maintenance.sources import opened_source
 
     with opened_source(index_location(options)) as source:
-        if options.max_distance is not None or options.method is not None:
+        if given(options, "max_distance", "method"):
             manifest = source.manifest
-            pages = sorted(_pages(source))
-            return _regrouped(
-                [key for _, key, *_ in pages],
-                [fingerprint for *_, fingerprint in pages],
-                manifest.scheme.bits,
-                manifest.max_distance if options.max_distance is None else options.max_distance,
-                options,
-            )
+            pages = [(key, fingerprint) for _, key, fingerprint in sorted(_pages(source))]
+            return _regrouped(pages, manifest.scheme.bits, manifest.max_distance, options)
         logged = duplication(source)
     groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
     if options.similar:
@@ -199,12 +160,10 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
     elif logged.similar:
         note(f"{len(logged.similar):,} similar pages that are not copies: --similar lists them")
     clusters = [
-        Cluster(
-            key, [Member(line.key, line.distance, line.similarity, line.action) for line in lines]
-        )
+        (key, [Member(line.key, line.distance, line.similarity, line.action) for line in lines])
         for key, lines in groups.items()
     ]
-    return sorted(clusters, key=lambda cluster: cluster.pages, reverse=True)
+    return sorted(clusters, key=lambda cluster: len(cluster[1]), reverse=True)
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
@@ -226,8 +185,7 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
     from scrapy_simhash.maintenance.record_files import read_records
     from scrapy_simhash.scheme import PRESETS
 
-    keys: list[str] = []
-    fingerprints: list[int] = []
+    pages: list[tuple[str, int]] = []
     bits, schemes = 0, set()
     for place, record in read_records(options.file):
         try:
@@ -235,8 +193,7 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"{text!r} is not a fingerprint in hexadecimal digits")
             bits = bits or 4 * len(text)
-            fingerprints.append(from_hex(text, bits))
-            keys.append(str(record["key"]))
+            pages.append((str(record["key"]), from_hex(text, bits)))
         except (KeyError, TypeError, ValueError) as error:
             missing = f"it has no {error}" if isinstance(error, KeyError) else error
             raise SimhashError(f"{place}: {missing}") from error
@@ -245,34 +202,34 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
         raise SimhashError(
             f"{options.file}: it has fingerprints of several schemes, which cannot be compared"
         )
-    if not keys:
-        return []
-    max_distance = options.max_distance
-    if max_distance is None:
-        distances = [p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes]
-        if not distances:
-            options.wrong_usage("give --max-distance: no preset has the scheme of the file")
-        max_distance = distances[0]
-    return _regrouped(keys, fingerprints, bits, max_distance, options)
+    k = next((p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes), None)
+    if pages and k is None and options.max_distance is None:
+        options.wrong_usage("give --max-distance: no preset has the scheme of the file")
+    return _regrouped(pages, bits, k or 0, options)
 
 
 def _regrouped(
-    keys: list[str],
-    fingerprints: list[int],
-    bits: int,
-    max_distance: int,
-    options: argparse.Namespace,
+    pages: list[tuple[str, int]], bits: int, max_distance: int, options: argparse.Namespace
 ) -> list[Cluster]:
+    """Return the clusters of (key, fingerprint); ``--max-distance`` replaces `max_distance`."""
     from scrapy_simhash.clustering import cluster
 
+    if not pages:
+        return []
+    if options.max_distance is not None:
+        max_distance = options.max_distance
     require_distance_below(bits, max_distance, options)
+    keys = [key for key, _ in pages]
     result = cluster(
-        fingerprints, bits=bits, max_distance=max_distance, method=options.method or "leader"
+        [fingerprint for _, fingerprint in pages],
+        bits=bits,
+        max_distance=max_distance,
+        method=options.method or "leader",
     )
     if result.recall < 1:
         note(f"up to {1 - result.recall:.1%} of the pairs may be missed: there are very many pages")
     return [
-        Cluster(
+        (
             keys[group.representative],
             [
                 Member(keys[member], int(result.distance[member]))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, add_scheme_options, schemes_and_distances
+from scrapy_simhash.commands._options import (
+    add_command,
+    add_scheme_options,
+    schemes_and_distances,
+)
 from scrapy_simhash.commands._output import (
     percent,
     reasons_against_copy,
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.commands._pages import LoadedPage
     from scrapy_simhash.commands._settings import SchemeSettings
-    from scrapy_simhash.detector import PageFingerprint
 
 _DESCRIPTION = """\
 Shows for two pages the distance of their fingerprints, the similarity that a crawl estimates from
@@ -33,9 +36,9 @@ a crawl. Short texts, which a crawl skips, are compared, too, unless --min-token
   {program} compare --preset all a.html b.html
   {program} compare --preset wide --max-distance 40 --min-resemblance 0.7 --json a.html -
 
-Resemblance is the share of their runs of 5 words that both texts have, from 0 to 1. In texts that
-are mostly Chinese, Japanese or Korean, the runs have 8 characters. A crawl should find pairs of 0.8
-and more, and should not find pairs below 0.2. Similarity estimates the same for runs of 3 tokens.
+Resemblance is the share of their runs of 5 words that both texts have, from 0 to 1. A crawl should
+find pairs of 0.8 and more, and should not find pairs below 0.2. Similarity estimates the same for
+runs of 3 tokens.
 """
 
 
@@ -47,43 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}")
     parser.add_argument("b", metavar="B", help="another page")
     add_reading_options(parser, json=False)
-    parser.add_argument("--json", action="store_true", help="show the result as JSON")
     add_scheme_options(parser, several=True, confirmation=True)
-
-
-class _Comparison(NamedTuple):
-    """The comparison of two pages by one preset.
-
-    :param settings: the settings with this preset.
-    :param distance: distance of the fingerprints; None if a page is skipped.
-    :param similarity: estimated resemblance; None if a page is skipped.
-    :param reasons_against: reasons why the pages are no copies, apart from the distance.
-    :param resemblance: exact resemblance; None if a page has no text.
-    """
-
-    settings: SchemeSettings
-    pages: tuple[PageFingerprint, PageFingerprint]
-    distance: int | None
-    similarity: float | None
-    reasons_against: Sequence[str]
-    resemblance: float | None
-
-    @property
-    def is_near(self) -> bool:
-        """Return True if the pages are within k bits of each other."""
-        return self.distance is not None and self.distance <= self.settings.max_distance
-
-    @property
-    def verdict(self) -> str:
-        """Return the verdict in a few words."""
-        for name, page in zip("AB", self.pages, strict=True):
-            if page.skipped is not None:
-                return f"{name} is skipped: {page.skipped}"
-        if not self.is_near:
-            return "different"
-        if self.reasons_against:
-            return f"similar, not copies: {', '.join(self.reasons_against)}"
-        return "near-duplicates"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -92,15 +59,27 @@ def run(options: argparse.Namespace) -> int:
     pages = load_pages([options.a, options.b], options)
     comparisons = _compare(pages, presets, options)
     if options.json:
-        show_json(_as_json(pages, comparisons))
+        named = {
+            letter: {"page": page.name, "url": page.url}
+            for letter, page in zip("ab", pages, strict=True)
+        }
+        show_json({**named, "presets": comparisons})
+        return 0
+    for letter, page in zip("AB", pages, strict=True):
+        show(f"{letter}  {escaped(page.shown_name)}")
+    show()
+    if len(comparisons) > 1:
+        _show_table(comparisons)
     else:
-        _show(pages, comparisons)
+        _show_one(comparisons[0])
     return 0
 
 
 def _compare(
     pages: Sequence[LoadedPage], presets: Sequence[SchemeSettings], options: argparse.Namespace
-) -> list[_Comparison]:
+) -> list[dict[str, Any]]:
+    """Return the comparison by each preset as values for JSON."""
+    from scrapy_simhash.confirmation import names_agree
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.fingerprint import hamming_distance
     from scrapy_simhash.resemblance import resemblance
@@ -108,94 +87,85 @@ def _compare(
     cached_resemblance = cache(resemblance)  # most presets extract the same texts
     comparisons = []
     for settings in presets:
+        bits, confirmation = settings.scheme.bits, settings.confirmation
         # A crawl skips short texts, but a user who names two texts wants them compared.
         detector = Detector(settings.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
         a, b = (page.fingerprint(detector) for page in pages)
         distance = None
         if a.fingerprint is not None and b.fingerprint is not None:
             distance = hamming_distance(a.fingerprint, b.fingerprint)
-        exact = cached_resemblance(a.text, b.text) if a.text and b.text else None
-        [(similarity, _)] = settings.confirmation.similarities(a.evidence, [b.evidence])
-        reasons = reasons_against_copy(settings.confirmation, a.evidence, b.evidence)
-        comparisons.append(_Comparison(settings, (a, b), distance, similarity, reasons, exact))
-    return comparisons
-
-
-def _as_json(pages: Sequence[LoadedPage], comparisons: Sequence[_Comparison]) -> dict[str, Any]:
-    return {
-        "a": {"page": pages[0].name, "url": pages[0].url},
-        "b": {"page": pages[1].name, "url": pages[1].url},
-        "presets": [_comparison_as_json(comparison) for comparison in comparisons],
-    }
-
-
-def _comparison_as_json(comparison: _Comparison) -> dict[str, Any]:
-    settings, is_confirmed = comparison.settings, not comparison.reasons_against
-    return {
-        "preset": settings.preset,
-        "scheme": settings.scheme.id,
-        "bits": settings.scheme.bits,
-        "max_distance": settings.max_distance,
-        "min_resemblance": settings.confirmation.min_resemblance,
-        "same_title": settings.confirmation.same_name,
-        "distance": comparison.distance,
-        "similarity": comparison.similarity,
-        "confirmed": None if comparison.distance is None else is_confirmed,
-        "unconfirmed_because": list(comparison.reasons_against),
-        "near_duplicate": comparison.is_near and is_confirmed,
-        "resemblance": comparison.resemblance,
-        **{
-            name: {
-                "fingerprint": shown_fingerprint(page.fingerprint, settings.scheme.bits),
+        [(similarity, is_confirmed)] = confirmation.similarities(a.evidence, [b.evidence])
+        reasons = []
+        if not is_confirmed:
+            differ = confirmation.same_name and names_agree(a.evidence, b.evidence) is False
+            reasons = reasons_against_copy(confirmation, similarity, names_differ=differ)
+        is_near = distance is not None and distance <= settings.max_distance
+        comparison = {
+            "preset": settings.preset,
+            "scheme": settings.scheme.id,
+            "bits": bits,
+            "max_distance": settings.max_distance,
+            "min_resemblance": confirmation.min_resemblance,
+            "same_title": confirmation.same_name,
+            "distance": distance,
+            "similarity": similarity,
+            "confirmed": None if distance is None else is_confirmed,
+            "unconfirmed_because": reasons,
+            "near_duplicate": is_near and is_confirmed,
+            "resemblance": cached_resemblance(a.text, b.text) if a.text and b.text else None,
+        }
+        for letter, page in (("a", a), ("b", b)):
+            comparison[letter] = {
+                "fingerprint": shown_fingerprint(page.fingerprint, bits),
                 "way": page.way,
                 "tokens": page.tokens,
                 "skipped": page.skipped,
                 "error": page.error,
             }
-            for name, page in zip("ab", comparison.pages, strict=True)
-        },
-    }
+        comparisons.append(comparison)
+    return comparisons
 
 
-def _show(pages: Sequence[LoadedPage], comparisons: Sequence[_Comparison]) -> None:
-    for name, page in zip("AB", pages, strict=True):
-        show(f"{name}  {escaped(page.shown_name)}")
-    if len(comparisons) > 1:
-        _show_table(comparisons)
-    else:
-        _show_one(comparisons[0])
+def _verdict(comparison: dict[str, Any]) -> str:
+    for letter in "ab":
+        if skipped := comparison[letter]["skipped"]:
+            return f"{letter.upper()} is skipped: {skipped}"
+    if comparison["distance"] > comparison["max_distance"]:
+        return "different"
+    if reasons := comparison["unconfirmed_because"]:
+        return f"similar, not copies: {', '.join(reasons)}"
+    return "near-duplicates"
 
 
-def _show_one(comparison: _Comparison) -> None:
-    settings = comparison.settings
-    show()
-    show(f"preset       {settings.preset}: {settings.scheme.id}")
-    for name, page in zip("AB", comparison.pages, strict=True):
-        way = f" by {page.way}" if page.way else ""
-        error = f" ({page.error})" if page.error else ""
-        skipped = f", skipped: {page.skipped}{error}" if page.skipped else ""
-        show(f"{name}            {page.tokens:,} tokens{escaped(way + skipped)}")
-    if comparison.distance is not None:
-        show(f"distance     {comparison.distance} of {settings.scheme.bits} bits")
-    if comparison.similarity is not None:
-        show(f"similarity   {percent(comparison.similarity)}, estimated")
-    if comparison.resemblance is not None:
-        show(f"resemblance  {comparison.resemblance:.3f}, exact")
-    show(f"verdict      {comparison.verdict} (k = {settings.max_distance})")
+def _show_one(comparison: dict[str, Any]) -> None:
+    show(f"preset       {comparison['preset']}: {comparison['scheme']}")
+    for letter in "ab":
+        page = comparison[letter]
+        way = f" by {page['way']}" if page["way"] else ""
+        error = f" ({page['error']})" if page["error"] else ""
+        skipped = f", skipped: {page['skipped']}{error}" if page["skipped"] else ""
+        show(f"{letter.upper()}            {page['tokens']:,} tokens{escaped(way + skipped)}")
+    if comparison["distance"] is not None:
+        show(f"distance     {comparison['distance']} of {comparison['bits']} bits")
+    if comparison["similarity"] is not None:
+        show(f"similarity   {percent(comparison['similarity'])}, estimated")
+    if comparison["resemblance"] is not None:
+        show(f"resemblance  {comparison['resemblance']:.3f}, exact")
+    show(f"verdict      {_verdict(comparison)} (k = {comparison['max_distance']})")
 
 
-def _show_table(comparisons: Sequence[_Comparison]) -> None:
-    show()
-    show(
-        f"{'preset':<16}{'bits':>5}{'k':>5}{'distance':>10}{'similarity':>12}{'resemblance':>13}"
-        "  verdict"
-    )
+def _show_table(comparisons: Sequence[dict[str, Any]]) -> None:
+    row = "{:<16}{:>5}{:>5}{:>10}{:>12}{:>13}  {}"
+    show(row.format(*("preset", "bits", "k", "distance", "similarity", "resemblance", "verdict")))
     for comparison in comparisons:
-        settings = comparison.settings
-        distance = "" if comparison.distance is None else str(comparison.distance)
-        similarity = "" if comparison.similarity is None else percent(comparison.similarity)
-        exact = "" if comparison.resemblance is None else f"{comparison.resemblance:.3f}"
-        show(
-            f"{settings.preset:<16}{settings.scheme.bits:>5}{settings.max_distance:>5}{distance:>10}"
-            f"{similarity:>12}{exact:>13}  {escaped(comparison.verdict)}"
+        distance, similarity, exact = (
+            comparison[name] for name in ("distance", "similarity", "resemblance")
         )
+        cells = (
+            *(comparison[name] for name in ("preset", "bits", "max_distance")),
+            "" if distance is None else distance,
+            "" if similarity is None else percent(similarity),
+            "" if exact is None else f"{exact:.3f}",
+            escaped(_verdict(comparison)),
+        )
+        show(row.format(*cells))

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy_simhash.commands._options import (
     add_command,
+    add_number,
     add_scheme_options,
+    given,
     scheme_and_distance,
-    whole_number,
 )
 from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.commands._pages import encoding
@@ -66,17 +67,90 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="a file, a folder of HTML, or - for standard input (JSON lines, unless --format "
         "names another format)",
     )
-    _add_output(parser)
-    _add_reading(parser)
-    _add_judging(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="file for the records that are kept, in the format of the input (a folder for "
+        "folders), compressed if the name ends in .gz; - for standard output",
+    )
+    output.add_argument(
+        "--verdicts", metavar="FILE", help="file for the verdicts, a line of JSON for each record"
+    )
+    output.add_argument(
+        "--action",
+        choices=("drop", "tag"),
+        help="drop duplicates, or keep all records and add their verdicts in the fields that "
+        "SIMHASH_ITEM_TAGS names (default: SIMHASH_ACTION, drop)",
+    )
+    output.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    reading = parser.add_argument_group("reading files")
+    reading.add_argument(
+        "--format",
+        choices=get_args(Format),
+        help="format of all files (default: by their names)",
+    )
+    content = reading.add_mutually_exclusive_group()
+    content.add_argument(
+        "--text-field",
+        metavar="NAME",
+        action="append",
+        help="field with the text; may be repeated to join several. A title, name or headline "
+        "among them is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first of "
+        f"{', '.join(TEXT_FIELDS)})",
+    )
+    content.add_argument(
+        "--html-field",
+        metavar="NAME",
+        help="field with an HTML page, whose main text is compared (default: the first of "
+        f"{', '.join(HTML_FIELDS)}, or a text field that begins as a page)",
+    )
+    reading.add_argument(
+        "--key-field",
+        metavar="NAME",
+        help="field with the key of a record (default: url, else FILE#NUMBER); # for FILE#NUMBER",
+    )
+    reading.add_argument(
+        "--encoding",
+        type=encoding,
+        default="utf-8",
+        help="encoding of JSON and CSV (default: %(default)s)",
+    )
+    meaning = "longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)"
+    add_number(reading, "--max-bytes", meaning, 1)
+    judging = parser.add_argument_group("judging")
+    judging.add_argument(
+        "--index",
+        metavar="DIR",
+        help="an index to use and to fill, created if necessary (default: a temporary one)",
+    )
+    judging.add_argument(
+        "--incremental",
+        action=argparse.BooleanOptionalAction,
+        help="what the index knew before this run counts as seen (default: SIMHASH_INCREMENTAL)",
+    )
+    judging.add_argument(
+        "--against",
+        metavar="KNOWN",
+        action="append",
+        default=[],
+        help="copies of what KNOWN holds are duplicates, too. KNOWN is one index, or a file or "
+        "folder of records, which may be repeated; nothing is written there",
+    )
+    judging.add_argument(
+        "--keep-index",
+        action="store_true",
+        help=f"leave the index of this run in OUT{_STATE}/index",
+    )
     add_scheme_options(parser, confirmation=True)
     running = parser.add_argument_group("running")
-    running.add_argument(
+    add_number(
+        running,
         "--workers",
-        metavar="N",
-        type=whole_number(1, 256),
-        help="processes that read and fingerprint records; 1 to do all in this one (default: one "
-        "for each processor, or 1 for small files)",
+        "processes that read and fingerprint records; 1 to do all in this one (default: one for "
+        "each processor, or 1 for small files)",
+        *(1, 256),
     )
     running.add_argument(
         "--engine",
@@ -109,9 +183,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     chosen = scheme_and_distance(options)
     settings = dedupe_settings(options.settings)
-    for name in ("action", "incremental", "max_bytes"):
-        if (value := getattr(options, name)) is not None:
-            settings[name] = value
+    settings |= given(options, "action", "incremental", "max_bytes")
     text_fields = tuple(options.text_field or ())
     if not text_fields and options.html_field is None:
         text_fields = settings_reader(options.settings).names("SIMHASH_ITEM_FIELDS")
@@ -168,106 +240,12 @@ def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) ->
 
 def _report(summary: DedupeSummary, options: argparse.Namespace) -> None:
     if options.json:
-        values = summary.to_dict() | {
-            "output": options.output,
-            "verdicts": options.verdicts,
-            "index": options.index,
-        }
-        show_json(values)
+        names = ("output", "verdicts", "index")
+        show_json(summary.to_dict() | {name: getattr(options, name) for name in names})
     elif options.output != "-":
         _show(summary, options)
     for name, why in summary.damaged.items():
         note(f"error: {name} is damaged ({why}): the rest could not be read")
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="file for the records that are kept, in the format of the input (a folder for "
-        "folders), compressed if the name ends in .gz; - for standard output",
-    )
-    output.add_argument(
-        "--verdicts", metavar="FILE", help="file for the verdicts, a line of JSON for each record"
-    )
-    output.add_argument(
-        "--action",
-        choices=("drop", "tag"),
-        help="drop duplicates, or keep all records and add their verdicts in the fields that "
-        "SIMHASH_ITEM_TAGS names (default: SIMHASH_ACTION, drop)",
-    )
-    output.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    output.add_argument("--json", action="store_true", help="show the summary as JSON")
-
-
-def _add_reading(parser: argparse.ArgumentParser) -> None:
-    reading = parser.add_argument_group("reading files")
-    reading.add_argument(
-        "--format",
-        choices=get_args(Format),
-        help="format of all files (default: by their names)",
-    )
-    content = reading.add_mutually_exclusive_group()
-    content.add_argument(
-        "--text-field",
-        metavar="NAME",
-        action="append",
-        help="field with the text; may be repeated to join several. A title, name or headline "
-        "among them is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first of "
-        f"{', '.join(TEXT_FIELDS)})",
-    )
-    content.add_argument(
-        "--html-field",
-        metavar="NAME",
-        help="field with an HTML page, whose main text is compared (default: the first of "
-        f"{', '.join(HTML_FIELDS)}, or a text field that begins as a page)",
-    )
-    reading.add_argument(
-        "--key-field",
-        metavar="NAME",
-        help="field with the key of a record (default: url, else FILE#NUMBER); # for FILE#NUMBER",
-    )
-    reading.add_argument(
-        "--encoding",
-        type=encoding,
-        default="utf-8",
-        help="encoding of JSON and CSV (default: %(default)s)",
-    )
-    reading.add_argument(
-        "--max-bytes",
-        metavar="N",
-        type=whole_number(1),
-        help="longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)",
-    )
-
-
-def _add_judging(parser: argparse.ArgumentParser) -> None:
-    judging = parser.add_argument_group("judging")
-    judging.add_argument(
-        "--index",
-        metavar="DIR",
-        help="an index to use and to fill, created if necessary (default: a temporary one)",
-    )
-    judging.add_argument(
-        "--incremental",
-        action=argparse.BooleanOptionalAction,
-        help="what the index knew before this run counts as seen (default: SIMHASH_INCREMENTAL)",
-    )
-    judging.add_argument(
-        "--against",
-        metavar="KNOWN",
-        action="append",
-        default=[],
-        help="copies of what KNOWN holds are duplicates, too. KNOWN is one index, or a file or "
-        "folder of records, which may be repeated; nothing is written there",
-    )
-    judging.add_argument(
-        "--keep-index",
-        action="store_true",
-        help=f"leave the index of this run in OUT{_STATE}/index",
-    )
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -324,7 +302,9 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         # Such a run cannot be resumed, so its state is temporary.
         result = Path(folder, "output")
         if "-" in options.files:
-            standard_input = _copy_standard_input(Path(folder))
+            standard_input = Path(folder, "standard-input.jsonl")
+            with standard_input.open("wb") as file:  # a copy, because inputs are read twice
+                shutil.copyfileobj(sys.stdin.buffer, file)
     return DedupePaths(
         inputs=[
             standard_input if standard_input and file == "-" else Path(file)
@@ -340,14 +320,6 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         restart=options.restart,
         against=[Path(name) for name in options.against],
     )
-
-
-def _copy_standard_input(folder: Path) -> Path:
-    """Return the path of a new copy of standard input, because inputs are read twice."""
-    path = folder / "standard-input.jsonl"
-    with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return path
 
 
 def _state_folder(result: Path) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location
-from scrapy_simhash.commands._output import progress, show, show_json, writable
+from scrapy_simhash.commands._options import add_command, index_location
+from scrapy_simhash.commands._output import progress, show_result, writable
 
 if TYPE_CHECKING:
     import argparse
@@ -30,8 +30,12 @@ and action: what the crawl did with the page (dropped, tagged, followed or passe
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``export``."""
-    parser = add_index_command(
-        subparsers, "export", _DESCRIPTION, "write entries as JSON lines, Parquet or CSV"
+    parser = add_command(
+        subparsers,
+        "export",
+        _DESCRIPTION,
+        "write entries or the log to a file",
+        index=True,
     )
     parser.add_argument(
         "file",
@@ -57,20 +61,15 @@ def run(options: argparse.Namespace) -> int:
     to_standard_output = options.file == STANDARD_STREAM
     if not to_standard_output and writable(options.file).exists() and not options.force:
         raise SimhashError(f"{options.file} exists already: --force overwrites it")
+    records: Any = export.entry_records(where)
+    types = export.ENTRY_TYPES
     if options.near_duplicates:
-        records: Any = export.near_duplicate_records(where)
-        types = export.NEAR_DUPLICATE_TYPES
-    else:
-        records = export.entry_records(where)
-        types = export.ENTRY_TYPES
+        records, types = export.near_duplicate_records(where), export.NEAR_DUPLICATE_TYPES
     with progress("records") as on_progress:
         count = write_records(options.file, _with_progress(records, on_progress), types)
-    if to_standard_output:
-        return 0
-    if options.json:
-        show_json({"index": str(where), "file": options.file, "records": count})
-    else:
-        show(f"{count:,} records of {where} written to {options.file}")
+    if not to_standard_output:
+        result = {"index": str(where), "file": options.file, "records": count}
+        show_result(options, result, f"{count:,} records of {where} written to {options.file}")
     return 0
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import (
     add_command,
+    add_number,
     add_scheme_options,
     scheme_and_distance,
-    whole_number,
 )
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.extraction import Extraction
-    from scrapy_simhash.inspection import SelectorCount
+    from scrapy_simhash.scheme import Scheme
 
 _DESCRIPTION = """\
 Writes the main text of a page, as a crawl extracts it, to standard output. Standard error shows how
@@ -51,111 +51,94 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         subparsers, "extract", _DESCRIPTION, "show the main text of a page, and how it was found"
     )
     add_page_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="show the text and all facts as JSON")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
         "--tokens", action="store_true", help="show the tokens instead of the text, one a line"
     )
-    instead.add_argument(
-        "--features",
-        metavar="N",
-        type=whole_number(1),
-        help="show the N heaviest features instead, with their weights",
-    )
+    meaning = "show the N heaviest features instead, with their weights"
+    add_number(instead, "--features", meaning, 1)
     add_scheme_options(parser, max_distance=False)
-
-
-class _Extracted(NamedTuple):
-    loaded: LoadedPage
-    chosen: SchemeSettings
-    extraction: Extraction
-    page: PageFingerprint
-    selectors: list[SelectorCount]
 
 
 def run(options: argparse.Namespace) -> int:
     """Show the main text, and return the exit code."""
-    extracted = _extract(options)
+    chosen = scheme_and_distance(options)
+    scheme, loaded = chosen.scheme, load_page(options.page, options)
+    extraction, page = _extract(loaded, chosen)
+    facts = _facts(loaded, chosen, extraction, page)
+    content: dict[str, Any] = {"text": extraction.text}
+    lines = extraction.text.split("\n")
+    if options.tokens or options.features:
+        lines = tokens = scheme.tokens(extraction.text, extraction.title)
+        content = {"token_list": tokens}
+    if options.features:
+        features = scheme.features(tokens).items()
+        heaviest = sorted(features, key=lambda item: (-item[1], item[0]))[: options.features]
+        lines = [f"{weight:>10.4f}  {feature}" for feature, weight in heaviest]
+        content = {"features": [{"feature": name, "weight": weight} for name, weight in heaviest]}
     if options.json:
-        show_json(_as_json(extracted, options))
+        show_json(facts | content)
         return 0
-    if options.tokens:
-        for token in _tokens(extracted):
-            show(escaped(token))
-    elif options.features:
-        for feature, weight in _features(extracted)[: options.features]:
-            show(f"{weight:>10.4f}  {escaped(feature)}")
-    else:
-        for line in extracted.extraction.text.split("\n"):
-            show(escaped(line))
-    _explain(extracted)
+    for line in lines:
+        show(escaped(line))
+    _explain(facts, loaded, scheme)
     return 0
 
 
-def _extract(options: argparse.Namespace) -> _Extracted:
+def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.errors import ExtractionError
     from scrapy_simhash.extraction import Extraction, extract
-    from scrapy_simhash.inspection import selector_counts
 
-    chosen = scheme_and_distance(options)
-    loaded = load_page(options.page, options)
     scheme = chosen.scheme
     detector = Detector(scheme, min_tokens=chosen.min_tokens)
     if not loaded.is_html:
         extraction = Extraction(loaded.text)
-        page = detector.fingerprint_extraction(extraction)
-        return _Extracted(loaded, chosen, extraction, page, [])
+        return extraction, detector.fingerprint_extraction(extraction)
     started = time.thread_time()
     try:
         extraction = extract(loaded.text, scheme.extractor, scheme.selectors)
     except ExtractionError:
         # Extract again, so that the page has the error that a crawl would record.
-        extraction, page = Extraction(""), detector.fingerprint_page(loaded.text)
-    else:
-        page = detector.fingerprint_extraction(extraction, (time.thread_time() - started) * 1000)
-    counts = selector_counts(loaded.text, scheme.selectors)
-    return _Extracted(loaded, chosen, extraction, page, counts)
+        return Extraction(""), detector.fingerprint_page(loaded.text)
+    extraction_ms = (time.thread_time() - started) * 1000
+    return extraction, detector.fingerprint_extraction(extraction, extraction_ms)
 
 
-def _why(extracted: _Extracted) -> str:
+def _why(loaded: LoadedPage, scheme: Scheme, extraction: Extraction, page: PageFingerprint) -> str:
     """Return why the text was found this way."""
-    extraction, scheme = extracted.extraction, extracted.chosen.scheme
-    if not extracted.loaded.is_html:
+    if not loaded.is_html:
         return "it is plain text: all of it counts"
-    if extracted.page.error:
-        return extracted.page.error
+    if page.error:
+        return page.error
     if extraction.way == "selected":
         return "the selectors found the content"
     prefix = "no selector found anything; " if scheme.select else ""
     if scheme.extractor != "readability":
         return f"{prefix}the extractor is {scheme.extractor}"
-    if extraction.way == "readability":
-        return f"{prefix}readability found enough of the page"
-    return f"{prefix}readability found too little of the page"
+    amount = "enough" if extraction.way == "readability" else "too little"
+    return f"{prefix}readability found {amount} of the page"
 
 
-def _tokens(extracted: _Extracted) -> list[str]:
-    return extracted.chosen.scheme.tokens(extracted.extraction.text, extracted.extraction.title)
+def _facts(
+    loaded: LoadedPage, chosen: SchemeSettings, extraction: Extraction, page: PageFingerprint
+) -> dict[str, Any]:
+    """Return all facts but the text as values for JSON."""
+    from scrapy_simhash.inspection import selector_counts
 
-
-def _features(extracted: _Extracted) -> list[tuple[str, float]]:
-    features = extracted.chosen.scheme.features(_tokens(extracted))
-    return sorted(features.items(), key=lambda feature: (-feature[1], feature[0]))
-
-
-def _as_json(extracted: _Extracted, options: argparse.Namespace) -> dict[str, Any]:
-    loaded, chosen, extraction, page, selectors = extracted
-    report: dict[str, Any] = {
+    scheme = chosen.scheme
+    counts = selector_counts(loaded.text, scheme.selectors) if loaded.is_html else []
+    times = ("extraction_ms", "tokenization_ms", "fingerprint_ms")
+    return {
         "page": loaded.name,
         "url": loaded.url,
         "kind": "html" if loaded.is_html else "text",
         "preset": chosen.preset,
-        "scheme": chosen.scheme.id,
-        "extractor": chosen.scheme.extractor,
+        "scheme": scheme.id,
+        "extractor": scheme.extractor,
         "way": extraction.way,
-        "why": _why(extracted),
-        "selectors": [count._asdict() for count in selectors],
+        "why": _why(loaded, scheme, extraction, page),
+        "selectors": [count._asdict() for count in counts],
         "title": extraction.title,
         "heading": extraction.heading,
         "canonical": extraction.canonical,
@@ -164,41 +147,27 @@ def _as_json(extracted: _Extracted, options: argparse.Namespace) -> dict[str, An
         "min_tokens": chosen.min_tokens,
         "skipped": page.skipped,
         "error": page.error,
-        "fingerprint": shown_fingerprint(page.fingerprint, chosen.scheme.bits),
-        "extraction_ms": round(page.extraction_ms, 3),
-        "tokenization_ms": round(page.tokenization_ms, 3),
-        "fingerprint_ms": round(page.fingerprint_ms, 3),
+        "fingerprint": shown_fingerprint(page.fingerprint, scheme.bits),
+        **{name: round(getattr(page, name), 3) for name in times},
     }
-    if options.tokens:
-        report["token_list"] = _tokens(extracted)
-    elif options.features:
-        report["features"] = [
-            {"feature": feature, "weight": weight}
-            for feature, weight in _features(extracted)[: options.features]
-        ]
-    else:
-        report["text"] = extraction.text
-    return report
 
 
-def _explain(extracted: _Extracted) -> None:
-    loaded, chosen, extraction, page, selectors = extracted
+def _explain(facts: dict[str, Any], loaded: LoadedPage, scheme: Scheme) -> None:
     note("")
     note(f"page       {loaded.shown_name}")
-    note(f"way        {extraction.way or 'none'}: {_why(extracted)}")
-    for count in selectors:
-        elements = counted(count.elements, "element")
-        note(f"           --{count.use} {count.selector!r} finds {elements}")
+    note(f"way        {facts['way'] or 'none'}: {facts['why']}")
+    for count in facts["selectors"]:
+        elements = counted(count["elements"], "element")
+        note(f"           --{count['use']} {count['selector']!r} finds {elements}")
     for name in ("title", "heading", "canonical"):
-        value = getattr(extraction, name)
-        if value:
-            note(f"{name:<10} {value}")
+        if facts[name]:
+            note(f"{name:<10} {facts[name]}")
     note(
-        f"text       {len(extraction.text):,} characters, {page.tokens:,} tokens "
-        f"({chosen.preset}, {chosen.scheme.tokenizer})"
+        f"text       {facts['characters']:,} characters, {facts['tokens']:,} tokens "
+        f"({facts['preset']}, {scheme.tokenizer})"
     )
-    if page.skipped:
-        few = f": {page.tokens:,} of {chosen.min_tokens:,}" if page.skipped == "few_tokens" else ""
-        note(f"skipped    {page.skipped}: {_SKIP_REASONS[page.skipped]}{few}")
+    if skipped := facts["skipped"]:
+        few = f": {facts['tokens']:,} of {facts['min_tokens']:,}" * (skipped == "few_tokens")
+        note(f"skipped    {skipped}: {_SKIP_REASONS[skipped]}{few}")
     if loaded.is_html:
-        note(f"extraction {page.extraction_ms:.1f} ms of CPU time")
+        note(f"extraction {facts['extraction_ms']:.1f} ms of CPU time")

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import (
     add_command,
+    add_number,
     add_redis_options,
     add_scheme_options,
     scheme_and_distance,
-    whole_number,
 )
-from scrapy_simhash.commands._output import progress, show, show_json
+from scrapy_simhash.commands._output import progress, show_result
 
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.sources import Location
@@ -25,15 +24,13 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Makes a new index, in a directory or in Redis, from records that {program} export or another program
 wrote: JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; other
-fields of {program} export are optional. If two records are equally near to a page, it counts as a
-copy of the earlier one. If a record is invalid, nothing is imported.
+fields of {program} export are optional. If a record is invalid, nothing is imported.
 
   {program} import entries.jsonl.gz new/
   {program} import --preset classic entries.parquet new/
   {program} import --redis redis://host:6379/0 --redis-key shop:simhash entries.jsonl.gz
 
-If records name a scheme, it must be that of the options or settings. To add records to an existing
-index, import them to a new one, and merge that into the existing one.
+If records name a scheme, it must be that of the options or settings.
 """
 
 
@@ -49,60 +46,46 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         nargs="?",
         help="a directory that does not exist yet, or is empty",
     )
-    parser.add_argument("--json", action="store_true", help="show the result as JSON")
+    add_number(parser, "--pages", "choose tables for N pages (default: a million)", 1, 1 << 32)
+    kinds = ("leveldb", "rocksdb")
     parser.add_argument(
-        "--pages",
-        metavar="N",
-        type=whole_number(1, 1 << 32),
-        help="choose tables for N pages (default: a million)",
-    )
-    parser.add_argument(
-        "--database",
-        choices=("leveldb", "rocksdb"),
-        help="kind of database (default: leveldb if it is installed)",
+        "--database", choices=kinds, help="kind of database (default: leveldb if it is installed)"
     )
     add_redis_options(parser)
     add_scheme_options(parser)
 
 
-def _new_index(
-    options: argparse.Namespace, chosen: SchemeSettings, pages: int
-) -> tuple[Location, Manifest | RedisManifest]:
-    """Return the location and the manifest of the new index. Exit for wrong usage."""
-    from scrapy_simhash.commands._settings import redis_address
-    from scrapy_simhash.index import new_manifest
-    from scrapy_simhash.index.redis import new_redis_manifest
-
-    scheme, max_distance = chosen.scheme, chosen.max_distance
-    if options.new_directory is not None:
-        if options.redis or options.redis_key or options.redis_cluster:
-            options.wrong_usage("NEW_DIRECTORY cannot be combined with --redis or --redis-key")
-        manifest = new_manifest(scheme, max_distance, pages, options.database)
-        return Path(options.new_directory), manifest
-    address = redis_address(options)
-    if address is None or options.database is not None:
-        options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key without --database")
-        raise AssertionError  # pragma: no cover - wrong_usage exits
-    return address, new_redis_manifest(scheme, max_distance, expected_pages=pages)
-
-
 def run(options: argparse.Namespace) -> int:
     """Import the records, and return the exit code."""
+    from scrapy_simhash.commands._settings import redis_address
     from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.redis import new_redis_manifest
     from scrapy_simhash.maintenance.export import import_entries
     from scrapy_simhash.maintenance.record_files import read_records
 
     if options.new_directory == "" or not options.file:
         raise SimhashError("a file or directory name is empty: is a shell variable unset?")
-    chosen = scheme_and_distance(options)
-    pages = options.pages or DEFAULT_EXPECTED_PAGES
-    where, manifest = _new_index(options, chosen, pages)
+    chosen, pages = scheme_and_distance(options), options.pages or DEFAULT_EXPECTED_PAGES
+    scheme, max_distance = chosen.scheme, chosen.max_distance
+    where: Location
+    manifest: Manifest | RedisManifest
+    if options.new_directory is not None:
+        if options.redis or options.redis_key or options.redis_cluster:
+            options.wrong_usage("NEW_DIRECTORY cannot be combined with --redis or --redis-key")
+        where = Path(options.new_directory)
+        manifest = new_manifest(scheme, max_distance, pages, options.database)
+    else:
+        address = redis_address(options)
+        if address is None or options.database is not None:
+            options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key without --database")
+            raise AssertionError  # pragma: no cover - wrong_usage exits
+        where = address
+        manifest = new_redis_manifest(scheme, max_distance, expected_pages=pages)
     with progress("records") as on_progress:
         records = read_records(options.file)
         count = import_entries(where, manifest, records, on_progress=on_progress)
-    if options.json:
-        show_json({"index": str(where), "file": options.file, "entries": count})
-    else:
-        show(f"{count:,} entries imported to {where}")
+    result = {"index": str(where), "file": options.file, "entries": count}
+    show_result(options, result, f"{count:,} entries imported to {where}")
     return 0

@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands import (
     _output,
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-OK = 0
-ERROR = 1
-USAGE = 2
-INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
@@ -47,22 +44,9 @@ negative answer (problems were found, a page is unknown); 2 wrong usage; 130 int
 """
 
 
-class Subcommand(Protocol):
-    """A module or object that is one subcommand."""
-
-    def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
-        """Add the parser of the subcommand, with its options."""
-
-    def run(self, options: argparse.Namespace) -> int:
-        """Run the subcommand and return its exit code.
-
-        :param options: `options.settings` holds Scrapy's settings, or None without Scrapy.
-        :raises SimhashError, OSError: the subcommand failed; `main` shows the message.
-        """
-
-
-# --help lists them in this order.
-SUBCOMMANDS: dict[str, Subcommand] = {
+# Each has `add_parser(subparsers)`, and `run(options)`, which returns the exit code, or raises
+# SimhashError or OSError. --help lists them in this order.
+SUBCOMMANDS: dict[str, Any] = {
     "report": report,
     "stats": stats,
     "clusters": clusters,
@@ -109,34 +93,37 @@ def main(
     :param settings: Scrapy's settings; None to let the subcommand load those of the project.
     :raises SystemExit: after --help, with code 0; for wrong usage, with code 2.
     """
-    _output.escape_unencodable()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # escape characters that its encoding lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             parser = build_parser(program)
             if not (sys.argv[1:] if arguments is None else arguments):
                 parser.print_help(sys.stderr)
-                return USAGE
+                return 2
             options = parser.parse_args(arguments)
-            options.settings = settings
-            code = SUBCOMMANDS[options.subcommand].run(options)
+            options.settings = settings  # None without Scrapy
+            code: int = SUBCOMMANDS[options.subcommand].run(options)
         finally:
-            _output.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except BrokenPipeError:
         # The reader has ended, as in `| head`. Python's flush at exit would report an error.
         _discard_output()
-        return OK
+        return 0
     except KeyboardInterrupt:
         _output.note("interrupted")
-        return INTERRUPTED
+        return 130
     except SimhashError as error:
         _output.note(f"error: {error}")
-        return ERROR
+        return 1
     except OSError as error:
         name = error.filename or "the output"
         _output.note(f"error: {name} cannot be read or written: {error.strerror or error}")
         if error.filename is None:  # Python's flush at exit would fail, and exit with 120
             _discard_output()
-        return ERROR
+        return 1
     return code
 
 

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands._options import (
-    add_index_command,
+    EXTRACTION,
+    add_command,
+    add_max_distance,
+    add_number,
     choose_tables,
+    given,
     index_location,
     other_location,
     point_in_time,
     preset_option,
-    whole_number,
 )
-from scrapy_simhash.commands._output import note, progress, show, show_json, shown_time
-from scrapy_simhash.parameters import MAX_BITS
+from scrapy_simhash.commands._output import note, progress, show_result, shown_time
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.maintenance.rewriting import RewriteResult
     from scrapy_simhash.maintenance.sources import Location
 
@@ -32,46 +33,46 @@ if TYPE_CHECKING:
 class MaintenanceCommand(NamedTuple):
     """A subcommand on one index.
 
-    :param add_arguments: adds arguments besides those of `add_index_command`; None for none.
+    :param add_arguments: adds arguments besides those of `add_command`.
     """
 
     name: str
     summary: str
     description: str
-    add_arguments: Callable[[argparse.ArgumentParser], None] | None
+    add_arguments: Callable[[argparse.ArgumentParser], object]
     run: Callable[[argparse.Namespace], int]
 
     def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
         """Add the subcommand."""
-        parser = add_index_command(subparsers, self.name, self.description, self.summary)
-        if self.add_arguments is not None:
-            self.add_arguments(parser)
+        parser = add_command(subparsers, self.name, self.description, self.summary, index=True)
+        self.add_arguments(parser)
 
 
-def _show_json(where: Location, result: dict[str, Any]) -> None:
-    show_json({"index": str(where), **result})
+def _show_result(
+    options: argparse.Namespace, where: Location, result: dict[str, Any], *lines: str
+) -> None:
+    show_result(options, {"index": str(where), **result}, *lines)
+
+
+def _size(entries: int, near_duplicates: int, where: Location) -> str:
+    return (
+        f"the index  {entries:,} entries, {near_duplicates:,} lines of the near-duplicate log, "
+        f"in {where}"
+    )
 
 
 def _show_rewritten(
     options: argparse.Namespace, where: Location, result: RewriteResult, **only_json: Any
 ) -> None:
     """Show what was removed from an index, and what the index holds now."""
-    if options.json:
-        _show_json(where, {**only_json, **asdict(result)})
-        return
+    lines = []
     if result.removed_entries or result.removed_near_duplicates:
         removed = f"removed    {result.removed_entries:,} entries"
         if result.removed_near_duplicates:
             removed += f", {result.removed_near_duplicates:,} lines of the near-duplicate log"
-        show(removed)
-    _show_size(result.entries, result.near_duplicates, where)
-
-
-def _show_size(entries: int, near_duplicates: int, where: Location) -> None:
-    show(
-        f"the index  {entries:,} entries, {near_duplicates:,} lines of the near-duplicate log, "
-        f"in {where}"
-    )
+        lines.append(removed)
+    lines.append(_size(result.entries, result.near_duplicates, where))
+    _show_result(options, where, {**only_json, **asdict(result)}, *lines)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -80,23 +81,18 @@ def _check(options: argparse.Namespace) -> int:
     where = index_location(options)
     with progress("entries") as on_progress:
         report = check(where, on_progress=on_progress)
-    if options.json:
-        _show_json(where, asdict(report))
-        return 1 if report.problems else 0
-    show(
-        f"{report.entries:,} entries, {report.records:,} records in buckets, "
-        f"{report.near_duplicates:,} lines in the near-duplicate log"
-    )
+    counts = f"{report.entries:,} entries, {report.records:,} records in buckets"
+    lines = [f"{counts}, {report.near_duplicates:,} lines in the near-duplicate log"]
     if report.buffered:
-        show(f"{report.buffered:,} entries get their records at the next opening")
-    for problem in report.problems:
-        show(f"problem: {problem}")
+        lines.append(f"{report.buffered:,} entries get their records at the next opening")
+    lines += [f"problem: {problem}" for problem in report.problems]
     if not report.problems:
-        show("no problems found")
+        lines.append("no problems found")
     elif isinstance(where, Path):
-        show("problems found: repair the index")
+        lines.append("problems found: repair the index")
     else:
-        show("problems found: export the index, and import it under another name")
+        lines.append("problems found: export the index, and import it under another name")
+    _show_result(options, where, asdict(report), *lines)
     return 1 if report.problems else 0
 
 
@@ -107,14 +103,14 @@ def _repair(options: argparse.Namespace) -> int:
     directory = require_directory(index_location(options), "repair")
     with progress("entries") as on_progress:
         report = repair(directory, on_progress=on_progress)
-    if options.json:
-        _show_json(directory, asdict(report))
-        return 0
-    if report.salvaged:
-        show("some files could not be read: the database kept the readable rows")
-    show(
+    salvaged = ["some files could not be read: the database kept the readable rows"]
+    _show_result(
+        options,
+        directory,
+        asdict(report),
+        *(salvaged if report.salvaged else ()),
         f"{report.entries:,} entries and {report.near_duplicates:,} lines of the near-duplicate "
-        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt"
+        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt",
     )
     return 0
 
@@ -124,10 +120,9 @@ def _compact(options: argparse.Namespace) -> int:
 
     where = index_location(options)
     before_bytes, after_bytes = compact(where)
-    if options.json:
-        _show_json(where, {"before_bytes": before_bytes, "after_bytes": after_bytes})
-    else:
-        show(f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {where}")
+    sizes = {"before_bytes": before_bytes, "after_bytes": after_bytes}
+    line = f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {where}"
+    _show_result(options, where, sizes, line)
     return 0
 
 
@@ -154,20 +149,14 @@ def _merge(options: argparse.Namespace) -> int:
 
 def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
     when = parser.add_mutually_exclusive_group(required=True)
-    when.add_argument(
-        "--not-seen-for",
-        dest="before_s",
-        metavar="AGE",
-        type=point_in_time,
-        help="such as 36h, 30d or 8w (s, m, h, d, w)",
-    )
-    when.add_argument(
-        "--not-seen-since",
-        dest="before_s",
-        metavar="DATE",
-        type=point_in_time,
-        help="such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
-    )
+    for option, metavar, example in (
+        ("--not-seen-for", "AGE", "36h, 30d or 8w (s, m, h, d, w)"),
+        ("--not-seen-since", "DATE", "2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)"),
+    ):
+        help_text = f"such as {example}"
+        when.add_argument(
+            option, dest="before_s", metavar=metavar, type=point_in_time, help=help_text
+        )
     parser.add_argument(
         "--log",
         action="store_true",
@@ -203,21 +192,16 @@ def _remove(options: argparse.Namespace) -> int:
     where = index_location(options)
     if options.all:
         delete(where)
-        if options.json:
-            _show_json(where, {"deleted": True})
-        else:
-            show(f"deleted {where}")
+        _show_result(options, where, {"deleted": True}, f"deleted {where}")
         return 0
     keys = list(dict.fromkeys(_read_keys(options.keys)))
     removed = remove(where, keys)
-    removed_keys = set(removed)
-    missing = [key for key in keys if key not in removed_keys]
-    if options.json:
-        _show_json(where, {"removed": removed, "missing": missing})
-    else:
+    missing = [key for key in keys if key not in set(removed)]
+    if not options.json:
         for key in missing:
             note(f"no entry: {key}")
-        show(f"removed {len(removed):,} of {len(keys):,} entries from {where}")
+    line = f"removed {len(removed):,} of {len(keys):,} entries from {where}"
+    _show_result(options, where, {"removed": removed, "missing": missing}, line)
     return 1 if missing else 0
 
 
@@ -232,21 +216,13 @@ def _read_keys(given: list[str]) -> list[str]:
 
 
 def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--max-distance",
-        metavar="K",
-        type=whole_number(0, MAX_BITS - 1),
-        help="choose tables for this k; for crawls with this k, also set SIMHASH_MAX_DISTANCE",
+    add_max_distance(
+        parser, "choose tables for this k; for crawls with this k, also set SIMHASH_MAX_DISTANCE"
     )
     tables = parser.add_mutually_exclusive_group()
-    tables.add_argument(
-        "--pages", metavar="N", type=whole_number(1, 1 << 32), help="choose tables for N pages"
-    )
-    tables.add_argument(
-        "--tables",
-        metavar="BLOCKS,CHOSEN[,INNER]",
-        help="use these tables; same format as SIMHASH_TABLES",
-    )
+    add_number(tables, "--pages", "choose tables for N pages", 1, 1 << 32)
+    meaning = "use these tables; same format as SIMHASH_TABLES"
+    tables.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
     parser.add_argument(
         "--preset",
         type=preset_option,
@@ -258,10 +234,15 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --preset: leave out pages whose texts are not stored",
     )
-    parser.add_argument("--database", choices=("leveldb", "rocksdb"), help="the kind of database")
+    kinds = ("leveldb", "rocksdb")
+    parser.add_argument(
+        "--database", choices=kinds, help="kind of database (default: the present kind)"
+    )
 
 
 def _rebuild(options: argparse.Namespace) -> int:
+    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.rebuild import rebuild
     from scrapy_simhash.maintenance.sources import require_directory
 
@@ -270,7 +251,12 @@ def _rebuild(options: argparse.Namespace) -> int:
         return _reindex(options, directory)
     if options.drop_without_text:
         options.wrong_usage("--drop-without-text needs --preset")
-    plan = _chosen_tables(options, directory)
+    plan = None  # the tables of the index
+    if given(options, "tables", "pages", "max_distance"):
+        manifest = read_manifest(directory, older=True)
+        distance = manifest.max_distance if options.max_distance is None else options.max_distance
+        pages = options.pages or DEFAULT_EXPECTED_PAGES
+        plan = choose_tables(options, manifest.plan.bits, distance, pages)
     with progress("entries") as on_progress:
         result = rebuild(
             directory,
@@ -294,9 +280,7 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
     manifest = read_manifest(directory, older=True)
     _, preset = choose_preset(options.preset)
     # Stored texts are extracted already, so extraction cannot change.
-    extraction = {
-        name: getattr(manifest.scheme, name) for name in ("extractor", "select", "remove")
-    }
+    extraction = {name: getattr(manifest.scheme, name) for name in EXTRACTION}
     with progress("pages") as on_progress:
         report = reindex(
             directory,
@@ -309,31 +293,17 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
             in_scope=page_scope(options.settings),
             on_progress=on_progress,
         )
-    if options.json:
-        _show_json(directory, asdict(report))
-        return 0
-    for count, why in (
-        (report.without_text, "their texts are not stored"),
-        (report.too_short, "their texts are too short"),
-    ):
-        if count:
-            show(f"left out   {count:,} pages: {why}")
-    _show_size(report.entries, report.near_duplicates, directory)
+    lines = [
+        f"left out   {count:,} entries and log lines: {why}"
+        for count, why in (
+            (report.without_text, "their texts are not stored"),
+            (report.too_short, "their texts are too short"),
+        )
+        if count
+    ]
+    lines.append(_size(report.entries, report.near_duplicates, directory))
+    _show_result(options, directory, asdict(report), *lines)
     return 0
-
-
-def _chosen_tables(options: argparse.Namespace, directory: Path) -> TablePlan | None:
-    """Return the tables that the options name or need; None to keep those of the index."""
-    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
-    from scrapy_simhash.index.offline import read_manifest
-
-    if options.tables is None and options.pages is None and options.max_distance is None:
-        return None
-    manifest = read_manifest(directory, older=True)
-    distance = manifest.max_distance if options.max_distance is None else options.max_distance
-    return choose_tables(
-        options, manifest.plan.bits, distance, options.pages or DEFAULT_EXPECTED_PAGES
-    )
 
 
 MAINTENANCE_COMMANDS = {
@@ -349,20 +319,20 @@ Reads all rows of an index and checks that they are consistent. Nothing is chang
 
 The exit code is 1 if there are problems. {program} repair fixes an index in a directory.
 """,
-            None,
+            lambda _: None,
             _check,
         ),
         MaintenanceCommand(
             "repair",
             "rebuild a damaged index",
             """\
-Keeps every readable entry of a damaged index and rebuilds its buckets. The database sets aside
-files that it cannot read. Pages whose entries are lost count as new in the next crawl. Copy the
-directory first if you cannot crawl again. If the command is interrupted, start it again.
+Keeps every readable entry of a damaged index and rebuilds its buckets. Pages whose entries are lost
+count as new in the next crawl. Copy the directory first if you cannot crawl again. If the command
+is interrupted, start it again.
 
   {program} repair --index .scrapy/simhash/spiders/news
 """,
-            None,
+            lambda _: None,
             _repair,
         ),
         MaintenanceCommand(
@@ -445,7 +415,7 @@ Redis, removes the records of pages that are gone or have changed, while crawls 
 
   {program} compact --index .scrapy/simhash/spiders/news
 """,
-            None,
+            lambda _: None,
             _compact,
         ),
     )

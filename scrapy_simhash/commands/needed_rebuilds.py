@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.commands._options import page_indexes
+from scrapy_simhash.commands._options import EXTRACTION, page_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.calibration.calibrating import Calibrated
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.scheme import Scheme
-
-
-# A rebuild uses stored texts, so it cannot extract other texts.
-_EXTRACTION = ("extractor", "select", "remove")
 
 
 class ProjectIndex(NamedTuple):
@@ -92,7 +88,7 @@ def needed_rebuilds(best: Calibrated | None, indexes: Sequence[ProjectIndex]) ->
         command = f"scrapy simhash rebuild --index {quote(str(directory))}"
         to_k = f"--max-distance {max_distance}"
         old, new = manifest.scheme, preset.scheme
-        if any(getattr(old, name) != getattr(new, name) for name in _EXTRACTION):
+        if any(getattr(old, name) != getattr(new, name) for name in EXTRACTION):
             why = (
                 "it has another extractor or other selectors: no rebuild changes these, so start "
                 "over with SIMHASH_RESET = True, or choose another SIMHASH_DIR"

@@ -3,21 +3,53 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands import passages_add, passages_check
-from scrapy_simhash.commands._options import add_command, share, whole_number
-from scrapy_simhash.commands._pages import add_reading_options
-from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.commands._options import (
+    add_command,
+    add_max_distance,
+    add_number,
+    given,
+)
+from scrapy_simhash.commands._output import (
+    counted,
+    note,
+    percent,
+    progress,
+    show,
+    show_json,
+    writable,
+    write_file,
+)
+from scrapy_simhash.commands._pages import (
+    Skips,
+    add_reading_options,
+    existing_paths,
+    is_url,
+    load_document,
+    make_reader,
+)
+from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.reader import Skipped
+from scrapy_simhash.errors import PlanError, SchemeError
 from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.passages.cutting import (
     DEFAULT_RUN_CHARACTERS,
     MAX_RUN_CHARACTERS,
     MIN_RUN_CHARACTERS,
 )
-from scrapy_simhash.passages.result import DEFAULT_HIGH_SIMILARITY
+from scrapy_simhash.passages.result import DEFAULT_HIGH_SIMILARITY, SHOWN_DIGITS
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
 from scrapy_simhash.scheme import Scheme
+
+if TYPE_CHECKING:
+    from scrapy_simhash.passages.index import PassageIndex
+    from scrapy_simhash.passages.result import CheckedPassage, Level, PassageReport
+    from scrapy_simhash.passages.scheme import PassageScheme
 
 _DESCRIPTION = """\
 Finds sentences that appear elsewhere, word for word or nearly so.
@@ -54,27 +86,19 @@ _INDEX = (
 )
 
 
+_SHOWN_SOURCES = 10
+_LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "common": "common"}
+
+
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``passages`` with its actions."""
     parser = add_command(
-        subparsers, "passages", _DESCRIPTION, "find passages that appear elsewhere"
+        subparsers, "passages", _DESCRIPTION, "find passages that appear elsewhere", json=False
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    _add_add(add_command(actions, "add", _ADD, "add documents to the index"))
-    _add_check(add_command(actions, "check", _CHECK, "check a text against the index"))
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the action."""
-    actions = {"add": passages_add.run, "check": passages_check.run}
-    return actions[options.action](options)
-
-
-def _add_add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
-    parser.add_argument("--index", metavar="DIR", help=_INDEX)
-    parser.add_argument("--json", action="store_true", help="show the summary as JSON")
-    creation = parser.add_argument_group(
+    add = add_command(actions, "add", _ADD, "add documents to the index")
+    add.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
+    creation = add.add_argument_group(
         "the index", "These are fixed when the index is created, and need not be given again."
     )
     creation.add_argument(
@@ -88,11 +112,12 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
         choices=("sentences", "runs"),
         help="sentences, or runs of about N characters (--characters N; default: sentences)",
     )
-    creation.add_argument(
+    add_number(
+        creation,
         "--characters",
-        metavar="N",
-        type=whole_number(MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS),
-        help=f"length of a run (default: {DEFAULT_RUN_CHARACTERS})",
+        f"length of a run (default: {DEFAULT_RUN_CHARACTERS})",
+        MIN_RUN_CHARACTERS,
+        MAX_RUN_CHARACTERS,
     )
     creation.add_argument(
         "--overlapping",
@@ -106,66 +131,58 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
         type=_bits,
         help="width of fingerprints: a multiple of 8 up to 512 (default: 256)",
     )
-    creation.add_argument(
-        "--max-distance",
-        metavar="K",
-        type=whole_number(0, 511),
-        help="largest distance of fingerprints in bits (default: "
+    add_max_distance(
+        creation,
+        "largest distance of fingerprints in bits (default: "
         f"{DEFAULT_MAX_DISTANCE} for 256 bits, in proportion for others)",
     )
-    creation.add_argument(
+    add_number(
+        creation,
         "--min-characters",
-        metavar="N",
-        type=whole_number(1),
-        help="passages with fewer letters and digits are not looked up (default: "
+        "passages with fewer letters and digits are not looked up (default: "
         f"{DEFAULT_MIN_CHARACTERS})",
+        1,
     )
-    add_reading_options(parser)
-
-
-def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
-    parser.add_argument("--index", metavar="DIR", help=_INDEX)
-    parser.add_argument(
+    check = add_command(actions, "check", _CHECK, "check a text against the index")
+    check.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
+    check.add_argument(
         "--mode",
         choices=("exact", "fast"),
         default="exact",
         help="exact finds the most similar sources; fast stops at the first (default: exact)",
     )
-    parser.add_argument(
-        "--min-similarity",
-        metavar="S",
-        type=share,
-        default=DEFAULT_MIN_SIMILARITY,
-        help="least similarity of a source (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--high-similarity",
-        metavar="S",
-        type=share,
-        default=DEFAULT_HIGH_SIMILARITY,
-        help="least similarity of a highly similar passage (default: %(default)s)",
-    )
-    parser.add_argument(
+    for option, whose, default in (
+        ("--min-similarity", "source", DEFAULT_MIN_SIMILARITY),
+        ("--high-similarity", "highly similar passage", DEFAULT_HIGH_SIMILARITY),
+    ):
+        meaning = f"least similarity of a {whose}"
+        add_number(check, option, meaning, 0, 1, default=default, metavar="S", kind=float)
+    add_number(
+        check,
         "--common-documents",
-        metavar="N",
-        type=whole_number(0),
+        "a passage in N documents or more is common; with 0, none is",
+        0,
         default=DEFAULT_COMMON_DOCUMENTS,
-        help="a passage in N documents or more is common; with 0, none is (default: %(default)s)",
     )
-    parser.add_argument(
+    check.add_argument(
         "--ignore-common", action="store_true", help="leave common passages out of the shares"
     )
-    parser.add_argument(
+    check.add_argument(
         "--exclude",
         metavar="NAME",
         help="a document to ignore (default: the text itself, if the index has it)",
     )
     # The old name of --exclude.
-    parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true", help="show the report as JSON")
-    parser.add_argument("--html", metavar="FILE", help="write a page for browsers")
-    add_reading_options(parser)
+    check.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
+    check.add_argument("--html", metavar="FILE", help="write a page for browsers")
+    for action in (add, check):
+        action.add_argument("--index", metavar="DIR", help=_INDEX)
+        add_reading_options(action)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the action."""
+    return {"add": _add, "check": _check}[options.action](options)
 
 
 def _bits(text: str) -> int:
@@ -173,3 +190,187 @@ def _bits(text: str) -> int:
         return Scheme(bits=int(text)).bits
     except SchemeError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _index_directory(options: argparse.Namespace) -> Path:
+    if options.index is not None:
+        return Path(options.index)
+    from scrapy_simhash.commands._settings import passages_directory
+
+    return passages_directory(options.settings)
+
+
+def _add(options: argparse.Namespace) -> int:
+    """Add all readable documents. Return the exit code: 1 if all that were found are unreadable."""
+    from scrapy_simhash.passages.index import open_passages
+
+    paths, directory, skips = existing_paths(options.files), _index_directory(options), Skips()
+    reader = make_reader(options, keep_html=False)
+    scheme = _scheme(options, directory)
+    counts = dict.fromkeys(("new", "replaced", "unchanged", "passages"), 0)
+    with open_passages(directory, scheme, keep_text=options.keep_text) as index:
+        try:
+            with progress("documents") as on_progress:
+                for document in reader.documents(paths, exclude=directory):
+                    if isinstance(document, Skipped):
+                        skips.add(document)
+                        continue
+                    before = index.documents
+                    passages = index.add(document.name, document.text)
+                    added = "new" if index.documents > before else "replaced"
+                    counts["unchanged" if passages is None else added] += 1
+                    counts["passages"] += passages or 0
+                    on_progress()
+        except KeyboardInterrupt:
+            note(
+                f"{counts['new'] + counts['replaced']:,} documents were added and are kept: run "
+                "the same command again to go on"
+            )
+            raise
+        documents, passages = index.documents, index.passages
+    if options.json:
+        show_json(
+            {
+                "index": str(directory),
+                **counts,
+                "skipped": dict(skips.counts),
+                "index_documents": documents,
+                "index_passages": passages,
+            }
+        )
+    else:
+        _show_added(counts, skips.counts)
+        show(
+            f"the index  {counted(documents, 'document')} with "
+            f"{counted(passages, 'distinct passage')}, in {directory}"
+        )
+    was_read = counts["new"] or counts["replaced"] or counts["unchanged"]
+    return 0 if was_read or not skips.counts else 1
+
+
+def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
+    """Return the scheme of the index, else the default, as options change it; None if none does."""
+    cutting = given(options, "unit", "characters", "overlapping")
+    changes = given(options, "max_distance", "min_characters")
+    if not cutting and not changes and options.bits is None:
+        return None
+    from scrapy_simhash.passages.manifest import PassagesManifest
+    from scrapy_simhash.passages.scheme import PassageScheme
+
+    try:
+        manifest = PassagesManifest.read(directory)
+    except OSError:
+        manifest = None  # `open_passages` raises the error
+    scheme = PassageScheme() if manifest is None else manifest.scheme
+    try:
+        if options.bits is not None and options.bits != scheme.scheme.bits:
+            in_proportion = round(scheme.max_distance * options.bits / scheme.scheme.bits)
+            changes.setdefault("max_distance", in_proportion)
+            changes["scheme"] = replace(scheme.scheme, bits=options.bits)
+        return replace(scheme, cutting=replace(scheme.cutting, **cutting), **changes)
+    except (SchemeError, PlanError) as error:
+        options.wrong_usage(str(error))
+        raise  # pragma: no cover - wrong_usage exits
+
+
+def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
+    count = counts["new"] + counts["replaced"]
+    show(f"added      {counted(count, 'document')} with {counted(counts['passages'], 'passage')}")
+    if counts["replaced"]:
+        show(f"             {counts['replaced']:,} of them replace an earlier text")
+    if counts["unchanged"]:
+        show(f"unchanged  {counted(counts['unchanged'], 'document')}")
+    if skipped:
+        show(f"skipped    {skipped.total():,}")
+    for reason, count in skipped.most_common():
+        show(f"             {count:,} {reason}")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from scrapy_simhash.passages.index import open_passages
+    from scrapy_simhash.passages.matching import CheckOptions
+
+    names = ("mode", "min_similarity", "high_similarity", "common_documents", "ignore_common")
+    check_options = CheckOptions(**given(options, *names))
+    page = None if options.html is None else writable(options.html)
+    with open_passages(_index_directory(options), create=False) as index:
+        name, text = load_document(options.text, options)
+        excluded = options.exclude
+        if excluded is None:
+            excluded = _own_name(index, name)
+            if excluded is not None and not options.json:
+                note(f"{excluded} is in the index itself, and is not counted as a source")
+        elif excluded not in index:
+            note(f"--exclude {excluded}: the index has no document of that name")
+        with progress("passages") as on_progress:
+            report = index.check(
+                name, text, check_options, exclude=excluded, on_progress=on_progress
+            )
+    if page is not None:
+        from scrapy_simhash.passages.page import render_page
+
+        write_file(page, render_page(report, text))
+    if options.json:
+        show_json(report.to_dict() | {"excluded": excluded})
+    else:
+        _show_report(report)
+    return 0
+
+
+def _own_name(index: PassageIndex, name: str) -> str | None:
+    """Return the name of the text in the index, maybe another path of its file; None if absent."""
+    names = [name]
+    if not is_url(name):
+        names += [os.path.relpath(name), str(Path(name).resolve())]
+    return next((name for name in names if name in index), None)
+
+
+def _show_report(report: PassageReport) -> None:
+    report = report.rounded(SHOWN_DIGITS)
+    matched = [passage for passage in report.passages if passage.level != "none"]
+    show(f"{printable(report.document)}: {_share(report.known_share)} of it appears elsewhere")
+    short = sum(passage.short for passage in report.passages)
+    counts = Counter(passage.level for passage in matched)
+    shown = ", ".join(
+        f"{counts[level]:,} {name}" for level, name in _LEVELS.items() if counts[level]
+    )
+    show(
+        f"  {len(matched):,} of {len(report.passages):,} passages appear elsewhere"
+        f"{shown and ': '}{shown}{f'; {short:,} too short to look up' if short else ''}"
+    )
+    if matched:
+        basis = "of the texts" if report.verified else "estimated from fingerprints"
+        show(f"  similarities are {basis}; mode {report.mode}")
+    if report.common_share:
+        show(f"  common passages are {_share(report.common_share)} of it")
+    if report.sources:
+        show()
+        show("sources, and the share of the text that appears there")
+        for source in report.sources[:_SHOWN_SOURCES]:
+            passages = counted(source.passages, "passage")
+            show(f"  {_share(source.share):>7}  {passages:<13}  {printable(source.document)}")
+        if len(report.sources) > _SHOWN_SOURCES:
+            show(f"  and {len(report.sources) - _SHOWN_SOURCES:,} more; --json shows all")
+    if matched:
+        show()
+        show("passages that appear elsewhere")
+    for passage in matched:
+        _show_passage(passage)
+
+
+def _show_passage(passage: CheckedPassage) -> None:
+    show()
+    level = _LEVELS[passage.level]
+    if passage.level == "common":
+        level += f", in {passage.documents:,} documents"
+    show(f"  characters {passage.start:,} to {passage.end:,}, {level}")
+    show(f"  | {printable(passage.text)}")
+    for source in passage.sources:
+        where = f"{printable(source.document)}, characters {source.start:,} to {source.end:,}"
+        show(f"  {percent(source.similarity):>5}  {where}")
+        if source.text and source.text != passage.text:
+            show(f"         | {printable(source.text)}")
+
+
+def _share(share: float) -> str:
+    return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %"  # noqa: PLR2004

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, choose_tables, whole_number
-from scrapy_simhash.commands._output import show, show_json
+from scrapy_simhash.commands._options import (
+    add_command,
+    add_max_distance,
+    add_number,
+    choose_tables,
+)
+from scrapy_simhash.commands._output import show_result
 from scrapy_simhash.parameters import MAX_BITS
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 
@@ -31,33 +36,12 @@ _DEFAULT = PRESETS[DEFAULT_PRESET]
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``plan``."""
     parser = add_command(subparsers, "plan", _DESCRIPTION, "show the recall and the cost of tables")
-    parser.add_argument(
-        "--bits",
-        metavar="N",
-        type=whole_number(8, MAX_BITS),
-        default=_DEFAULT.scheme.bits,
-        help="width of fingerprints (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--max-distance",
-        metavar="K",
-        type=whole_number(0, MAX_BITS - 1),
-        default=_DEFAULT.max_distance,
-        help="k, the distance for which tables are chosen (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--pages",
-        metavar="N",
-        type=whole_number(1, 1 << 32),
-        default=1_000_000,
-        help="number of pages in the index (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--tables",
-        metavar="BLOCKS,CHOSEN[,INNER]",
-        help="use these tables instead of the cheapest; same format as SIMHASH_TABLES",
-    )
-    parser.add_argument("--json", action="store_true", help="show the result as JSON")
+    scheme, k = _DEFAULT.scheme, _DEFAULT.max_distance
+    add_number(parser, "--bits", "width of fingerprints", 8, MAX_BITS, default=scheme.bits)
+    add_max_distance(parser, "k, the distance for which tables are chosen", default=k)
+    add_number(parser, "--pages", "number of pages in the index", 1, 1 << 32, default=1_000_000)
+    meaning = "use these tables instead of the cheapest; same format as SIMHASH_TABLES"
+    parser.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,29 +51,30 @@ def run(options: argparse.Namespace) -> int:
     k, pages = options.max_distance, options.pages
     plan = choose_tables(options, options.bits, k, pages)
     recalls = {distance: plan.expected_recall(distance) for distance in _distances(plan, k)}
-    if options.json:
-        report = {
-            "plan": asdict(plan),
-            "tables": len(plan.tables),
-            "guaranteed_distance": plan.guaranteed_distance,
-            "recall": plan.recall(k),
-            "expected_recall": {str(distance): recall for distance, recall in recalls.items()},
-            "candidates_per_query": plan.expected_candidates(pages),
-            "bytes_per_page": bytes_per_page(plan, k),
-            "cost_us": cost_us(plan, k, pages),
-        }
-        show_json(report)
-        return 0
-    show(f"{plan}, for fingerprints of {plan.bits} bits: {plan!r}")
-    show(f"guaranteed distance: {plan.guaranteed_distance}")
-    if plan.probes:
-        show(f"expected recall of real near-duplicates within {k} bits: {plan.recall(k):.3f}")
-    for distance, recall in recalls.items():
-        show(f"expected recall at distance {distance}: {recall:.3f}")
-    show(f"candidates per query at {pages:,} pages: {plan.expected_candidates(pages):,.1f}")
-    size_bytes = bytes_per_page(plan, k)
-    show(f"bytes on disk per page, without key, evidence and database overhead: {size_bytes}")
-    show(f"estimated CPU time to query and insert a page: {cost_us(plan, k, pages):,.0f} µs")
+    recall, candidates = plan.recall(k), plan.expected_candidates(pages)
+    size_bytes, cpu_us = bytes_per_page(plan, k), cost_us(plan, k, pages)
+    result = {
+        "plan": asdict(plan),
+        "tables": len(plan.tables),
+        "guaranteed_distance": plan.guaranteed_distance,
+        "recall": recall,
+        "expected_recall": recalls,  # JSON makes texts of the distances
+        "candidates_per_query": candidates,
+        "bytes_per_page": size_bytes,
+        "cost_us": cpu_us,
+    }
+    probed = [f"expected recall of real near-duplicates within {k} bits: {recall:.3f}"]
+    show_result(
+        options,
+        result,
+        f"{plan}, for fingerprints of {plan.bits} bits: {plan!r}",
+        f"guaranteed distance: {plan.guaranteed_distance}",
+        *(probed if plan.probes else ()),
+        *(f"expected recall at distance {d}: {share:.3f}" for d, share in recalls.items()),
+        f"candidates per query at {pages:,} pages: {candidates:,.1f}",
+        f"bytes on disk per page, without key, evidence and database overhead: {size_bytes}",
+        f"estimated CPU time to query and insert a page: {cpu_us:,.0f} µs",
+    )
     return 0
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location, whole_number
+from scrapy_simhash.commands._options import add_command, add_number, index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
-    show,
     show_bytes,
-    show_json,
+    show_result,
     writable,
 )
 
@@ -28,35 +27,37 @@ and pages side by side if their texts are stored (SIMHASH_KEEP_TEXT).
 
 If SIMHASH_REPORT names a file, each crawl writes its own report, with its counts, when it ends.
 """
-DEFAULT_FILE = "simhash-report.html"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``report``."""
-    parser = add_index_command(
-        subparsers, "report", _DESCRIPTION, "write a report on an index as one HTML page"
+    parser = add_command(
+        subparsers,
+        "report",
+        _DESCRIPTION,
+        "write a report on an index as HTML",
+        index=True,
     )
     parser.add_argument(
         "file",
         metavar="FILE",
         nargs="?",
-        default=DEFAULT_FILE,
+        default="simhash-report.html",
         help="file to write or overwrite; - is standard output (default: %(default)s)",
     )
-    parser.add_argument(
+    add_number(
+        parser,
         "--max-pages",
-        metavar="N",
-        type=whole_number(1),
+        "largest number of pages to list; the largest clusters are shortened to fit",
+        1,
         default=200_000,
-        help="largest number of pages to list; the largest clusters are shortened to fit "
-        "(default: %(default)s)",
     )
-    parser.add_argument(
+    add_number(
+        parser,
         "--max-text-bytes",
-        metavar="N",
-        type=whole_number(0),
+        "largest size of the included texts, compressed; 0 for none",
+        0,
         default=20_000_000,
-        help="largest size of the included texts, compressed; 0 for none (default: %(default)s)",
     )
 
 
@@ -67,10 +68,9 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.report.writing import report_data, write_report
 
     where = index_location(options)
+    read = settings_reader(options.settings)
     report_options = {
-        "cluster_limit": settings_reader(options.settings).whole(
-            "SIMHASH_CLUSTER_LIMIT", 0, 1 << 32
-        ),
+        "cluster_limit": read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
         "max_pages": options.max_pages,
         "max_text_bytes": options.max_text_bytes,
     }
@@ -78,20 +78,11 @@ def run(options: argparse.Namespace) -> int:
         show_bytes(render(report_data(where, **report_options)).encode())
         return 0
     data = write_report(writable(options.file), where, **report_options)
-    index = data["index"]
-    if options.json:
-        show_json(
-            {
-                "index": str(where),
-                "file": options.file,
-                "representatives": index["representatives"],
-                "near_duplicates": index["near_duplicates"],
-                "left_out": data["left_out"],
-            }
-        )
-    else:
-        show(
-            f"{counted(index['near_duplicates'], 'near-duplicate')}, "
-            f"{counted(index['representatives'], 'representative')}, in {options.file}"
-        )
+    counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
+    show_result(
+        options,
+        {"index": str(where), "file": options.file, **counts, "left_out": data["left_out"]},
+        f"{counted(counts['near_duplicates'], 'near-duplicate')}, "
+        f"{counted(counts['representatives'], 'representative')}, in {options.file}",
+    )
     return 0

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location
+from scrapy_simhash.commands._options import add_command, index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -46,8 +46,8 @@ have spared. Removed rules are not learned again, unless --forget deletes all ru
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``rules``."""
-    parser = add_index_command(
-        subparsers, "rules", _DESCRIPTION, "list, remove and exchange the rules of URLs"
+    parser = add_command(
+        subparsers, "rules", _DESCRIPTION, "list or change the rules of URLs", index=True
     )
     parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
     parser.add_argument(
@@ -134,9 +134,7 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
         "spared": total.spared,
         "patterns": {
             pattern: {
-                "pages": own.pages,
-                "against": own.against,
-                "spared": own.spared,
+                **{name: getattr(own, name) for name in ("pages", "against", "spared")},
                 "applies": record.applies(pattern),
             }
             for pattern, own in record.patterns.items()
@@ -149,15 +147,16 @@ def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: li
     from scrapy_simhash.url_rules.evidence import RuleRecord
 
     by_id = {rule.id: rule for rule in stored}
-    unknown = [name for name in ids if name not in by_id]
-    if unknown:
-        raise SimhashError(
-            f"no rule has the id {unknown[0]}: `scrapy simhash rules --all` lists the rules; "
-            "nothing was removed"
-        )
-    for rule in map(by_id.__getitem__, ids):
-        removed = {rule.rule: RuleRecord("removed")}
-        index.change_side_row("url-rules", rule.site, partial(_with_rules, removed))
+    for name in ids:
+        if name not in by_id:
+            raise SimhashError(
+                f"no rule has the id {name}: `scrapy simhash rules --all` lists the rules; "
+                "nothing was removed"
+            )
+    for name in ids:
+        site, rule, _ = by_id[name]
+        removed = {rule: RuleRecord("removed")}
+        index.change_side_row("url-rules", site, partial(_with_rules, removed))
     show(f"{counted(len(ids), 'rule')} removed")
     return 0
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_location, whole_number
+from scrapy_simhash.commands._options import add_command, add_number, index_location
 from scrapy_simhash.commands._output import bar, percent, progress, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.statistics import IndexStatistics
 
@@ -32,14 +33,8 @@ _BAR_CHARACTERS = 40
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``stats``."""
-    parser = add_index_command(subparsers, "stats", _DESCRIPTION, "show what an index holds")
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=whole_number(0),
-        default=10,
-        help="number of clusters and hosts to show (default: %(default)s)",
-    )
+    parser = add_command(subparsers, "stats", _DESCRIPTION, "show what an index holds", index=True)
+    add_number(parser, "--top", "number of clusters and hosts to show", 0, default=10)
     parser.add_argument(
         "--tables",
         action="store_true",
@@ -58,17 +53,21 @@ def run(options: argparse.Namespace) -> int:
         duplication = duplication_in(source)
     with progress("rows") as on_progress:
         statistics = statistics_of(where, on_progress=on_progress)
+    result = _as_json(str(where), statistics, duplication, options.top)
     if options.json:
-        show_json(_as_json(str(where), statistics, duplication, options.top))
-    else:
-        _show(str(where), statistics, duplication, options)
+        show_json(result)
+        return 0
+    _show(result, statistics.manifest)
+    if options.tables:
+        _show_tables(result)
     return 0
 
 
 def _as_json(
     where: str, statistics: IndexStatistics, duplication: Duplication, top: int
 ) -> dict[str, Any]:
-    manifest = statistics.manifest
+    manifest, distances = statistics.manifest, duplication.distances
+    nearest, farthest = min(distances, default=0), max(distances, default=-1)
     return {
         "index": where,
         "database": manifest.database,
@@ -85,7 +84,7 @@ def _as_json(
         "near_duplicates": duplication.near_duplicates,
         "similar": len(duplication.similar),
         "log_lines": duplication.lines,
-        "distances": _by_distance(duplication),
+        "distances": {distance: distances[distance] for distance in range(nearest, farthest + 1)},
         "clusters": len(duplication.clusters),
         "largest_clusters": [
             {"representative": cluster.representative, "near_duplicates": len(cluster) - 1}
@@ -104,34 +103,38 @@ def _as_json(
     }
 
 
-def _show(
-    where: str, statistics: IndexStatistics, duplication: Duplication, options: argparse.Namespace
-) -> None:
-    manifest, size_bytes = statistics.manifest, statistics.file_bytes
-    show(f"index            {escaped(where)}, {size_bytes:,} bytes in {manifest.database}")
+def _show(result: dict[str, Any], manifest: Manifest | RedisManifest) -> None:
+    representatives, near_duplicates = result["representatives"], result["near_duplicates"]
+    show(
+        f"index            {escaped(result['index'])}, {result['file_bytes']:,} bytes in "
+        f"{manifest.database}"
+    )
     show(f"scheme           {manifest.scheme.id}, k = {manifest.max_distance}")
     show(f"a copy           {_conditions(manifest.confirmation)}")
     show(f"tables           {manifest.plan}, checks of {manifest.check_bits} bits")
-    show(f"representatives  {duplication.representatives:,}")
-    pages = duplication.representatives + duplication.near_duplicates
-    share = f", {percent(duplication.near_duplicates / pages)} of the pages" if pages else ""
-    show(f"near-duplicates  {duplication.near_duplicates:,}{share}")
-    if duplication.similar:
-        show(f"similar          {len(duplication.similar):,}, within k, but not copies")
-    if duplication.distances:
-        _chart("near-duplicates by distance", _by_distance(duplication))
-    if duplication.clusters and options.top:
-        show(f"\nlargest of {len(duplication.clusters):,} clusters")
-        for cluster in duplication.clusters[: options.top]:
-            show(f"  {len(cluster):>9,} pages  {escaped(cluster.representative)}")
-    if duplication.hosts and options.top:
+    show(f"representatives  {representatives:,}")
+    pages = representatives + near_duplicates
+    share = f", {percent(near_duplicates / pages)} of the pages" if pages else ""
+    show(f"near-duplicates  {near_duplicates:,}{share}")
+    if result["similar"]:
+        show(f"similar          {result['similar']:,}, within k, but not copies")
+    if distances := result["distances"]:
+        show("\nnear-duplicates by distance")
+        highest = max(distances.values())
+        for value, count in distances.items():
+            show(f"  {value:>3}  {count:>9,}  {bar(count, highest, _BAR_CHARACTERS)}".rstrip())
+    if result["largest_clusters"]:
+        show(f"\nlargest of {result['clusters']:,} clusters")
+        for cluster in result["largest_clusters"]:
+            size = cluster["near_duplicates"] + 1
+            show(f"  {size:>9,} pages  {escaped(cluster['representative'])}")
+    if result["hosts"]:
         show("\nhosts with most near-duplicates")
-        for host, count in duplication.hosts.most_common(options.top):
-            of_host = count + duplication.host_representatives[host]
-            name = escaped(host) or "(keys that are no URLs)"
-            show(f"  {count:>9,} of {of_host:>9,} pages, {percent(count / of_host):>5}  {name}")
-    if options.tables:
-        _show_tables(statistics)
+    for host in result["hosts"]:
+        count = host["near_duplicates"]
+        of_host = count + host["representatives"]
+        name = escaped(host["host"]) or "(keys that are no URLs)"
+        show(f"  {count:>9,} of {of_host:>9,} pages, {percent(count / of_host):>5}  {name}")
 
 
 def _conditions(confirmation: Confirmation) -> str:
@@ -145,28 +148,15 @@ def _conditions(confirmation: Confirmation) -> str:
     return ", ".join(conditions)
 
 
-def _by_distance(duplication: Duplication) -> dict[int, int]:
-    """Return the near-duplicates at each distance, from the smallest to the largest with any."""
-    counts = duplication.distances
-    return {d: counts[d] for d in range(min(counts, default=0), max(counts, default=-1) + 1)}
-
-
-def _chart(title: str, counts: Mapping[int, int]) -> None:
-    show(f"\n{title}")
-    highest = max(counts.values())
-    for value, count in counts.items():
-        show(f"  {value:>3}  {count:>9,}  {bar(count, highest, _BAR_CHARACTERS)}".rstrip())
-
-
-def _show_tables(statistics: IndexStatistics) -> None:
-    buffered, key_bytes = statistics.buffered, statistics.page_key_bytes
-    show(f"\n{buffered:,} entries are not in buckets yet; {key_bytes:,} bytes of page keys")
+def _show_tables(result: dict[str, Any]) -> None:
+    show(
+        f"\n{result['buffered']:,} entries are not in buckets yet; {result['page_key_bytes']:,} "
+        "bytes of page keys"
+    )
     show(f"{'rows':<16}{'rows':>12}{'key bytes':>14}{'value bytes':>14}")
-    for kind, rows in statistics.rows.items():
-        show(f"{kind:<16}{rows.rows:>12,}{rows.key_bytes:>14,}{rows.value_bytes:>14,}")
+    for kind, rows in result["rows"].items():
+        show("{:<16}{rows:>12,}{key_bytes:>14,}{value_bytes:>14,}".format(kind, **rows))
     show(f"{'table':<16}{'prefix bits':>12}{'records':>14}{'used':>10}{'largest':>9}{'skew':>8}")
-    for table in statistics.tables:
-        show(
-            f"{table.name:<16}{table.prefix_bits:>12}{table.records:>14,}{table.used:>10,}"
-            f"{table.largest:>9,}{table.skew:>8.1f}"
-        )
+    row = "{name:<16}{prefix_bits:>12}{records:>14,}{used:>10,}{largest:>9,}{skew:>8.1f}"
+    for table in result["tables"]:
+        show(row.format(**table))

@@ -9,7 +9,9 @@ import re
 import shutil
 
 import pytest
+from scrapy.settings import Settings
 
+from scrapy_simhash.commands.main import main
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.kinds import default_kind_name
@@ -84,6 +86,20 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
     with open_index(index_url(index)) as opened:
         assert len(opened) == before
     assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
+
+
+def test_the_k_of_the_project_decides(index, folder, capsys):
+    """An option comes first, then the project's k if the index has its scheme, else the index's k."""
+    (folder / "page.html").write_text(MINE)
+    query = ["query", "--json", "page.html"]
+    for settings, options, k in (
+        ({}, [], 52),
+        ({"SIMHASH_MAX_DISTANCE": 20}, [], 20),
+        ({"SIMHASH_MAX_DISTANCE": "20"}, ["--max-distance", "7"], 7),
+        ({"SIMHASH_MAX_DISTANCE": 20, "SIMHASH_EXTRACTOR": "text"}, [], 52),
+    ):
+        assert main([*query, *options], settings=Settings(settings)) == 0
+        assert json.loads(capsys.readouterr().out)["max_distance"] == k
 
 
 def test_a_fingerprint_alone_says_what_it_finds(ran_json, run, index, folder):

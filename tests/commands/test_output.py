@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.commands._output import reason_against_match
+from scrapy_simhash.commands._output import reasons_against_copy
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.index import Match
 
 DIFFER = "they are pages of one site, and their names differ"
 DOUBT = (
@@ -28,9 +27,4 @@ DOUBT = (
     ],
 )
 def test_why_a_match_is_no_copy(least, similarity, reason):
-    match = Match("a", 0, 0, similarity, confirmed=False)
-    assert reason_against_match(Confirmation(least), match) == reason
-
-
-def test_a_copy_needs_no_reason():
-    assert reason_against_match(Confirmation(), Match("a", 0, 0, 0.9)) == ""
+    assert reasons_against_copy(Confirmation(least), similarity) == [reason]

@@ -21,6 +21,7 @@ from .samples import CHINESE, FERRY, NOTICE, PAGE, written
 
 def options_of(*arguments, settings=None, several=False):
     parser = argparse.ArgumentParser()
+    parser.set_defaults(wrong_usage=parser.error)
     _pages.add_reading_options(parser, json=False)
     _options.add_scheme_options(parser, several=several)
     options = parser.parse_args(arguments)

@@ -13,7 +13,7 @@ import scrapy
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.commands import _pages
-from scrapy_simhash.commands._fetching import FetchedPage, _FetchSpider
+from scrapy_simhash.commands._fetching import _FetchSpider
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.detector import Detector
@@ -137,23 +137,29 @@ class Decoded(HtmlResponse):
 
 
 def test_a_response_is_not_decoded_a_second_time(monkeypatch):
-    spider = _FetchSpider(urls=[], pages={}, problems={})
-    spider.keep_page(Decoded("https://e.com/", body=PAGES["cp1251 undeclared"]), 0)
-    (page,) = spider.pages.values()
-    assert (page.text, page.is_html) == (Decoded.text, True)
-    monkeypatch.setattr("scrapy_simhash.commands._fetching.fetch_all", lambda *_, **__: [page])
+    page = fetched(DocumentReader(keep_html=True))
+    assert page == HtmlDocument("https://e.com/", Decoded.text)
+    monkeypatch.setattr(
+        "scrapy_simhash.commands._fetching.fetch_all",
+        lambda urls, _settings, reader: {urls[0]: (fetched(reader), urls[0])},
+    )
     assert load_page("https://e.com/", monkeypatch).text == Decoded.text
 
 
-def test_the_encoding_that_the_user_names_wins(monkeypatch):
+def fetched(reader):
+    """What is kept of a response."""
+    spider = _FetchSpider(urls=[], reader=reader, pages={}, problems={})
+    response = Decoded("https://e.com/", body=PAGES["cp1251 undeclared"])
+    spider.keep_page(response, "https://e.com/")
+    ((page, _),) = spider.pages.values()
+    return page
+
+
+def test_the_encoding_that_the_user_names_wins():
     content = PAGES["cp1251 undeclared"]
-    page = FetchedPage(content, Decoded.text, True, "https://e.com/")
-    found = DocumentReader(encoding="cp1251", keep_html=True).page(
-        "u", page.content, page.text, html=True
-    )
+    found = fetched(DocumentReader(encoding="cp1251", keep_html=True))
     assert found.text == content.decode("cp1251")
-    refused = DocumentReader(encoding="utf-8").page("u", page.content, page.text, html=True)
-    assert refused.reason == "not utf-8"
+    assert fetched(DocumentReader(encoding="utf-8")).reason == "not utf-8"
 
 
 @pytest.mark.parametrize(
