@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.confirmation import Confirmation, Evidence
-    from scrapy_simhash.index.rules import Classification, Neighbour, Own, Rules
+    from scrapy_simhash.index.rules import Classification, Neighbour, Rules
     from scrapy_simhash.scheme import Scheme
 
 
@@ -68,7 +68,7 @@ class CrawlIndex:
         self,
         observation: Observation,
         result: Classification,
-        own: Own | None,
+        own: Neighbour | None,
         stored: Entry | None,
     ) -> tuple[Observation, Entry | None]:
         """Return (observation, entry to make pending; None if the page is not to be stored).
@@ -84,7 +84,9 @@ class CrawlIndex:
         if (
             stored is None
             or own is None
-            or not (own.same if stored is own.entry else self.rules.same_text(observation, stored))
+            or not (
+                own.confirmed if stored is own.entry else self.rules.same_text(observation, stored)
+            )
         ):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
             return replace(observation, provisional=True), entry
@@ -150,7 +152,7 @@ def make_observation(
     fingerprint: int,
     evidence: Evidence,
     result: Classification,
-    own: Own | None,
+    own: Neighbour | None,
     *,
     sequence: int,
 ) -> Observation:

@@ -39,10 +39,10 @@ class LevelDB(Database):
     # plyvel raises RuntimeError for the use of a closed database.
     _errors = (plyvel.Error, RuntimeError)
 
-    def __init__(self, location: str, path: Path) -> None:
+    def __init__(self, location: str, path: Path, remedy: str = "") -> None:
         self._has_unsynced_writes = False
         self._reading = {"verify_checksums": True}
-        super().__init__(location, path)
+        super().__init__(location, path, remedy)
 
     def _open(self) -> Any:
         return plyvel.DB(str(self._path), create_if_missing=True, **_OPTIONS)
@@ -111,7 +111,7 @@ class LevelDB(Database):
             raise cls.translated(location, error) from error
 
     @staticmethod
-    def translated(location: str, error: Exception) -> SimhashError:
+    def translated(location: str, error: Exception, remedy: str = "") -> SimhashError:
         """See `Database.translated`."""
         text = _text(error)
         if isinstance(error, plyvel.IOError):
@@ -121,7 +121,7 @@ class LevelDB(Database):
             if not text.endswith(("No such file or directory", "Invalid argument")):
                 return unusable(location, text)
         if isinstance(error, plyvel.Error):
-            return corrupt(location, text)
+            return corrupt(location, text, remedy)
         if "closed" not in text.lower():
             raise error
         return IndexClosed(location, "used after close()")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
+    from scrapy_simhash.errors import IndexCorrupt
     from scrapy_simhash.index.database import Database, Row
 
 DEFAULT_MAX_BYTES = 1 << 30
@@ -56,6 +57,7 @@ class Texts:
         self._memory: dict[bytes, bytes] = {}
         self._bytes = 0
         self.max_bytes = max_bytes
+        self._remedy = f"restore {path} from a backup, or delete it, which loses only stored texts"
 
     def keep(self, key: str, text: KeptText) -> bool:
         """Store a text, in place of an earlier one. Return False if it would exceed `max_bytes`."""
@@ -81,7 +83,7 @@ class Texts:
         try:
             return KeptText(**json.loads(zlib.decompress(value).decode("utf-8", "surrogatepass")))
         except (zlib.error, ValueError, TypeError) as error:
-            raise corrupt(self._location, f"the text of {key!r}: {error}") from error
+            raise self._corrupt(f"the text of {key!r}: {error}") from error
 
     def compressed(self, key: str) -> bytes | None:
         """Return a stored text as zlib-compressed JSON with title and text; None without one."""
@@ -90,8 +92,11 @@ class Texts:
     def keys(self) -> Iterator[str]:
         """Yield the keys of the pages with a stored text."""
         database = self._opened()
-        for row, _ in self._memory.items() if database is None else database.rows(b"X", b"Y"):
-            yield decode_key(row[1:])
+        try:
+            for row, _ in self._memory.items() if database is None else database.rows(b"X", b"Y"):
+                yield decode_key(row[1:])
+        except ValueError as error:
+            raise self._corrupt(f"a key of its texts: {error}") from error
 
     def forget_all_but(self, keys: Collection[str]) -> int:
         """Delete the texts of pages with other keys. Return the number of deleted texts."""
@@ -113,6 +118,9 @@ class Texts:
             self._database.close()
             self._database = None
 
+    def _corrupt(self, detail: str) -> IndexCorrupt:
+        return corrupt(self._location, detail, self._remedy)
+
     def _get(self, row: bytes) -> bytes | None:
         database = self._opened()
         return self._memory.get(row) if database is None else database.get(row)
@@ -130,7 +138,7 @@ class Texts:
     def _opened(self) -> Database | None:
         """Return the database, and open it if necessary; None for texts in memory."""
         if self._database is None and self._path is not None:
-            self._database = database_kind(self._kind)(self._location, self._path)
+            self._database = database_kind(self._kind)(self._location, self._path, self._remedy)
             self._bytes = int.from_bytes(self._database.get(_STATE) or b"", "big")
         return self._database
 
