@@ -337,9 +337,9 @@ def _require_distance(max_distance: int, bits: int) -> None:
 def _open_tables(
     directory: Path, spec: _IndexSpec, sync: SyncPolicy, buffer_bytes: int | None = None
 ) -> tuple[TableStore, Manifest]:
+    """Open or create tables, and return them with their manifest."""
     from scrapy_simhash.index.tables import TableStore
 
-    """Open or create tables, and return them with their manifest."""
     kind = database_kind(spec.kind)
     location = str(directory)
     try:

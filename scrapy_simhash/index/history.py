@@ -7,7 +7,7 @@ closes the index. So the row of a crawl whose processes were all killed has no e
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def encode_crawl(crawl: CrawlRow) -> bytes:
         "ended_s": crawl.ended_s,
         "running": crawl.running,
         "finished": int(crawl.finished),
-        "pages": _encode_counts(crawl.pages),
-        "sites": {site: _encode_counts(counts) for site, counts in crawl.sites.items()},
+        "pages": astuple(crawl.pages),
+        "sites": {site: astuple(counts) for site, counts in crawl.sites.items()},
         "not_judged": sorted(crawl.not_judged),
     }
     return json.dumps(plain, separators=(",", ":")).encode()
@@ -201,10 +201,6 @@ def _decoded_or_none(start: int, row: bytes | None) -> CrawlRow | None:
         return None if row is None else decode_crawl(row_name(start), row)
     except ValueError:
         return None
-
-
-def _encode_counts(counts: PageCounts) -> list[int]:
-    return [counts.judged, counts.near_duplicates]
 
 
 def _decode_counts(numbers: list[object]) -> PageCounts:

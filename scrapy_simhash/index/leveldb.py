@@ -76,7 +76,6 @@ class LevelDB(Database):
 
     @classmethod
     def destroy(cls, location: str, path: Path) -> None:
-        """See `Database.destroy`."""
         try:
             plyvel.destroy_db(str(path))
         except plyvel.Error as error:
@@ -92,7 +91,6 @@ class LevelDB(Database):
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
-        """See `Database.salvage`."""
         try:
             # Opening drops the log's records with a wrong checksum, which `repair_db` would keep.
             plyvel.DB(str(path), **{**_OPTIONS, "paranoid_checks": False}).close()
@@ -112,7 +110,6 @@ class LevelDB(Database):
 
     @staticmethod
     def translated(location: str, error: Exception, remedy: str = "") -> SimhashError:
-        """See `Database.translated`."""
         text = _text(error)
         if isinstance(error, plyvel.IOError):
             if text.startswith("IO error: lock "):

@@ -7,7 +7,7 @@ are in two files, mapped into memory. The others are in arrays until a merge wri
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xxhash import xxh3_64_hexdigest
@@ -30,19 +30,6 @@ _MIN_ROWS = 8192
 _WORDS_OF_A_PRODUCT = 4
 _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
 _UPPER_BYTE = np.uint32(24)
-
-
-class Near(NamedTuple):
-    """The pages within the distance of queries: a row for each pair of page and query.
-
-    :param owners: the number of the query.
-    :param fingerprints: the fingerprint of the page, in words of 64 bits.
-    :param ids: the id of the page.
-    """
-
-    owners: NDArray[np.int64]
-    fingerprints: NDArray[np.uint64]
-    ids: NDArray[np.uint64]
 
 
 class Pages:
@@ -105,9 +92,10 @@ class Pages:
         *,
         in_files: int,
         newest: int,
-    ) -> Near | None:
-        """Compare pages with queries. Return the pages within the distance, or None if there are
-        none. A page that is given repeatedly is returned repeatedly.
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]] | None:
+        """Compare pages with queries. Return (numbers of queries, fingerprints, ids) with a row for
+        each page within the distance of a query, or None if there are none. A page that is given
+        repeatedly is returned repeatedly.
 
         :param queries: a fingerprint in each row, in words.
         :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
@@ -140,7 +128,7 @@ class Pages:
             ]
         )
         near_owners = np.zeros(len(near), np.int64) if len(queries) == 1 else owners.take(near)
-        return Near(near_owners, differing[near] ^ queries.take(near_owners, axis=0), ids)
+        return near_owners, differing[near] ^ queries.take(near_owners, axis=0), ids
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the fingerprints of pages that are all in files, or all in memory."""

@@ -95,7 +95,6 @@ class RocksDB(Database):
 
     @classmethod
     def destroy(cls, location: str, path: Path) -> None:
-        """See `Database.destroy`."""
         if not path.exists():
             return
         # `Rdict.destroy` and `rmtree` delete all files of a directory.
@@ -115,7 +114,6 @@ class RocksDB(Database):
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
-        """See `Database.salvage`."""
         try:
             rocksdict.Rdict.repair(str(path), _options())
         except Exception as error:
@@ -123,7 +121,6 @@ class RocksDB(Database):
 
     @staticmethod
     def translated(location: str, error: Exception, remedy: str = "") -> SimhashError:
-        """See `Database.translated`."""
         text = str(error)
         if isinstance(error, rocksdict.DbClosedError):
             return IndexClosed(location, "used after close()")

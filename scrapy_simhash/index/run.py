@@ -30,23 +30,25 @@ _MAX_UNSYNCED_BYTES = 32 << 20
 
 
 class Field(NamedTuple):
-    """The place of a table's prefix in the 64-bit words of a page.
+    """The place of a table's prefix in the 64-bit words of a page; with arrays, of several tables.
 
     :param word: index of the word with the lowest bit of the prefix, which may extend to the next.
     :param shift: number of that bit in the word; 0 is the least significant.
     :param factor: odd; prefixes are multiplied by it, modulo 2**width, to spread them over slots.
     """
 
-    word: int
-    shift: int
+    word: int | NDArray[np.int64]
+    shift: int | NDArray[np.uint64]
     width: int
     factor: int = 1
 
     def read(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the prefix of each page, multiplied by the factor."""
-        prefixes: NDArray[np.uint64] = rows[:, self.word] >> np.uint64(self.shift)
-        if self.shift + self.width > _WORD_BITS:
-            prefixes |= rows[:, self.word + 1] << np.uint64(_WORD_BITS - self.shift)
+        """Return the prefix of each page, multiplied by the factor; with arrays, a row for each."""
+        shift = np.uint64(self.shift)
+        prefixes: NDArray[np.uint64] = rows.take(self.word, axis=1) >> shift
+        # These bits complete a prefix that extends to the next word; others are masked out.
+        following = rows.take(self.word + 1, axis=1, mode="clip")
+        prefixes |= following << np.uint64(_WORD_BITS) - shift
         prefixes *= np.uint64(self.factor)
         prefixes &= np.uint64((1 << self.width) - 1)
         return prefixes
@@ -55,28 +57,6 @@ class Field(NamedTuple):
         """Return the slot of each page in a directory of `bits` leading bits."""
         slots: NDArray[np.uint64] = self.read(rows) >> np.uint64(self.width - bits)
         return slots
-
-
-class PrefixReader:
-    """A reader of the prefixes of all tables at once. It is faster than `Field.read` for few pages.
-
-    :param fields: the field of each table, all of the same width. Factors are ignored.
-    """
-
-    def __init__(self, fields: Sequence[Field]) -> None:
-        self._words = np.array([field.word for field in fields])
-        self._shifts = np.array([field.shift for field in fields], np.uint64)
-        self._mask = np.uint64((1 << fields[0].width) - 1)
-
-    def read(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the prefixes: a row for each page, a column for each table."""
-        words = rows.take(self._words, axis=1) >> self._shifts
-        # These bits complete a prefix that extends to the next word; others are masked out.
-        following = rows.take(self._words + 1, axis=1, mode="clip")
-        words |= following << np.uint64(_WORD_BITS) - self._shifts
-        words &= self._mask
-        prefixes: NDArray[np.int64] = words.astype(np.int64)
-        return prefixes
 
 
 class Run:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Store
 from scrapy_simhash.index.buckets import SPILL_EVERY, Buckets
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.records import State
@@ -37,7 +38,7 @@ _SLOTS_OF_LARGE_STEP = 4096
 _SYNC_INTERVAL_S = 1.0
 
 
-class TableStore:
+class TableStore(Store):
     """A `Store` over a `Database`.
 
     :param database: an open database, which `close` closes.
@@ -68,8 +69,6 @@ class TableStore:
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
-        # None for tables in rows, which would not be searched faster.
-        self._find_near_many: Callable[..., list[set[int]]] | None = None
         if plan.prefix_bits:
             from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
@@ -77,8 +76,7 @@ class TableStore:
             if path is None:
                 raise ValueError("path is None: tables that are probed need it for their files")
             durable = sync != "no"
-            self._buckets = runs = Runs(database, plan, path / FOLDER, location, durable=durable)
-            self._find_near_many = runs.find_near_many
+            self._buckets = Runs(database, plan, path / FOLDER, location, durable=durable)
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         # Ordinals by (fingerprint, certainty, distance), until an entry is added or removed.
@@ -92,11 +90,9 @@ class TableStore:
 
     @property
     def next_sequence(self) -> int:
-        """See `Store.next_sequence`."""
         return self._state.next_sequence
 
     def entry(self, key: str) -> Entry | None:
-        """See `Store.entry`."""
         ordinals = self._buckets.find_key(key)
         for entry in self._entries_of(ordinals) if ordinals else ():
             if entry.key == key:
@@ -125,13 +121,14 @@ class TableStore:
         return near
 
     def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """See `Store.prefetch`. No effect on tables that are not probed."""
-        if self._find_near_many is not None:
-            results = self._find_near_many(queries, max_distance)
-            self._prefetched = {
-                (*query, max_distance): ordinals
-                for query, ordinals in zip(queries, results, strict=True)
-            }
+        """See `Store.prefetch`. No effect on tables in rows, which would not be searched faster."""
+        if isinstance(self._buckets, Buckets):
+            return
+        results = self._buckets.find_near_many(queries, max_distance)
+        self._prefetched = {
+            (*query, max_distance): ordinals
+            for query, ordinals in zip(queries, results, strict=True)
+        }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
         """Yield the result of `within`; tables in rows are searched a few at a time, on demand."""
@@ -163,7 +160,6 @@ class TableStore:
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
-        """See `Store.write`."""
         try:
             return self._put(put, replaced, outdated, next_sequence)
         except BaseException as error:
@@ -207,14 +203,12 @@ class TableStore:
         return put
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """See `Store.log`."""
         value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
         state = self._state._replace(next_sequence=next_sequence)
         self._write([(records.log_row(near_duplicate.sequence), value), _state_row(state)])
         self._state = state
 
     def unlog(self, sequence: int) -> None:
-        """See `Store.unlog`."""
         self._write([], [records.log_row(sequence)])
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
@@ -224,16 +218,13 @@ class TableStore:
             yield self._decoded(records.decode_near_duplicate, sequence, value)
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """See `Store.side_rows`."""
         for row, value in self._database.rows(*records.side_range(kind)):
             yield records.decode_key(row[1:]), value
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """See `Store.side_row`."""
         return self._database.get(records.side_key(kind, name))
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """See `Store.write_side_row`."""
         key = records.side_key(kind, name)
         if row is None:
             self._write([], [key])

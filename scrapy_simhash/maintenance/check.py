@@ -145,7 +145,7 @@ class _Check:
                 if self._runs is None:
                     owned_records += self._check_records(entry)
                 else:
-                    report.buffered += entry.ordinal >= self._runs.stop
+                    report.buffered += entry.ordinal >= self._runs.files.stop
             elif row.content is not None:
                 report.near_duplicates += 1
                 last_sequence = max(last_sequence, row.content.sequence)
@@ -244,9 +244,9 @@ class _Check:
         import numpy as np
 
         report = self._report
-        entry_rows = self._database.rows(records.entry_row(0), records.entry_row(runs.stop))
-        pages = (runs.page(position) for position in range(runs.page_count))
-        has_entry = np.zeros(runs.page_count, bool)
+        entry_rows = self._database.rows(records.entry_row(0), records.entry_row(runs.files.stop))
+        pages = (runs.pages.page(position) for position in range(runs.pages.stored))
+        has_entry = np.zeros(runs.pages.stored, bool)
         row = next(entry_rows, None)
         for position, (fingerprint, key_hash, ordinal) in enumerate(pages):
             while row is not None and int.from_bytes(row[0][1:], "big") < ordinal:
@@ -263,18 +263,18 @@ class _Check:
         if row is not None:
             report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
         for table in range(len(self._plan.tables) + 1):
-            counts = np.zeros(runs.page_count, np.int64)
+            counts = np.zeros(runs.pages.stored, np.int64)
             for run in runs.runs:
                 positions = run.positions(table)
                 report.records += len(positions)
-                if len(positions) and positions.max() >= runs.page_count:
+                if len(positions) and positions.max() >= runs.pages.stored:
                     report.add(f"a run has a record of a missing page in table {table}")
                     return
                 if not runs.in_order(run, table):
                     report.add(f"the records of a run are not in order in table {table}")
                 np.add.at(counts, positions, 1)
             for position in np.flatnonzero(counts != has_entry).tolist():
-                ordinal = runs.page(position)[2]
+                ordinal = runs.pages.page(position)[2]
                 if counts[position] == 1 and runs.was_removed(ordinal):
                     continue
                 report.add(

@@ -43,7 +43,7 @@ class RedisStore:
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> None:
-        """Store an entry and remove others, at the latest in `flush`; see `Entries.write`."""
+        """Store an entry and remove others, at the latest in `flush`; see `Store.write`."""
         for entry in [*outdated] if replaced is None else [replaced, *outdated]:
             if self._buffered.pop(entry.key, None) is None:
                 self._to_remove.add(entry.key)

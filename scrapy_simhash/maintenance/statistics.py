@@ -195,7 +195,7 @@ def _tables_of_runs(
         totals.rows += len(prefixes)
         totals.value_bytes += sum(run.table_bytes(number) for run in runs.runs)
     # All tables share the files with fingerprints and ids, so these are added once.
-    rows["buckets"].value_bytes += runs.page_count * runs.page_bytes
+    rows["buckets"].value_bytes += runs.pages.stored * runs.pages.page_bytes
     return tables
 
 

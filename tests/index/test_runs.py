@@ -201,7 +201,7 @@ def test_a_run_stays_when_its_merge_is_not_written(tmp_path):
         while not (spilling := made.spill())[1]:
             made.dropped(spilling[0])
         assert made.spill()[1] == spilling[1]  # the same again, as nobody says that it is written
-        assert Runs(database, PLAN, tmp_path / "runs", LOCATION).page_count == 0
+        assert Runs(database, PLAN, tmp_path / "runs", LOCATION).pages.stored == 0
         files = sorted(path.name for path in (tmp_path / "runs").iterdir())
         assert files == ["fingerprints", "ids"]
 
@@ -217,7 +217,7 @@ def test_at_most_two_runs_and_no_other_files_whatever_came(tmp_path):
                     made = index._shared.store._buckets
                     assert len(made.runs) <= 2
                     large += len(made.runs) == 2
-                    names |= {run.name for run in made._files.runs}
+                    names |= {run.name for run in made.files.runs}
             assert large > 5
             assert len(names) > 20
         files = {path.name for path in (tmp_path / "index" / "leveldb" / "runs").iterdir()}
@@ -320,10 +320,10 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog):
             observe_all(index, pages(60))
             assert_finds(index, pages(60))
             assert "its tables cannot be written" in caplog.text
-            assert index._shared.store._buckets.page_count == 0
+            assert index._shared.store._buckets.pages.stored == 0
             full = False
             observe_all(index, pages(90))
-            assert index._shared.store._buckets.page_count > 0
+            assert index._shared.store._buckets.pages.stored > 0
             assert_finds(index, pages(90))
         assert check(tmp_path / "index").problems == []
 

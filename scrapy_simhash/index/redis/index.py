@@ -30,7 +30,7 @@ from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
-from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
+from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
 from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
@@ -284,10 +284,13 @@ class RedisIndex(CrawlIndex, RedisContent):
 
         result = classify(own, neighbours, self._is_eligible)
         observation, entry = self._outcome(
-            make_observation(page.key, fingerprint, evidence, result, own, sequence=page.sequence),
             result,
             own,
             stored,
+            key=page.key,
+            fingerprint=fingerprint,
+            evidence=evidence,
+            sequence=page.sequence,
         )
         nearest = result.nearest
         if entry is None:
