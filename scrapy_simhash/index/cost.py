@@ -85,6 +85,14 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     return len(plan.tables) * record + key_record + entry
 
 
+def require_distance(max_distance: int, bits: int) -> None:
+    """Raise PlanError unless a distance is 0 to `bits` - 1."""
+    if not 0 <= max_distance < bits:
+        raise PlanError(
+            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
+        )
+
+
 def require_plan(bits: int, max_distance: int) -> None:
     """Raise PlanError if `choose_plan` would; this takes less time if unprobed tables suffice."""
     if not _unprobed_plans(bits, max_distance):
@@ -131,10 +139,7 @@ def choose_plan(
 
 def _unprobed_plans(bits: int, max_distance: int) -> list[TablePlan]:
     """Return the plan with the fewest tables that find enough, for each number of chosen blocks."""
-    if not 0 <= max_distance < bits:
-        raise PlanError(
-            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
-        )
+    require_distance(max_distance, bits)
     plans = (
         fewest_tables(bits, max_distance, chosen, min_prefix_bits=_MIN_PREFIX_BITS)
         for chosen in range(1, _MAX_CHOSEN + 1)

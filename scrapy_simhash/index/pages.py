@@ -61,11 +61,6 @@ class Pages:
         """Bytes of a page in the files."""
         return _WORD_BYTES * (self._words + 1)
 
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the arrays of pages in memory, with their unused rows."""
-        return self._waiting.nbytes + self._waiting_ids.nbytes
-
     def add(self, fingerprint: int, key_hash: int, ordinal: int) -> None:
         """Append a page to the pages in memory."""
         if self.waiting == len(self._waiting):

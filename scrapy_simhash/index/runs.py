@@ -31,9 +31,8 @@ from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, ordinal_of
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.run import Field, Lookup, Run, map_file, sorted_run
+from scrapy_simhash.index.run import Field, Lookup, Merge, Run, Table, map_file, sorted_run
 from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
-from scrapy_simhash.index.run_merge import Merge, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,7 +118,8 @@ class Runs:
         self._frozen: Run | None = None
         self._sorted: Run | None = None
         self._lookup: Lookup | None = None  # None after the runs have changed
-        self._is_spilling = False
+        self.frozen = False
+        """True while pages are being spilled."""
         # True after `add` was called with an entry that is in files already.
         self._was_read_again = False
         self.frozen_below = 0
@@ -130,11 +130,6 @@ class Runs:
         self._calls_left = 1
         self.files, self.runs = self._open()
         """The files that the database names, and their runs in the same order."""
-
-    @property
-    def frozen(self) -> bool:
-        """True while pages are being spilled."""
-        return self._is_spilling
 
     def find_near(
         self,
@@ -219,20 +214,20 @@ class Runs:
         self.pages.add(entry.fingerprint, key_hash, ordinal)
         if self.pages.waiting - self._sorted_pages >= YOUNG_PAGES:
             self._sort()
-        if self.pages.waiting - self._frozen_pages >= self._capacity and not self._is_spilling:
+        if self.pages.waiting - self._frozen_pages >= self._capacity and not self.frozen:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
         """Begin to spill all pages in memory. Their ordinals are below `next_ordinal`. No effect
         during a spill, or if there are no pages and `add` ignored none.
         """
-        if self._is_spilling or not (self.pages.waiting or self._was_read_again):
+        if self.frozen or not (self.pages.waiting or self._was_read_again):
             return
         self._sort()
         self._frozen, self._sorted = self._sorted, None
         self._lookup = None
         self._frozen_pages = self.pages.waiting
-        self._is_spilling = True
+        self.frozen = True
         self.frozen_below = next_ordinal
 
     def spill(
@@ -297,7 +292,7 @@ class Runs:
         """End the spill and return True if all frozen pages are in files; else return False."""
         if self._frozen_pages:
             return False
-        self._is_spilling = self._was_read_again = False
+        self.frozen = self._was_read_again = False
         return True
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
@@ -324,12 +319,6 @@ class Runs:
     def key_hash(key: str) -> int:
         """Return the hash by which runs find a page key: the upper bits of its XXH3-64."""
         return xxh3_64_intdigest(records.encode_key(key)) >> 64 - KEY_HASH_BITS
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the arrays of pages and runs in memory, without the hashes of keys."""
-        sorted_bytes = sum(run.words.nbytes for run in self._in_memory())
-        return self.pages.memory_bytes + sorted_bytes
 
     def _in_memory(self) -> list[Run]:
         return [run for run in (self._sorted, self._frozen) if run is not None]

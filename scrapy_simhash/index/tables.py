@@ -309,12 +309,12 @@ class TableStore(Store):
 
     def _spill_all(self) -> None:
         """Spill all records, and sync unless the policy is ``no``."""
-        for _ in range(2):  # One for each generation of records.
+        # Both generations of records, and for each a second round, in which records are spilled
+        # whose write failed before the index was closed.
+        for _ in range(4):
             self._buckets.freeze(self._state.next_ordinal)
-            # A second round spills the records whose write failed before the index was closed.
-            for _ in range(2):
-                while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
-                    pass
+            while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
+                pass
         if self._sync != "no" and self._writes != self._synced_writes:
             self._database.write([_state_row(self._state)], sync=True)
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index import TablePlan, records, run_merge, runs
+from scrapy_simhash.index import TablePlan, records, run, runs
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.probing import Prober
@@ -44,7 +44,7 @@ def small_runs(young=3, memory=7, step=4):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "YOUNG_PAGES", young)
         patch.setattr(runs, "MEMORY_PAGES", memory)
-        patch.setattr(run_merge, "STEP_RECORDS", step)
+        patch.setattr(run, "STEP_RECORDS", step)
         yield
 
 
