@@ -1,9 +1,7 @@
 """Read and write the manifest of an index: its format, scheme, plan and environment, as JSON.
 
-An index directory holds ``manifest.json`` and a database in ``leveldb/`` or ``rocksdb/``. Each
-rewrite creates a new database, such as ``leveldb-1/``. The manifest names the current database, so
-replacing the manifest replaces the index. An index opens only with the scheme and the tables of its
-manifest. The environment is the versions of libraries that affect tokens.
+Each rewrite of an index creates a new database, such as ``leveldb-1/``. The manifest names the
+current one, so replacing the manifest replaces the index. docs/index-format.md has the details.
 """
 
 from __future__ import annotations

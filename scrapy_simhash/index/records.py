@@ -90,17 +90,17 @@ def key_hash(key: bytes) -> tuple[int, int]:
     return hashed >> KEY_CHECK_BITS, hashed & (1 << KEY_CHECK_BITS) - 1
 
 
-def entry_row(ordinal: int) -> bytes:
+def entry_row_key(ordinal: int) -> bytes:
     """Return the key of an entry's row."""
     return b"E" + ordinal.to_bytes(4, "big")
 
 
-def log_row(sequence: int) -> bytes:
+def log_row_key(sequence: int) -> bytes:
     """Return the key of a row of the near-duplicate log."""
     return b"N" + sequence.to_bytes(_SEQUENCE_BYTES, "big")
 
 
-def removed_row(ordinal: int) -> bytes:
+def removed_row_key(ordinal: int) -> bytes:
     """Return the key of the row that marks an entry as removed, but still in a run."""
     return b"X" + ordinal.to_bytes(4, "big")
 
@@ -117,7 +117,7 @@ def rows_of_no_kind(database: Database) -> Iterator[bytes]:
                 yield key
 
 
-def side_key(kind: SideKind, name: str) -> bytes:
+def side_row_key(kind: SideKind, name: str) -> bytes:
     """Return the key of a side row."""
     return _SIDE_HEADS[kind] + encode_key(name)
 
@@ -137,7 +137,7 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
     return [*heads, (b"K", KEY_PREFIX_BITS // 8)]
 
 
-def closed_row(open_row: bytes, position: int) -> bytes:
+def closed_row_key(open_row: bytes, position: int) -> bytes:
     """Return the key of a closed row, from the key of the open row and the position from 0."""
     return open_row + position.to_bytes(4, "big")
 

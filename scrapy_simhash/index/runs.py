@@ -1,19 +1,15 @@
 """Runs: the tables of a probed index, as sorted arrays in files that are mapped into memory.
 
-A query looks up hundreds of buckets, and most are not empty. One numpy pass over arrays reads all
-of them. To look up each bucket in the database would take ten times as long.
-
-- `scrapy_simhash.index.pages` has the fingerprint, the hash of the key and the ordinal of the entry
-  of each page. The index of a page there is its *position*.
-- A *run* (`scrapy_simhash.index.run`) has, for each table and for page keys, the positions sorted
-  by the leading bits of the prefix, and a directory that says where each bucket begins.
+A query looks up hundreds of buckets, and most are not empty. A few numpy passes over arrays read
+all of them. `scrapy_simhash.index.pages` has the fingerprints of pages by *position*, and a *run*
+(`scrapy_simhash.index.run`) has the sorted positions of each table.
 
 The newest pages are in memory: the last few unsorted, the others as a run. Queries compare all
 unsorted pages. When `MEMORY_PAGES` are in memory, they are *frozen*, and merged in small steps with
 runs in files. At most two runs are in files, a large and a small one. A file is complete (and, if
 `durable`, synced) before the database row that names it (`records.RUNS_KEY`) is written, so an
 interruption leaves the old runs. A removed entry stays in its run until that run is merged; until
-then, a row (`records.removed_row`) marks the entry as removed.
+then, a row (`records.removed_row_key`) marks the entry as removed.
 """
 
 from __future__ import annotations
@@ -199,7 +195,7 @@ class Runs:
 
     def was_removed(self, ordinal: int) -> bool:
         """Return True if the entry with this ordinal was removed, and a run may still hold it."""
-        row = records.removed_row(ordinal)
+        row = records.removed_row_key(ordinal)
         if self._merged is not None and row in self._merged.removed:
             return True  # the write that ends a merge may have failed after it deleted the row
         return self._database.get(row) is not None
@@ -297,7 +293,7 @@ class Runs:
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
         """Return (rows to put that mark these entries as removed, [])."""
-        return [(records.removed_row(entry.ordinal), b"") for entry in entries], []
+        return [(records.removed_row_key(entry.ordinal), b"") for entry in entries], []
 
     def removed(self, entries: Sequence[Entry]) -> None:
         """Do nothing, because runs keep removed entries until the runs are merged."""
@@ -382,7 +378,7 @@ class Runs:
         """
         rows = [
             row
-            for row, _ in self._database.rows(records.removed_row(first), records.REMOVED_END)
+            for row, _ in self._database.rows(records.removed_row_key(first), records.REMOVED_END)
             if int.from_bytes(row[1:], "big") < stop
         ]
         total = self.pages.stored + self._frozen_pages

@@ -1,9 +1,9 @@
 """TableStore: a `Store` of entries and their permuted tables in a key-value database.
 
 An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
-Each table has a *record* of the entry in a *bucket* (`scrapy_simhash.index.records`). New records
-wait in memory, until they are *spilled* in small steps: to rows (`Buckets`), or to files if tables
-are probed (`Runs`). After a kill, the next opening makes the lost records from the entries again.
+Its records in the tables wait in memory, until they are *spilled* in small steps: to rows
+(`Buckets`), or to files if tables are probed (`Runs`). After a kill, the next opening makes the
+lost records from the entries again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TableStore(Store):
     :param location: location of the index, for errors.
     :param sync: when writes are synced to disk, see `SyncPolicy`.
     :param buffer_bytes: see `Buckets`.
-    :param path: directory of the database; tables that are probed have their files in it.
+    :param path: directory of the database; probed tables have their files in it.
     :raises StorageError: the disk fails, or rows or files are damaged (IndexCorrupt).
     """
 
@@ -59,7 +59,7 @@ class TableStore(Store):
         *,
         sync: SyncPolicy = "everysec",
         buffer_bytes: int | None = None,
-        path: Path | None = None,
+        path: Path,
     ) -> None:
         self._database = database
         self._plan = plan
@@ -73,10 +73,8 @@ class TableStore(Store):
             from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
 
-            if path is None:
-                raise ValueError("path is None: tables that are probed need it for their files")
-            durable = sync != "no"
-            self._buckets = Runs(database, plan, path / FOLDER, location, durable=durable)
+            folder, durable = path / FOLDER, sync != "no"
+            self._buckets = Runs(database, plan, folder, location, durable=durable)
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         # Ordinals by (fingerprint, certainty, distance), until an entry is added or removed.
@@ -142,7 +140,7 @@ class TableStore(Store):
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries by ordinal, without those written after the first was read."""
-        for row, value in self._database.rows(records.entry_row(0), b"F"):
+        for row, value in self._database.rows(records.entry_row_key(0), b"F"):
             yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 
     def skip_to(self, next_sequence: int) -> None:
@@ -187,7 +185,7 @@ class TableStore(Store):
                 removed.insert(0, replaced)
             put = put._replace(ordinal=ordinal)
             state = State(next_sequence, state.entries + 1, ordinal + 1, state.first_buffered)
-        row = (records.entry_row(put.ordinal), records.encode_entry(put, self._width_bytes))
+        row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
         if keeps_row or removed:
             self._write_without(removed, [row], state)
         else:
@@ -205,15 +203,15 @@ class TableStore(Store):
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
         state = self._state._replace(next_sequence=next_sequence)
-        self._write([(records.log_row(near_duplicate.sequence), value), _state_row(state)])
+        self._write([(records.log_row_key(near_duplicate.sequence), value), _state_row(state)])
         self._state = state
 
     def unlog(self, sequence: int) -> None:
-        self._write([], [records.log_row(sequence)])
+        self._write([], [records.log_row_key(sequence)])
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`. Lines written after the first was read are left out."""
-        for row, value in self._database.rows(records.log_row(since_sequence), b"O"):
+        for row, value in self._database.rows(records.log_row_key(since_sequence), b"O"):
             sequence = int.from_bytes(row[1:], "big")
             yield self._decoded(records.decode_near_duplicate, sequence, value)
 
@@ -222,10 +220,10 @@ class TableStore(Store):
             yield records.decode_key(row[1:]), value
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        return self._database.get(records.side_key(kind, name))
+        return self._database.get(records.side_row_key(kind, name))
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        key = records.side_key(kind, name)
+        key = records.side_row_key(kind, name)
         if row is None:
             self._write([], [key])
         else:
@@ -255,7 +253,7 @@ class TableStore(Store):
     def _entries_of(self, ordinals: Iterable[int]) -> Iterator[Entry]:
         """Yield the entries with these ordinals, except removed ones that a run still has."""
         ordinals = list(ordinals)
-        values = self._database.get_all([records.entry_row(ordinal) for ordinal in ordinals])
+        values = self._database.get_all([records.entry_row_key(ordinal) for ordinal in ordinals])
         for ordinal, value in zip(ordinals, values, strict=True):
             if value is not None:
                 yield self._decoded(records.decode_entry, ordinal, value)
@@ -289,7 +287,7 @@ class TableStore(Store):
         """
         changed, emptied = self._buckets.removal(removed)
         state = state._replace(entries=state.entries - len(removed))
-        deletes = [*emptied, *(records.entry_row(entry.ordinal) for entry in removed)]
+        deletes = [*emptied, *(records.entry_row_key(entry.ordinal) for entry in removed)]
         self._write([*puts, *changed, _state_row(state)], deletes)
         if removed:
             self._prefetched = {}
@@ -347,7 +345,7 @@ class TableStore(Store):
         buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
         count = 0
-        for row, value in self._database.rows(records.entry_row(stored.first_buffered), b"F"):
+        for row, value in self._database.rows(records.entry_row_key(stored.first_buffered), b"F"):
             ordinal = int.from_bytes(row[1:], "big")
             entry = self._decoded(records.decode_entry, ordinal, value)
             if ordinal >= stored.next_ordinal:

@@ -125,7 +125,7 @@ def _directory_statistics(
     """Return the statistics of an index in a directory."""
     state_value = database.get(records.STATE_KEY)
     state = records.decode_state(state_value) if state_value else EMPTY_STATE
-    first_buffered = records.entry_row(state.first_buffered)
+    first_buffered = records.entry_row_key(state.first_buffered)
     rows = {kind: RowStatistics() for kind in ROW_KINDS}
     page_key_bytes = buffered = 0
     for row, value in _count_each(database.rows(b"E", b"F"), rows["entries"], on_progress):

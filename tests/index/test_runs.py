@@ -283,10 +283,12 @@ def test_damaged_files_are_refused_and_repaired(closed, name, damage):
 
 def test_check_names_what_does_not_fit(closed):
     ordinal = 30
-    value = rows(closed.directory)[records.entry_row(ordinal)]
-    change_rows(closed.directory, deletes=[records.entry_row(ordinal)])
+    value = rows(closed.directory)[records.entry_row_key(ordinal)]
+    change_rows(closed.directory, deletes=[records.entry_row_key(ordinal)])
     assert "entry 30 has 1 records in table 0, not 0" in check(closed.directory).problems
-    change_rows(closed.directory, {records.entry_row(70): value, records.entry_row(30): value})
+    change_rows(
+        closed.directory, {records.entry_row_key(70): value, records.entry_row_key(30): value}
+    )
     [repeated] = [one for one in check(closed.directory).problems if "two entries" in one]
     assert repeated.endswith("has two entries, 30 and 70")
     state = records.decode_state(rows(closed.directory)[records.STATE_KEY])
@@ -297,7 +299,7 @@ def test_check_names_what_does_not_fit(closed):
     assert "entry 70 has no page in runs" in check(closed.directory).problems
     other = records.decode_entry(ordinal, value, PLAN.bits // 8)._replace(fingerprint=1)
     changed = records.encode_entry(other, PLAN.bits // 8)
-    change_rows(closed.directory, {records.entry_row(ordinal): changed})
+    change_rows(closed.directory, {records.entry_row_key(ordinal): changed})
     assert "entry 30 has another fingerprint or key in runs" in check(closed.directory).problems
     change_rows(closed.directory, {records.RUNS_KEY: b"{}"})
     with pytest.raises(IndexCorrupt, match="the row of runs makes no sense"):
