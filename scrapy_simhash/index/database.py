@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
 
 if TYPE_CHECKING:
@@ -108,11 +108,7 @@ class Database(ABC):
             for log in self._path.glob("*.log"):
                 # If a log is gone, the driver has synced its rows in a table file.
                 with suppress(FileNotFoundError):
-                    descriptor = os.open(log, os.O_RDONLY)
-                    try:
-                        os.fsync(descriptor)
-                    finally:
-                        os.close(descriptor)
+                    sync_file(log)
         except OSError as error:
             raise StorageError(self._location, f"it cannot be synced ({error})") from error
 
@@ -188,9 +184,6 @@ class Database(ABC):
         database, self._db = self._db, None
         if database is not None:
             database.close()
-
-
-DatabaseKind = type[Database]
 
 
 def corrupt(location: str, detail: object, remedy: str = "") -> IndexCorrupt:

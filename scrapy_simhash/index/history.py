@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MAX_CRAWLS = 200
 MAX_SITES = 10_000
 MAX_NOT_JUDGED = 1_000
+_NUMBERS = ("began_s", "end", "ended_s", "running")
 
 
 @dataclass
@@ -131,10 +132,7 @@ def closed_by(process: CrawlRow) -> Callable[[bytes | None], bytes]:
 def encode_crawl(crawl: CrawlRow) -> bytes:
     """Return the row of a crawl."""
     plain = {
-        "began_s": crawl.began_s,
-        "end": crawl.end,
-        "ended_s": crawl.ended_s,
-        "running": crawl.running,
+        **{name: getattr(crawl, name) for name in _NUMBERS},
         "finished": int(crawl.finished),
         "pages": astuple(crawl.pages),
         "sites": {site: astuple(counts) for site, counts in crawl.sites.items()},
@@ -149,10 +147,7 @@ def decode_crawl(name: str, row: bytes) -> CrawlRow:
         plain = json.loads(row)
         return CrawlRow(
             _number(name),
-            began_s=_number(plain["began_s"]),
-            end=_number(plain["end"]),
-            ended_s=_number(plain["ended_s"]),
-            running=_number(plain["running"]),
+            **{name: _number(plain[name]) for name in _NUMBERS},
             finished=bool(plain["finished"]),
             pages=_decode_counts(plain["pages"]),
             sites={str(site): _decode_counts(counts) for site, counts in plain["sites"].items()},

@@ -17,6 +17,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
@@ -219,11 +220,7 @@ def databases(directory: Path) -> list[Path]:
 def sync_directory(directory: Path) -> None:
     """Sync the names in a directory to disk, if the system supports it."""
     with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(directory)
 
 
 def environment() -> dict[str, str]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xxhash import xxh3_64_hexdigest
 
+from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.run import map_file, sync_folder
+from scrapy_simhash.index.run import map_file
 from scrapy_simhash.index.run_files import FINGERPRINTS, IDS, KEY_HASH_BITS, PagePart
 
 if TYPE_CHECKING:
@@ -154,11 +155,6 @@ class Pages:
         ids = self._waiting_ids[first : self.waiting].reshape(-1, 1)
         return self._waiting[first : self.waiting], ids
 
-    def waiting_ids(self) -> list[int]:
-        """Return the ids of the pages in memory."""
-        ids: list[int] = self._waiting_ids[: self.waiting].tolist()
-        return ids
-
     def write(self, count: int) -> PagePart:
         """Append the first `count` pages in memory, at least one, to the files.
 
@@ -171,7 +167,7 @@ class Pages:
             self._append(name, packed, self.stored * (len(packed) // count))
             checksums.append(xxh3_64_hexdigest(packed))
         if self._durable:
-            sync_folder(self._folder)
+            sync_file(self._folder)
         return PagePart(count, *checksums)
 
     def moved(self, count: int, parts: Sequence[PagePart]) -> None:

@@ -102,10 +102,6 @@ class Run:
         """Return all positions of a table, in the order of its slots."""
         return self.buckets(table, 0, 1 << self.bits)
 
-    def table_bytes(self, table: int) -> int:
-        """Return the bytes of a table's positions and directory."""
-        return self.positions(table).nbytes + self.directory(table).nbytes
-
 
 class Lookup:
     """Looks up buckets in several runs at once.
@@ -315,12 +311,3 @@ class Merge:
 def map_file(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Map a file into memory. Return an array, because numpy is slower with a `memmap`."""
     return np.asarray(np.memmap(path, dtype, "r", shape=shape))
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync a folder, so that files created in it are found after a power loss."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

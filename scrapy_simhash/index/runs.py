@@ -103,8 +103,8 @@ class Runs:
         ]
         words, shifts = np.array([(field.word, field.shift) for field in fields]).T
         self._all_prefixes = Field(words, shifts.astype(np.uint64), plan.prefix_bits)
-        self._tables = [Table(field, self.pages.fingerprints) for field in fields]
-        self._tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self.pages.ids))
+        self.tables = [Table(field, self.pages.fingerprints) for field in fields]
+        self.tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self.pages.ids))
         self._capacity = MEMORY_PAGES
         # The ordinals of the pages in memory, by the hash of the key.
         self._keys: dict[int, list[int]] = {}
@@ -272,7 +272,7 @@ class Runs:
         self.runs = [*kept, self._mapped(merged.files.runs[-1])]
         self._sorted_pages -= merged.rows
         self._keys = {}
-        for page_id in self.pages.waiting_ids():
+        for page_id in self.pages.newest(0)[1].ravel().tolist():
             self._keys.setdefault(page_id >> KEY_HASH_BITS, []).append(ordinal_of(page_id))
         self._frozen, self._frozen_pages = None, 0
         self._lookup = None
@@ -298,14 +298,9 @@ class Runs:
     def removed(self, entries: Sequence[Entry]) -> None:
         """Do nothing, because runs keep removed entries until the runs are merged."""
 
-    def prefixes(self, table: int, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the prefixes of pages in files, times `_FACTOR`; in the last table, key hashes."""
-        field, rows = self._tables[table]
-        return field.read(rows(positions))
-
     def in_order(self, run: Run, table: int) -> bool:
         """Return True if each page of a run in files is in the right bucket of a table."""
-        field, rows = self._tables[table]
+        field, rows = self.tables[table]
         slots = field.slots(rows(run.positions(table)), run.bits)
         counts = np.bincount(slots.astype(np.int64), minlength=1 << run.bits)
         in_order = bool((slots[1:] >= slots[:-1]).all())
@@ -328,7 +323,7 @@ class Runs:
             self._sorted = None
             return
         rows = [fingerprints] * len(self._plan.tables) + [ids]
-        fields = [field for field, _ in self._tables]
+        fields = [field for field, _ in self.tables]
         first = self.pages.stored + self._frozen_pages
         self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
 
@@ -357,7 +352,7 @@ class Runs:
         sources.append(frozen)
         removed, positions = self._removed_entries(first, self.frozen_below)
         bits = self._bits(sum(run.pages for run in sources))
-        merge = Merge(sources, self._tables, bits, positions)
+        merge = Merge(sources, self.tables, bits, positions)
         self._steps_left = merge.steps
         self._calls_left = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
         self._folder.mkdir(mode=0o700, exist_ok=True)

@@ -187,13 +187,15 @@ def _tables_of_runs(
     tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]
-        prefixes = runs.prefixes(number, np.concatenate([np.empty(0, np.uint32), *positions]))
+        field, words = runs.tables[number]
+        prefixes = field.read(words(np.concatenate([np.empty(0, np.uint32), *positions])))
         _, buckets = np.unique(prefixes, return_counts=True)
         table.used, table.records = len(buckets), len(prefixes)
         table.largest = int(buckets.max(initial=0))
         totals = rows["page keys" if table is tables[-1] else "buckets"]
         totals.rows += len(prefixes)
-        totals.value_bytes += sum(run.table_bytes(number) for run in runs.runs)
+        directories = [run.directory(number) for run in runs.runs]
+        totals.value_bytes += sum(array.nbytes for array in positions + directories)
     # All tables share the files with fingerprints and ids, so these are added once.
     rows["buckets"].value_bytes += runs.pages.stored * runs.pages.page_bytes
     return tables
