@@ -68,18 +68,12 @@ class Buckets:
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
         self._capacity = max(self._buffer.capacity(size_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
-
         # Cached, because a page is confirmed soon after it was observed.
-        @lru_cache(_CACHED_PAGES)
-        def prefixes_and_check(fingerprint: int) -> tuple[list[int], int]:
-            return plan.prefixes(fingerprint), records.fold(fingerprint, check_bits)
-
-        @lru_cache(_CACHED_PAGES)
-        def key_prefix_and_check(key: str) -> tuple[int, int]:
-            return records.key_hash(records.encode_key(key))
-
-        self._prefixes_and_check = prefixes_and_check
-        self._key_prefix_and_check = key_prefix_and_check
+        cached = lru_cache(_CACHED_PAGES)
+        self._prefixes_and_check = cached(
+            lambda fingerprint: (plan.prefixes(fingerprint), records.fold(fingerprint, check_bits))
+        )
+        self._key_prefix_and_check = cached(lambda key: records.key_hash(records.encode_key(key)))
         self.frozen_below = 0
         """Entries with lower ordinals are in rows once `spilled` returns True."""
         self._has_rows = False

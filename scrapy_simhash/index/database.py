@@ -144,7 +144,10 @@ class Database(ABC):
     @staticmethod
     @abstractmethod
     def translated(location: str, error: Exception, remedy: str = "") -> SimhashError:
-        """Return the StorageError for an error of the driver; raise any other error unchanged."""
+        """Return the StorageError for an error of the driver; raise any other error unchanged.
+
+        :param remedy: see `corrupt`.
+        """
 
     @abstractmethod
     def _open(self) -> Any:

@@ -160,11 +160,9 @@ class Prober:
 
 @lru_cache(maxsize=256)
 def expected_recall(plan: TablePlan, distance: int) -> float:
-    """Return the share of near-duplicates at exactly this distance that the probes find: 1.0 up to
-    the guaranteed distance; beyond it, the result of a simulation of the model.
+    """Return the share of near-duplicates at exactly this distance that the probes find: the result
+    of a simulation of the model. Up to the guaranteed distance, the true share is 1.
     """
-    if distance <= plan.guaranteed_distance:
-        return 1.0
     return _simulated_recall(plan, np.full(_SAMPLES, distance))
 
 

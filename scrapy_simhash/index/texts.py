@@ -77,7 +77,7 @@ class Texts:
 
     def get(self, key: str) -> KeptText | None:
         """Return the text of a page; None if it is not stored."""
-        value = self._get(b"X" + encode_key(key))
+        value = self.compressed(key)
         if value is None:
             return None
         try:
