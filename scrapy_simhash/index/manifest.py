@@ -99,10 +99,8 @@ class Manifest:
         }
         temporary = directory / f".{FILE_NAME}.{os.getpid()}"
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(json.dumps(content, indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            sync_file(temporary)
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)

@@ -216,8 +216,11 @@ class TableStore(Store):
             yield self._decoded(records.decode_near_duplicate, sequence, value)
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        for row, value in self._database.rows(*records.side_range(kind)):
-            yield records.decode_key(row[1:]), value
+        try:
+            for row, value in self._database.rows(*records.side_range(kind)):
+                yield records.decode_key(row[1:]), value
+        except ValueError as error:
+            raise corrupt(self._location, f"the name of a side row: {error}") from error
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         return self._database.get(records.side_row_key(kind, name))

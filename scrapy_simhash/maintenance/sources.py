@@ -156,8 +156,11 @@ class DatabaseSource:
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """Yield (name, value) of all side rows of a kind."""
-        for row, value in self._database.rows(*records.side_range(kind)):
-            yield records.decode_key(row[1:]), value
+        try:
+            for row, value in self._database.rows(*records.side_range(kind)):
+                yield records.decode_key(row[1:]), value
+        except ValueError as error:
+            raise corrupt(self.location, f"the name of a side row: {error}") from error
 
     def _entries(self, first_ordinal: int) -> Iterator[Entry]:
         for row, value in self._database.rows(records.entry_row_key(first_ordinal), b"F"):

@@ -542,3 +542,10 @@ def test_only_everysec_is_synced_from_elsewhere(database, policy):
     database.sync = lambda: pytest.fail("synced")
     put(store, 1, "a", A)
     store.sync()
+
+
+def test_a_side_row_whose_name_is_damaged_is_an_error(database):
+    database.content[b"U\xff"] = b"[]"
+    database.content[records.STATE_KEY] = bytes(24)
+    with pytest.raises(IndexCorrupt, match="the name of a side row"):
+        list(made(database).side_rows("url-rules"))

@@ -210,6 +210,7 @@ INCONSISTENCIES = [
         for row in (b"A", b"F", b"L", b"O", b"SS", b"V", b"\xff", b"\xff\xff\xff")
     ),
     (lambda stored: {b"Usite": b"{"}, "the rules of URLs of b'site'"),
+    (lambda stored: {b"U\xff": b"[]"}, r"the rules of URLs of b'\xff'"),
     (lambda stored: {b"T\0\x09\0": bytes(4)}, "don't fit each other"),
     (lambda stored: {b"K": bytes(4)}, "don't fit each other"),
 ]
