@@ -39,10 +39,8 @@ class LevelDB(Database):
     # plyvel raises RuntimeError for the use of a closed database.
     _errors = (plyvel.Error, RuntimeError)
 
-    def __init__(self, location: str, path: Path, remedy: str = "") -> None:
-        self._has_unsynced_writes = False
-        self._reading = {"verify_checksums": True}
-        super().__init__(location, path, remedy)
+    _reading = {"verify_checksums": True}  # noqa: RUF012 - as in the base class, never changed
+    _has_unsynced_writes = False
 
     def _open(self) -> Any:
         return plyvel.DB(str(self._path), create_if_missing=True, **_OPTIONS)

@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 class MemoryStore(Store):
     """A `Store` in memory. It compares all entries, so it misses none; tables may miss some."""
 
+    next_sequence = 1
+
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._log: dict[int, NearDuplicate] = {}
         self._side_rows: dict[tuple[SideKind, str], bytes] = {}
-        self._next_sequence = 1
-
-    @property
-    def next_sequence(self) -> int:
-        return self._next_sequence
 
     def entry(self, key: str) -> Entry | None:
         return self._entries.get(key)
@@ -52,12 +49,12 @@ class MemoryStore(Store):
         for entry in outdated:
             del self._entries[entry.key]
         self._entries[put.key] = put
-        self._next_sequence = next_sequence
+        self.next_sequence = next_sequence
         return put
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         self._log[near_duplicate.sequence] = near_duplicate
-        self._next_sequence = next_sequence
+        self.next_sequence = next_sequence
 
     def unlog(self, sequence: int) -> None:
         self._log.pop(sequence, None)

@@ -209,16 +209,13 @@ class Pages:
 
     def _append(self, name: str, packed: bytes, at: int) -> None:
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            os.ftruncate(descriptor, at)  # cuts off the rows of an interrupted merge
-            view = memoryview(packed)
-            while view:
-                written = os.pwrite(descriptor, view, at)
-                at, view = at + written, view[written:]
+        with os.fdopen(descriptor, "r+b") as file:
+            file.truncate(at)  # cuts off the rows of an interrupted merge
+            file.seek(at)
+            file.write(packed)
+            file.flush()
             if self._durable:
                 os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _mapped(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint64]:
         path = self._folder / name

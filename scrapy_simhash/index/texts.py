@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
 
 DEFAULT_MAX_BYTES = 1 << 30
-_NO_LIMIT = 1 << 62
 # A longer text is cut off here.
 MAX_CHARACTERS = 200_000
 _STATE = b"S"
@@ -161,7 +160,7 @@ def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> 
         if texts is None:
             return
         # No limit, because `texts` were limited when they were stored.
-        with closing(Texts(str(to_directory), path, to_kind, max_bytes=_NO_LIMIT)) as copies:
+        with closing(Texts(str(to_directory), path, to_kind, max_bytes=1 << 62)) as copies:
             for key in texts.keys():  # noqa: SIM118 - a method
                 text = texts.get(key)
                 if text is not None:
