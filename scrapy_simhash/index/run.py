@@ -36,9 +36,10 @@ _MAX_STEP_BITS = 16
 
 
 class Field(NamedTuple):
-    """The place of a table's prefix in the 64-bit words of a page; with arrays, of several tables.
+    """The place of a table's prefix in the 64-bit words of a page.
 
-    :param word: index of the word with the lowest bit of the prefix, which may extend to the next.
+    :param word: index of the word with the lowest bit of the prefix, which may extend to the next;
+        or an array, to read the prefixes of several tables at once, and `shift` likewise.
     :param shift: number of that bit in the word; 0 is the least significant.
     :param factor: odd; prefixes are multiplied by it, modulo 2**width, to spread them over slots.
     """
@@ -49,12 +50,13 @@ class Field(NamedTuple):
     factor: int = 1
 
     def read(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the prefix of each page, multiplied by the factor; with arrays, a row for each."""
+        """Return the prefix of each page, multiplied by the factor; a column for each table."""
         shift = np.uint64(self.shift)
-        prefixes: NDArray[np.uint64] = rows.take(self.word, axis=1) >> shift
-        # These bits complete a prefix that extends to the next word; others are masked out.
-        following = rows.take(self.word + 1, axis=1, mode="clip")
-        prefixes |= following << np.uint64(_WORD_BITS) - shift
+        prefixes: NDArray[np.uint64] = rows[:, self.word] >> shift
+        if not isinstance(self.word, int) or self.shift + self.width > _WORD_BITS:
+            # These bits complete a prefix that extends to the next word; others are masked out.
+            following = rows.take(self.word + 1, axis=1, mode="clip")
+            prefixes |= following << np.uint64(_WORD_BITS) - shift
         prefixes *= np.uint64(self.factor)
         prefixes &= np.uint64((1 << self.width) - 1)
         return prefixes
