@@ -40,7 +40,7 @@ NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
     *(f"{NAME}.index.redis.{name}" for name in ("content", "index", "layout", "manifest")),
-    *(f"{NAME}.index.{name}" for name in ("pages", "run", "run_merge", "runs")),
+    *(f"{NAME}.index.{name}" for name in ("pages", "run", "runs")),
     f"{NAME}.maintenance.redis_check",
     f"{NAME}.spark.candidates",
     f"{NAME}.tagging",

@@ -47,7 +47,9 @@ def index_bytes() -> dict[str, int]:
         store: Any = shared.store
         tables = store._buckets  # noqa: SLF001
         if store._plan.prefix_bits:  # noqa: SLF001
-            buffer_bytes += tables.memory_bytes
+            arrays = [tables.pages._waiting, tables.pages._waiting_ids]  # noqa: SLF001
+            arrays += [run.words for run in tables._in_memory()]  # noqa: SLF001
+            buffer_bytes += sum(array.nbytes for array in arrays)
         else:
             generations = (tables._buffer._young, tables._buffer._old)  # noqa: SLF001
             buffer_bytes += sum(map(_generation_bytes, generations))

@@ -23,7 +23,12 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.cost import (
+    DEFAULT_EXPECTED_PAGES,
+    check_bits,
+    choose_plan,
+    require_distance,
+)
 from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.manifest import (
@@ -125,7 +130,7 @@ class _IndexSpec:
         distance, plan = self.max_distance, manifest.plan
         if distance is None:
             return
-        _require_distance(distance, plan.bits)
+        require_distance(distance, plan.bits)
         # Up to the distance of the manifest, a low recall was accepted when the index was created.
         if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
             raise PlanError(
@@ -242,7 +247,7 @@ def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Schem
         max_distance = next((p.max_distance for p in PRESETS.values() if p.scheme == scheme), None)
         if max_distance is None:
             raise SchemeError(f"no preset has the scheme {scheme.id}: give its max_distance")
-    _require_distance(max_distance, scheme.bits)
+    require_distance(max_distance, scheme.bits)
     return scheme, max_distance
 
 
@@ -327,19 +332,12 @@ def _parse_url(url: str) -> tuple[str, Path]:
     return kind, Path(location).absolute()
 
 
-def _require_distance(max_distance: int, bits: int) -> None:
-    if not 0 <= max_distance < bits:
-        raise PlanError(
-            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
-        )
-
-
 def _open_tables(
     directory: Path, spec: _IndexSpec, sync: SyncPolicy, buffer_bytes: int | None = None
 ) -> tuple[TableStore, Manifest]:
+    """Open or create tables, and return them with their manifest."""
     from scrapy_simhash.index.tables import TableStore
 
-    """Open or create tables, and return them with their manifest."""
     kind = database_kind(spec.kind)
     location = str(directory)
     try:

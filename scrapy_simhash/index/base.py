@@ -206,15 +206,18 @@ class Entry(NamedTuple):
     evidence: Evidence = NO_EVIDENCE
 
 
-class Entries(Protocol):
-    """The entries of a store, and the next sequence number.
+class Store(Protocol):
+    """The data of an index on disk or in memory. `ObservingIndex` decides what to write.
 
-    `write` and `Log.log` store that number, so that a reopened store does not give one twice.
+    Only `sync` may be called while another call is running.
     """
 
     @property
     def next_sequence(self) -> int:
-        """The next sequence number, as of the last write."""
+        """The next sequence number, as of the last `write` or `log`.
+
+        They store it, so that a reopened store does not give a number twice.
+        """
 
     def entry(self, key: str) -> Entry | None:
         """Return the entry of a key, or None."""
@@ -242,14 +245,8 @@ class Entries(Protocol):
         :param outdated: stored entries with other keys, which are removed.
         """
 
-    def __len__(self) -> int: ...
-
-
-class Log(Protocol):
-    """The near-duplicate log of a store."""
-
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """Add a line, or replace the line with the same sequence number."""
+        """Add a line to the near-duplicate log, or replace the one with its sequence number."""
 
     def unlog(self, sequence: int) -> None:
         """Remove the line with this sequence number, if there is one."""
@@ -257,28 +254,20 @@ class Log(Protocol):
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """Return the lines from a sequence number on, oldest first."""
 
-
-class SideRows(Protocol):
-    """The side rows of a store; see `SideKind`."""
-
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """Return (name, row) of all rows of a kind, in any order."""
+        """Return (name, row) of all side rows of a kind, in any order."""
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return the row of this name, or None."""
+        """Return the side row of this name, or None."""
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """Create or replace the row of this name; None deletes it."""
-
-
-class Store(Entries, Log, SideRows, Protocol):
-    """The data of an index on disk or in memory. `ObservingIndex` decides what to write.
-
-    Only `sync` may be called while another call is running.
-    """
+        """Create or replace the side row of this name; None deletes it."""
 
     def sync(self) -> None:
         """Sync earlier writes without blocking other calls, if the policy is ``everysec``."""
 
     def close(self) -> None:
         """Release the storage."""
+
+    def __len__(self) -> int:
+        """Return the number of entries."""

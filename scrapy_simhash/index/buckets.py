@@ -68,18 +68,12 @@ class Buckets:
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
         self._capacity = max(self._buffer.capacity(size_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
-
         # Cached, because a page is confirmed soon after it was observed.
-        @lru_cache(_CACHED_PAGES)
-        def prefixes_and_check(fingerprint: int) -> tuple[list[int], int]:
-            return plan.prefixes(fingerprint), records.fold(fingerprint, check_bits)
-
-        @lru_cache(_CACHED_PAGES)
-        def key_prefix_and_check(key: str) -> tuple[int, int]:
-            return records.key_hash(records.encode_key(key))
-
-        self._prefixes_and_check = prefixes_and_check
-        self._key_prefix_and_check = key_prefix_and_check
+        cached = lru_cache(_CACHED_PAGES)
+        self._prefixes_and_check = cached(
+            lambda fingerprint: (plan.prefixes(fingerprint), records.fold(fingerprint, check_bits))
+        )
+        self._key_prefix_and_check = cached(lambda key: records.key_hash(records.encode_key(key)))
         self.frozen_below = 0
         """Entries with lower ordinals are in rows once `spilled` returns True."""
         self._has_rows = False
@@ -180,7 +174,7 @@ class Buckets:
             return None
         puts: list[Row] = []
         for slot in slots:
-            open_row = self._open_row(slot)
+            open_row = self._open_row_key(slot)
             added = self._buffer.old_records(slot)
             value = self._database.get(open_row) if self._has_rows else None
             if value is None:
@@ -203,17 +197,17 @@ class Buckets:
         count = int.from_bytes(value[:HEADER_BYTES], "little")
         stored = b""
         if count:
-            row = records.closed_row(open_row, count - 1)
+            row = records.closed_row_key(open_row, count - 1)
             stored = self._database.get(row) or b""
         if not count or len(stored) >= CLOSED_ROW_RECORDS * record_bytes:
-            row, stored = records.closed_row(open_row, count), b""
+            row, stored = records.closed_row_key(open_row, count), b""
             count += 1
         return (row, stored + value[HEADER_BYTES:]), count.to_bytes(HEADER_BYTES, "little")
 
     def _closed_rows(self, open_row: bytes, value: bytes) -> dict[bytes, bytes]:
         """Return the closed rows of a bucket by key, given the key and value of its open row."""
         count = int.from_bytes(value[:HEADER_BYTES], "little")
-        rows = [records.closed_row(open_row, number) for number in range(count)]
+        rows = [records.closed_row_key(open_row, number) for number in range(count)]
         values = self._database.get_all(rows)
         return {row: value or b"" for row, value in zip(rows, values, strict=True)}
 
@@ -251,7 +245,7 @@ class Buckets:
         changed: dict[bytes, bytes] = {}
         for entry in entries:
             for slot in enumerate(self._prefixes(entry)):
-                open_row = self._open_row(slot)
+                open_row = self._open_row_key(slot)
                 value = changed.get(open_row, self._database.get(open_row))
                 if value is None:
                     continue
@@ -279,7 +273,7 @@ class Buckets:
         prefixes = self._prefixes_and_check(entry.fingerprint)[0]
         return [*prefixes, self._key_prefix_and_check(entry.key)[0]]
 
-    def _open_row(self, slot: Slot) -> bytes:
+    def _open_row_key(self, slot: Slot) -> bytes:
         """Return the key of a bucket's open row."""
         head, prefix_bytes = self._heads[slot[0]]
         return head + slot[1].to_bytes(prefix_bytes, "big")

@@ -1,14 +1,9 @@
-"""The youngest records of all buckets, in memory, until they are spilled to the database.
+"""The youngest records of buckets (`scrapy_simhash.index.buckets`), until the database has them.
 
-A *record* is an entry's check and ordinal (`scrapy_simhash.index.records`). A *bucket* is the
-records of all entries with one prefix in one table; its *slot* is (table, prefix).
-
-To add a record to a bucket, its row in the database must be read and rewritten. So records wait
-here, and all new records of a bucket are written at once. A crash loses nothing: each entry has a
-row of its own, from which its records are made again.
-
-There are two generations. `add` fills the young generation. `freeze` makes it the old one, which is
-spilled in small steps while a new one fills, so that no page waits for the whole spill.
+To add a record to a bucket, its row in the database must be read and rewritten. So records wait in
+memory, and all new records of a bucket are written at once. There are two generations. `add` fills
+the young one. `freeze` makes it the old one, which is spilled in small steps while a new one fills,
+so that no page waits for the whole spill.
 """
 
 from __future__ import annotations

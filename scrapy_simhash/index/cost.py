@@ -1,9 +1,8 @@
 """Estimate the cost of table plans, and choose the cheapest plan that finds enough pairs.
 
-``python benchmarks/index.py --cost-model --sizes …`` measures plans and fits the constants. They
-are rounded and from one machine, but only their ratios decide which plan is chosen. Where most
-records are in rows, estimates are within a fifth of the measurements: 4 and 19 tables at a million
-pages and more, 10 and 12 tables with long prefixes at 200,000.
+``python benchmarks/index.py --cost-model --sizes …`` measures plans, fits the constants, and shows
+how far estimates are from measurements. The constants are rounded and from one machine, but only
+their ratios decide which plan is chosen.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ DEFAULT_EXPECTED_PAGES = 1_000_000
 PAGE_US = 5.0
 TABLE_US = 12.0
 CANDIDATE_WORD_US = 0.026
-# In probed tables: for the page, each probe, each candidate. Within a third of the measurements.
+# In probed tables: for the page, each probe, each candidate.
 PROBED_PAGE_US = 130.0
 PROBE_US = 0.25
 PROBED_CANDIDATE_US = 0.042
@@ -57,14 +56,14 @@ def check_bits(bits: int, max_distance: int) -> int:
 def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
     """Return the CPU time in µs to query and insert a page in an index of `pages` pages."""
     if plan.prefix_bits:
-        comparing_us = PROBED_CANDIDATE_US * met_candidates(plan, pages)
+        comparing_us = PROBED_CANDIDATE_US * probed_candidates(plan, pages)
         return PROBED_PAGE_US + PROBE_US * plan.probes + comparing_us
     words = check_bits(plan.bits, max_distance) // 32 + 1
     candidates = plan.expected_candidates(pages)
     return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
 
 
-def met_candidates(plan: TablePlan, pages: int) -> float:
+def probed_candidates(plan: TablePlan, pages: int) -> float:
     """Return the expected number of candidates of a query of probed tables."""
     # With few pages, directories have fewer bits than prefixes: see `scrapy_simhash.index.run`.
     bits = min(plan.prefix_bits, pages.bit_length() - 1)
@@ -84,6 +83,14 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
         return entry + row + (len(plan.tables) + 1) * 7
     record, key_record = check_bits(plan.bits, max_distance) // 8 + 4, 8
     return len(plan.tables) * record + key_record + entry
+
+
+def require_distance(max_distance: int, bits: int) -> None:
+    """Raise PlanError unless a distance is 0 to `bits` - 1."""
+    if not 0 <= max_distance < bits:
+        raise PlanError(
+            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
+        )
 
 
 def require_plan(bits: int, max_distance: int) -> None:
@@ -132,10 +139,7 @@ def choose_plan(
 
 def _unprobed_plans(bits: int, max_distance: int) -> list[TablePlan]:
     """Return the plan with the fewest tables that find enough, for each number of chosen blocks."""
-    if not 0 <= max_distance < bits:
-        raise PlanError(
-            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
-        )
+    require_distance(max_distance, bits)
     plans = (
         fewest_tables(bits, max_distance, chosen, min_prefix_bits=_MIN_PREFIX_BITS)
         for chosen in range(1, _MAX_CHOSEN + 1)

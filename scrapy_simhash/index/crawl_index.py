@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.confirmation import Confirmation, Evidence
-    from scrapy_simhash.index.rules import Classification, Neighbour, Own, Rules
+    from scrapy_simhash.index.rules import Classification, Neighbour, Rules
     from scrapy_simhash.scheme import Scheme
 
 
@@ -66,17 +66,36 @@ class CrawlIndex:
 
     def _outcome(
         self,
-        observation: Observation,
         result: Classification,
-        own: Own | None,
+        own: Neighbour | None,
         stored: Entry | None,
+        *,
+        key: str,
+        fingerprint: int,
+        evidence: Evidence,
+        sequence: int,
     ) -> tuple[Observation, Entry | None]:
         """Return (observation, entry to make pending; None if the page is not to be stored).
 
         :param own: see `classify`.
         :param stored: the stored entry of the page's key, or None.
         """
-        if result.kind == "near-duplicate":
+        is_copy = result.kind == "near-duplicate"
+        nearest, compared = result.nearest, result.nearest or own
+        similar_to = None if nearest is None else nearest.entry.key
+        observation = Observation(
+            result.kind,
+            key,
+            fingerprint,
+            similar_to if is_copy else None,
+            None if compared is None else compared.distance,
+            sequence,
+            result.provisional,
+            None if compared is None else compared.similarity,
+            None if is_copy else similar_to,
+            evidence,
+        )
+        if is_copy:
             return observation, None
         entry = self._new_entry(observation)
         if result.kind != "unchanged":
@@ -84,7 +103,9 @@ class CrawlIndex:
         if (
             stored is None
             or own is None
-            or not (own.same if stored is own.entry else self.rules.same_text(observation, stored))
+            or not (
+                own.confirmed if stored is own.entry else self.rules.same_text(observation, stored)
+            )
         ):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
             return replace(observation, provisional=True), entry
@@ -143,34 +164,6 @@ def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
     if not isinstance(key, str) or not key:
         raise SchemeError(f"the key of a page is {key!r}: it must be a string that is not empty")
     scheme.check_fingerprint(fingerprint)
-
-
-def make_observation(
-    key: str,
-    fingerprint: int,
-    evidence: Evidence,
-    result: Classification,
-    own: Own | None,
-    *,
-    sequence: int,
-) -> Observation:
-    """Return the observation of a classified page. For `own` see `classify`."""
-    nearest = result.nearest
-    compared = nearest or own
-    is_copy = result.kind == "near-duplicate"
-    similar_to = None if nearest is None else nearest.entry.key
-    return Observation(
-        result.kind,
-        key,
-        fingerprint,
-        similar_to if is_copy else None,
-        None if compared is None else compared.distance,
-        sequence,
-        result.provisional,
-        None if compared is None else compared.similarity,
-        None if is_copy else similar_to,
-        evidence,
-    )
 
 
 def matches(neighbours: Iterable[Neighbour]) -> list[Match]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Database(ABC):
 
     :param location: location of the index, for errors.
     :param path: directory of the database; created if it is missing and its parent exists.
+    :param remedy: see `corrupt`.
     :raises IndexLocked: the database is open already.
     """
 
@@ -42,28 +43,29 @@ class Database(ABC):
     _reading: Mapping[str, Any]
     """Arguments of the driver's `get` that make it verify checksums."""
 
-    def __init__(self, location: str, path: Path) -> None:
+    def __init__(self, location: str, path: Path, remedy: str = "") -> None:
         self._location = location
         self._path = path
+        self._remedy = remedy
         self._closed = self._write_failed = False
         try:
             if not (path / "CURRENT").exists() and _has_data(path):
                 # Without CURRENT, the driver would create a new database, and might delete files.
-                raise corrupt(location, f"{path / 'CURRENT'} is missing")
+                raise corrupt(location, f"{path / 'CURRENT'} is missing", remedy)
             path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise unusable(location, str(error)) from error
         try:
             self._db: Any = self._open()
         except self._errors as error:
-            raise self.translated(location, error) from error
+            raise self._translated(error) from error
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a row; None if there is no such row."""
         try:
             value: bytes | None = self._opened().get(key, **self._reading)
         except self._errors as error:
-            raise self.translated(self._location, error) from error
+            raise self._translated(error) from error
         return value
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -71,14 +73,14 @@ class Database(ABC):
         try:
             return self._get_all(self._opened(), keys)
         except self._errors as error:
-            raise self.translated(self._location, error) from error
+            raise self._translated(error) from error
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
         """Yield the rows with start <= key < stop, sorted, as they are when the first is read."""
         try:
             yield from self._rows(self._opened(), start, stop)
         except self._errors as error:
-            raise self.translated(self._location, error) from error
+            raise self._translated(error) from error
 
     def write(
         self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
@@ -98,7 +100,7 @@ class Database(ABC):
             self._write(database, puts, deletes, sync=sync)
         except self._errors as error:
             self._write_failed = not self._closed
-            raise self.translated(self._location, error) from error
+            raise self._translated(error) from error
 
     def sync(self) -> None:
         """Sync earlier writes to disk, without blocking other threads."""
@@ -106,11 +108,7 @@ class Database(ABC):
             for log in self._path.glob("*.log"):
                 # If a log is gone, the driver has synced its rows in a table file.
                 with suppress(FileNotFoundError):
-                    descriptor = os.open(log, os.O_RDONLY)
-                    try:
-                        os.fsync(descriptor)
-                    finally:
-                        os.close(descriptor)
+                    sync_file(log)
         except OSError as error:
             raise StorageError(self._location, f"it cannot be synced ({error})") from error
 
@@ -119,7 +117,7 @@ class Database(ABC):
         try:
             self._compact(self._opened())
         except self._errors as error:
-            raise self.translated(self._location, error) from error
+            raise self._translated(error) from error
 
     def close(self) -> None:
         """Close the database. May be called repeatedly."""
@@ -145,8 +143,11 @@ class Database(ABC):
 
     @staticmethod
     @abstractmethod
-    def translated(location: str, error: Exception) -> SimhashError:
-        """Return the StorageError for an error of the driver; raise any other error unchanged."""
+    def translated(location: str, error: Exception, remedy: str = "") -> SimhashError:
+        """Return the StorageError for an error of the driver; raise any other error unchanged.
+
+        :param remedy: see `corrupt`.
+        """
 
     @abstractmethod
     def _open(self) -> Any:
@@ -170,6 +171,9 @@ class Database(ABC):
     def _compact(self, database: Any) -> None:
         """See `compact`."""
 
+    def _translated(self, error: Exception) -> SimhashError:
+        return self.translated(self._location, error, self._remedy)
+
     def _opened(self) -> Any:
         """Return the driver's handle, which is reopened if a failed write closed it."""
         if self._closed:
@@ -185,17 +189,16 @@ class Database(ABC):
             database.close()
 
 
-DatabaseKind = type[Database]
+def corrupt(location: str, detail: object, remedy: str = "") -> IndexCorrupt:
+    """Return the error for damaged files or rows.
 
-
-def corrupt(location: str, detail: object) -> IndexCorrupt:
-    """Return the error for an index in a directory with damaged files or rows."""
-    return IndexCorrupt(
-        location,
-        f"it is damaged ({detail}): `scrapy simhash repair --index {location}` keeps what can "
-        "still be read; or restore a backup, or start over with SIMHASH_RESET = True; "
-        "nothing was deleted",
+    :param remedy: what to do; by default, repair the index in the directory `location`.
+    """
+    remedy = remedy or (
+        f"`scrapy simhash repair --index {location}` keeps what can still be read; or restore a "
+        "backup, or start over with SIMHASH_RESET = True"
     )
+    return IndexCorrupt(location, f"it is damaged ({detail}): {remedy}; nothing was deleted")
 
 
 def locked(location: str, product: str) -> IndexLocked:

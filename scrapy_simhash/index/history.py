@@ -7,7 +7,7 @@ closes the index. So the row of a crawl whose processes were all killed has no e
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MAX_CRAWLS = 200
 MAX_SITES = 10_000
 MAX_NOT_JUDGED = 1_000
+_NUMBERS = ("began_s", "end", "ended_s", "running")
 
 
 @dataclass
@@ -131,13 +132,10 @@ def closed_by(process: CrawlRow) -> Callable[[bytes | None], bytes]:
 def encode_crawl(crawl: CrawlRow) -> bytes:
     """Return the row of a crawl."""
     plain = {
-        "began_s": crawl.began_s,
-        "end": crawl.end,
-        "ended_s": crawl.ended_s,
-        "running": crawl.running,
+        **{name: getattr(crawl, name) for name in _NUMBERS},
         "finished": int(crawl.finished),
-        "pages": _encode_counts(crawl.pages),
-        "sites": {site: _encode_counts(counts) for site, counts in crawl.sites.items()},
+        "pages": astuple(crawl.pages),
+        "sites": {site: astuple(counts) for site, counts in crawl.sites.items()},
         "not_judged": sorted(crawl.not_judged),
     }
     return json.dumps(plain, separators=(",", ":")).encode()
@@ -149,10 +147,7 @@ def decode_crawl(name: str, row: bytes) -> CrawlRow:
         plain = json.loads(row)
         return CrawlRow(
             _number(name),
-            began_s=_number(plain["began_s"]),
-            end=_number(plain["end"]),
-            ended_s=_number(plain["ended_s"]),
-            running=_number(plain["running"]),
+            **{name: _number(plain[name]) for name in _NUMBERS},
             finished=bool(plain["finished"]),
             pages=_decode_counts(plain["pages"]),
             sites={str(site): _decode_counts(counts) for site, counts in plain["sites"].items()},
@@ -201,10 +196,6 @@ def _decoded_or_none(start: int, row: bytes | None) -> CrawlRow | None:
         return None if row is None else decode_crawl(row_name(start), row)
     except ValueError:
         return None
-
-
-def _encode_counts(counts: PageCounts) -> list[int]:
-    return [counts.judged, counts.near_duplicates]
 
 
 def _decode_counts(numbers: list[object]) -> PageCounts:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import SchemeError
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index.database import DatabaseKind
+    from scrapy_simhash.index.database import Database
 
 
-def database_kind(name: str) -> DatabaseKind:
+def database_kind(name: str) -> type[Database]:
     """Return the class of a kind of database.
 
     :param name: ``leveldb`` or ``rocksdb``.

@@ -39,10 +39,8 @@ class LevelDB(Database):
     # plyvel raises RuntimeError for the use of a closed database.
     _errors = (plyvel.Error, RuntimeError)
 
-    def __init__(self, location: str, path: Path) -> None:
-        self._has_unsynced_writes = False
-        self._reading = {"verify_checksums": True}
-        super().__init__(location, path)
+    _reading = {"verify_checksums": True}  # noqa: RUF012 - as in the base class, never changed
+    _has_unsynced_writes = False
 
     def _open(self) -> Any:
         return plyvel.DB(str(self._path), create_if_missing=True, **_OPTIONS)
@@ -76,7 +74,6 @@ class LevelDB(Database):
 
     @classmethod
     def destroy(cls, location: str, path: Path) -> None:
-        """See `Database.destroy`."""
         try:
             plyvel.destroy_db(str(path))
         except plyvel.Error as error:
@@ -92,7 +89,6 @@ class LevelDB(Database):
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
-        """See `Database.salvage`."""
         try:
             # Opening drops the log's records with a wrong checksum, which `repair_db` would keep.
             plyvel.DB(str(path), **{**_OPTIONS, "paranoid_checks": False}).close()
@@ -111,8 +107,7 @@ class LevelDB(Database):
             raise cls.translated(location, error) from error
 
     @staticmethod
-    def translated(location: str, error: Exception) -> SimhashError:
-        """See `Database.translated`."""
+    def translated(location: str, error: Exception, remedy: str = "") -> SimhashError:
         text = _text(error)
         if isinstance(error, plyvel.IOError):
             if text.startswith("IO error: lock "):
@@ -121,7 +116,7 @@ class LevelDB(Database):
             if not text.endswith(("No such file or directory", "Invalid argument")):
                 return unusable(location, text)
         if isinstance(error, plyvel.Error):
-            return corrupt(location, text)
+            return corrupt(location, text, remedy)
         if "closed" not in text.lower():
             raise error
         return IndexClosed(location, "used after close()")

@@ -1,9 +1,7 @@
 """Read and write the manifest of an index: its format, scheme, plan and environment, as JSON.
 
-An index directory holds ``manifest.json`` and a database in ``leveldb/`` or ``rocksdb/``. Each
-rewrite creates a new database, such as ``leveldb-1/``. The manifest names the current database, so
-replacing the manifest replaces the index. An index opens only with the scheme and the tables of its
-manifest. The environment is the versions of libraries that affect tokens.
+Each rewrite of an index creates a new database, such as ``leveldb-1/``. The manifest names the
+current one, so replacing the manifest replaces the index. docs/index-format.md has the details.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
@@ -100,10 +99,8 @@ class Manifest:
         }
         temporary = directory / f".{FILE_NAME}.{os.getpid()}"
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(json.dumps(content, indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            sync_file(temporary)
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)
@@ -221,11 +218,7 @@ def databases(directory: Path) -> list[Path]:
 def sync_directory(directory: Path) -> None:
     """Sync the names in a directory to disk, if the system supports it."""
     with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(directory)
 
 
 def environment() -> dict[str, str]:

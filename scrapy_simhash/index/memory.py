@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index.base import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -12,22 +13,17 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """A `Store` in memory. It compares all entries, so it misses none; tables may miss some."""
+
+    next_sequence = 1
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._log: dict[int, NearDuplicate] = {}
         self._side_rows: dict[tuple[SideKind, str], bytes] = {}
-        self._next_sequence = 1
-
-    @property
-    def next_sequence(self) -> int:
-        """See `Store.next_sequence`."""
-        return self._next_sequence
 
     def entry(self, key: str) -> Entry | None:
-        """See `Store.entry`."""
         return self._entries.get(key)
 
     def within(
@@ -36,7 +32,6 @@ class MemoryStore:
         max_distance: int,
         certainty: bytes = b"",  # noqa: ARG002 - for probing; a scan needs none
     ) -> list[tuple[int, Entry]]:
-        """See `Store.within`."""
         return [
             (distance, entry)
             for entry in self._entries.values()
@@ -49,49 +44,42 @@ class MemoryStore:
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
-        """See `Store.write`."""
         if replaced is not None:
             del self._entries[replaced.key]
         for entry in outdated:
             del self._entries[entry.key]
         self._entries[put.key] = put
-        self._next_sequence = next_sequence
+        self.next_sequence = next_sequence
         return put
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """See `Store.log`."""
         self._log[near_duplicate.sequence] = near_duplicate
-        self._next_sequence = next_sequence
+        self.next_sequence = next_sequence
 
     def unlog(self, sequence: int) -> None:
-        """See `Store.unlog`."""
         self._log.pop(sequence, None)
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """See `Store.near_duplicates`."""
         return iter([line for line in self._log.values() if line.sequence >= since_sequence])
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """See `Store.side_rows`."""
         rows = self._side_rows.items()
         return iter([(name, row) for (other_kind, name), row in rows if other_kind == kind])
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """See `Store.side_row`."""
         return self._side_rows.get((kind, name))
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """See `Store.write_side_row`."""
         if row is None:
             self._side_rows.pop((kind, name), None)
         else:
             self._side_rows[kind, name] = row
 
     def sync(self) -> None:
-        """See `Store.sync`."""
+        """Do nothing: a memory is not synced."""
 
     def close(self) -> None:
-        """See `Store.close`."""
+        """Do nothing."""
 
     def __len__(self) -> int:
         return len(self._entries)

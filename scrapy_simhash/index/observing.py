@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed
-from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
+from scrapy_simhash.index.base import Index
+from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
 from scrapy_simhash.index.rules import Neighbour, Rules, classify, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 
-class ObservingIndex(CrawlIndex):
-    """An `Index` over a shared store; see that protocol for the contract.
-
-    For the other parameters see `CrawlIndex`.
+class ObservingIndex(CrawlIndex, Index):
+    """An `Index` over a shared store. For the other parameters see `CrawlIndex`.
 
     :param on_close: called once, with the shared store, when this index is closed.
     :param crawl_start: first sequence number of a resumed crawl; at most, and by default, the next.
@@ -89,7 +88,6 @@ class ObservingIndex(CrawlIndex):
         *,
         in_scope: Callable[[str], bool] | None = None,
     ) -> Observation:
-        """See `Index.observe`."""
         with self._shared.lock:
             shared = self._open()
             check_page(shared.manifest.scheme, key, fingerprint)
@@ -112,12 +110,13 @@ class ObservingIndex(CrawlIndex):
             # None: `confirm` searches again, because other users of the store may have written.
             outdated = result.outdated if shared.users <= 1 else None
             observation, entry = self._outcome(
-                make_observation(
-                    key, fingerprint, evidence, result, own, sequence=shared.take_sequence()
-                ),
                 result,
                 own,
                 stored,
+                key=key,
+                fingerprint=fingerprint,
+                evidence=evidence,
+                sequence=shared.take_sequence(),
             )
             if result.nearest is not None:
                 self._log(observation, result.nearest)
@@ -131,7 +130,6 @@ class ObservingIndex(CrawlIndex):
             self._open().store.prefetch(queries, self.max_distance)
 
     def supersede(self, observed: Observation) -> None:
-        """See `Index.supersede`."""
         with self._shared.lock:
             self._open()
             stored, _ = self._last_seen(observed.key)
@@ -139,14 +137,12 @@ class ObservingIndex(CrawlIndex):
             self._hold(Pending(observed, entry, stored, (), supersedes=superseded))
 
     def confirm(self, observed: Observation | str) -> None:
-        """See `Index.confirm`."""
         with self._shared.lock:
             self._open()
             for pending in self._select(observed):
                 self._store(pending)
 
     def discard(self, observed: Observation | str) -> None:
-        """See `Index.discard`."""
         with self._shared.lock:
             self._open()
             for pending in self._select(observed):
@@ -156,7 +152,6 @@ class ObservingIndex(CrawlIndex):
                     self._last_line = None
 
     def acted(self, observed: Observation, action: Action) -> None:
-        """See `Index.acted`."""
         if observed.representative is None and observed.similar_to is None:
             return
         with self._shared.lock:
@@ -168,7 +163,6 @@ class ObservingIndex(CrawlIndex):
                 store.log(replace(line, action=action), self._shared.next_sequence)
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
-        """See `Index.query`."""
         with self._shared.lock:
             shared = self._open()
             shared.manifest.scheme.check_fingerprint(fingerprint)
@@ -191,12 +185,10 @@ class ObservingIndex(CrawlIndex):
         return self._open().next_sequence
 
     def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
-        """See `Store.side_rows`."""
         with self._shared.lock:
             return [*self._open().store.side_rows(kind)]
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """See `Store.side_row`."""
         with self._shared.lock:
             return self._open().store.side_row(kind, name)
 
@@ -220,7 +212,6 @@ class ObservingIndex(CrawlIndex):
         self._open().store.sync()
 
     def close(self) -> None:
-        """See `Index.close`."""
         with self._shared.lock:
             if self._closed:
                 return

@@ -7,13 +7,14 @@ are in two files, mapped into memory. The others are in arrays until a merge wri
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xxhash import xxh3_64_hexdigest
 
+from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.run import map_file, sync_folder
+from scrapy_simhash.index.run import map_file
 from scrapy_simhash.index.run_files import FINGERPRINTS, IDS, KEY_HASH_BITS, PagePart
 
 if TYPE_CHECKING:
@@ -30,19 +31,6 @@ _MIN_ROWS = 8192
 _WORDS_OF_A_PRODUCT = 4
 _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
 _UPPER_BYTE = np.uint32(24)
-
-
-class Near(NamedTuple):
-    """The pages within the distance of queries: a row for each pair of page and query.
-
-    :param owners: the number of the query.
-    :param fingerprints: the fingerprint of the page, in words of 64 bits.
-    :param ids: the id of the page.
-    """
-
-    owners: NDArray[np.int64]
-    fingerprints: NDArray[np.uint64]
-    ids: NDArray[np.uint64]
 
 
 class Pages:
@@ -74,11 +62,6 @@ class Pages:
         """Bytes of a page in the files."""
         return _WORD_BYTES * (self._words + 1)
 
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the arrays of pages in memory, with their unused rows."""
-        return self._waiting.nbytes + self._waiting_ids.nbytes
-
     def add(self, fingerprint: int, key_hash: int, ordinal: int) -> None:
         """Append a page to the pages in memory."""
         if self.waiting == len(self._waiting):
@@ -105,9 +88,10 @@ class Pages:
         *,
         in_files: int,
         newest: int,
-    ) -> Near | None:
-        """Compare pages with queries. Return the pages within the distance, or None if there are
-        none. A page that is given repeatedly is returned repeatedly.
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]] | None:
+        """Compare pages with queries. Return (numbers of queries, fingerprints, ids) with a row for
+        each page within the distance of a query, or None if there are none. A page that is given
+        repeatedly is returned repeatedly.
 
         :param queries: a fingerprint in each row, in words.
         :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
@@ -140,7 +124,7 @@ class Pages:
             ]
         )
         near_owners = np.zeros(len(near), np.int64) if len(queries) == 1 else owners.take(near)
-        return Near(near_owners, differing[near] ^ queries.take(near_owners, axis=0), ids)
+        return near_owners, differing[near] ^ queries.take(near_owners, axis=0), ids
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the fingerprints of pages that are all in files, or all in memory."""
@@ -171,11 +155,6 @@ class Pages:
         ids = self._waiting_ids[first : self.waiting].reshape(-1, 1)
         return self._waiting[first : self.waiting], ids
 
-    def waiting_ids(self) -> list[int]:
-        """Return the ids of the pages in memory."""
-        ids: list[int] = self._waiting_ids[: self.waiting].tolist()
-        return ids
-
     def write(self, count: int) -> PagePart:
         """Append the first `count` pages in memory, at least one, to the files.
 
@@ -188,7 +167,7 @@ class Pages:
             self._append(name, packed, self.stored * (len(packed) // count))
             checksums.append(xxh3_64_hexdigest(packed))
         if self._durable:
-            sync_folder(self._folder)
+            sync_file(self._folder)
         return PagePart(count, *checksums)
 
     def moved(self, count: int, parts: Sequence[PagePart]) -> None:
@@ -230,16 +209,13 @@ class Pages:
 
     def _append(self, name: str, packed: bytes, at: int) -> None:
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            os.ftruncate(descriptor, at)  # cuts off the rows of an interrupted merge
-            view = memoryview(packed)
-            while view:
-                written = os.pwrite(descriptor, view, at)
-                at, view = at + written, view[written:]
+        with os.fdopen(descriptor, "r+b") as file:
+            file.truncate(at)  # cuts off the rows of an interrupted merge
+            file.seek(at)
+            file.write(packed)
+            file.flush()
             if self._durable:
                 os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _mapped(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint64]:
         path = self._folder / name

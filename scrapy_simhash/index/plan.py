@@ -7,8 +7,7 @@ c equal blocks (pigeonhole principle), so one of the C(m, c) tables finds the pa
 m - c is *guaranteed*. Beyond it, `expected_recall` returns the share of pairs that tables find.
 
 The bits outside the chosen blocks may be cut again, in inner blocks (example 3.1 of the paper). One
-inner block then follows the chosen blocks in the prefix. 64 bits in 4 blocks, one of them chosen,
-and 4 inner blocks make 16 tables with prefixes of 28 bits. docs/how-it-works.md has an example.
+inner block then follows the chosen blocks in the prefix. docs/how-it-works.md has an example.
 """
 
 from __future__ import annotations

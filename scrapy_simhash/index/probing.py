@@ -1,17 +1,11 @@
 """Query-directed probing: choose the buckets in which a copy of a page probably is.
 
-Lv, Josephson, Wang, Charikar and Li, "Multi-Probe LSH" (VLDB 2007). A bit of a fingerprint is the
-sign of a sum, and near-duplicates differ in bits whose sums are near zero. A query knows how far
-its own sums are from zero (`certainty`, see `scrapy_simhash.fingerprint.Fingerprint`). So it looks
-up its own prefix in each table, and then, in all tables together, the prefixes that a copy most
-probably has: the query's prefix with some of its least certain bits flipped. Each look-up of a
-bucket is a *probe*. Stored pages need no certainty.
+docs/fingerprint-index.md explains it, with an example. A query looks up its own prefix in each
+table, and then, in all tables together, its prefixes with some of its least certain bits flipped
+(`certainty`, see `scrapy_simhash.fingerprint.Fingerprint`). Each look-up of a bucket is a *probe*.
 
 The model: the sums of two texts are normal, with a correlation of cos(πd/f) if d of f bits differ.
 So a bit whose sum is z standard deviations from zero differs with the probability Φ(-z·cot(πd/f)).
-
-A query without certainty looks up its own prefixes, and each of them with any single bit flipped.
-docs/fingerprint-index.md has an example.
 """
 
 from __future__ import annotations
@@ -107,10 +101,10 @@ class Prober:
             )
         certainties = np.frombuffer(packed, np.uint8).reshape(count, self._bits)
         in_tables = certainties[:, : tables * width].reshape(count, tables, width)
-        uncertain, scores = self._scores(in_tables)
+        uncertain, is_probed = self.subsets(in_tables)
         # Products of these floats are exact, and numpy is slow at products of integers.
         flips = (self._bit_values.take(uncertain) @ self._exact_subsets).ravel()
-        chosen = (scores >= self._lowest_scores(scores)).ravel().nonzero()[0]
+        chosen = is_probed.ravel().nonzero()[0]
         # Indexes of (query, table).
         rows = chosen >> self._uncertain
         prefixes = own_prefixes.ravel().take(rows) ^ flips.take(chosen).astype(np.int64)
@@ -125,31 +119,6 @@ class Prober:
         probed = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
         return lambda stored: not probed.isdisjoint(enumerate(self._plan.prefixes(stored)))
 
-    def _scores(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
-        """Return (numbers of the least certain bits of each prefix, scores of their subsets): see
-        `subsets`. A score is the logarithm of the probability that a copy differs in exactly these
-        bits of the prefix. The empty subset, which is the own prefix, has an infinite score.
-        """
-        # Sorted by certainty: a number has the certainty of a bit above the number of the bit.
-        ranked: NDArray[np.uint16] = certainties.astype(np.uint16)
-        ranked <<= _BYTE_BITS
-        ranked |= self._bit_numbers
-        ranked.sort(axis=-1)
-        ranked = ranked[..., : self._uncertain]
-        scores: NDArray[np.float32] = self._log_odds.take(ranked >> _BYTE_BITS) @ self._subsets
-        # A sum, as a product with ones: numpy's `sum` takes longer.
-        scores += (self._log_equal.take(certainties) @ self._ones)[..., None]
-        scores[..., 0] = np.inf
-        return ranked & np.uint16(0xFF), scores
-
-    def _lowest_scores(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the lowest score that each query looks up, in the shape (queries, 1, 1)."""
-        flat = scores.reshape(len(scores), -1)
-        count = min(self._probe_count, flat.shape[1])
-        # For so few scores, `partition` and `argpartition` take longer.
-        lowest: NDArray[np.float32] = np.sort(flat, axis=1)[:, -count, None, None]
-        return lowest
-
     def subsets(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
         """Return the probes of many queries: (numbers of the least certain bits of each prefix,
         where 0 is the most significant bit; True for each subset of these bits that a probe flips).
@@ -157,8 +126,22 @@ class Prober:
 
         :param certainties: by query, table and bit of the prefix.
         """
-        uncertain, scores = self._scores(certainties)
-        return uncertain, scores >= self._lowest_scores(scores)
+        # Sorted by certainty: a number has the certainty of a bit above the number of the bit.
+        ranked: NDArray[np.uint16] = certainties.astype(np.uint16)
+        ranked <<= _BYTE_BITS
+        ranked |= self._bit_numbers
+        ranked.sort(axis=-1)
+        ranked = ranked[..., : self._uncertain]
+        # The logarithm of the probability that a copy differs in exactly these bits of the prefix.
+        scores: NDArray[np.float32] = self._log_odds.take(ranked >> _BYTE_BITS) @ self._subsets
+        # A sum, as a product with ones: numpy's `sum` takes longer.
+        scores += (self._log_equal.take(certainties) @ self._ones)[..., None]
+        scores[..., 0] = np.inf  # the own prefix
+        flat = scores.reshape(len(scores), -1)
+        count = min(self._probe_count, flat.shape[1])
+        # For so few scores, `partition` and `argpartition` take longer.
+        lowest: NDArray[np.float32] = np.sort(flat, axis=1)[:, -count, None, None]
+        return ranked & np.uint16(0xFF), scores >= lowest
 
     def finds(self, certainties: Certainties, differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return True for each query whose probes find the stored page that it is paired with.
@@ -166,22 +149,20 @@ class Prober:
         :param certainties: by query, table and bit of the prefix.
         :param differs: True for the bits in which query and stored page differ.
         """
-        uncertain, scores = self._scores(certainties)
+        uncertain, is_probed = self.subsets(certainties)
         flipped = np.take_along_axis(differs, uncertain, axis=-1)
         only_uncertain_differ = flipped.sum(axis=-1) == differs.sum(axis=-1)
         subset = (flipped << np.arange(self._uncertain)).sum(axis=-1, keepdims=True)
-        is_probed = np.take_along_axis(scores, subset, axis=-1) >= self._lowest_scores(scores)
-        found: NDArray[np.bool_] = (only_uncertain_differ & is_probed[..., 0]).any(axis=1)
+        is_found = only_uncertain_differ & np.take_along_axis(is_probed, subset, axis=-1)[..., 0]
+        found: NDArray[np.bool_] = is_found.any(axis=1)
         return found
 
 
 @lru_cache(maxsize=256)
 def expected_recall(plan: TablePlan, distance: int) -> float:
-    """Return the share of near-duplicates at exactly this distance that the probes find: 1.0 up to
-    the guaranteed distance; beyond it, the result of a simulation of the model.
+    """Return the share of near-duplicates at exactly this distance that the probes find: the result
+    of a simulation of the model. Up to the guaranteed distance, the true share is 1.
     """
-    if distance <= plan.guaranteed_distance:
-        return 1.0
     return _simulated_recall(plan, np.full(_SAMPLES, distance))
 
 

@@ -1,34 +1,8 @@
-"""Encode and decode the rows of an index: format version 3, which docs/index-format.md explains.
+"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 3).
 
-=========================================  =======================================================
-key of the row                             value
-=========================================  =======================================================
-``E`` ordinal:4                            entry (`Entry`): number:5, first seen:4, fingerprint:f/8,
-                                           met - number:LEB128, last - first seen:LEB128, site:4,
-                                           (length:1, bytes) of sketch, title, heading; page key
-``T`` table:2 prefix:ceil(p/8)             open row of a bucket of fingerprints: count of closed
-                                           rows:4, records (check:c/8, ordinal:4)
-``T`` table:2 prefix:ceil(p/8) position:4  closed row of that bucket: records
-``K`` prefix:2, ``K`` prefix:2 position:4  the same for a bucket of page keys, with check:4
-``N`` sequence:5                           log line: seen:4, distance:2, similarity:1, flags:1,
-                                           fingerprint:f/8, length of the representative's key:4,
-                                           key of the representative, page key
-``R``                                      files of runs, see `scrapy_simhash.index.run_files`
-``X`` ordinal:4                            empty: the entry was removed, but a run still has it
-``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
-``C`` first sequence                       a crawl, see `scrapy_simhash.index.history`
-``H`` page key                             its entry's number, ETag and Last-Modified (`Validators`)
-``M`` site                                 evidence of how often its sitemap was right
-``S``                                      `State`, field by field: 8, 8, 4 and 4 bytes
-=========================================  =======================================================
-
-A *bucket* holds a *record* for each entry that has one prefix in one table: the ordinal of the
-entry, and a *check*, which tells most other entries apart (`fold`). Records are added to the open
-row of the bucket; full open rows are emptied into closed rows (`scrapy_simhash.index.buckets`).
-
-A colon precedes a size in bytes; f, p and c are the bits of a fingerprint, a prefix and a check.
-Integers are big-endian, so that keys sort by value. In the values of buckets, they are
-little-endian, so that numpy reads them fast. Times are Unix seconds. Page keys are UTF-8.
+A *record* in a bucket is the ordinal of an entry and a *check*, which tells most other entries
+apart (`fold`). Integers are big-endian, so that keys sort by value. In the values of buckets, they
+are little-endian, so that numpy reads them fast.
 """
 
 from __future__ import annotations
@@ -116,17 +90,17 @@ def key_hash(key: bytes) -> tuple[int, int]:
     return hashed >> KEY_CHECK_BITS, hashed & (1 << KEY_CHECK_BITS) - 1
 
 
-def entry_row(ordinal: int) -> bytes:
+def entry_row_key(ordinal: int) -> bytes:
     """Return the key of an entry's row."""
     return b"E" + ordinal.to_bytes(4, "big")
 
 
-def log_row(sequence: int) -> bytes:
+def log_row_key(sequence: int) -> bytes:
     """Return the key of a row of the near-duplicate log."""
     return b"N" + sequence.to_bytes(_SEQUENCE_BYTES, "big")
 
 
-def removed_row(ordinal: int) -> bytes:
+def removed_row_key(ordinal: int) -> bytes:
     """Return the key of the row that marks an entry as removed, but still in a run."""
     return b"X" + ordinal.to_bytes(4, "big")
 
@@ -143,7 +117,7 @@ def rows_of_no_kind(database: Database) -> Iterator[bytes]:
                 yield key
 
 
-def side_key(kind: SideKind, name: str) -> bytes:
+def side_row_key(kind: SideKind, name: str) -> bytes:
     """Return the key of a side row."""
     return _SIDE_HEADS[kind] + encode_key(name)
 
@@ -163,7 +137,7 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
     return [*heads, (b"K", KEY_PREFIX_BITS // 8)]
 
 
-def closed_row(open_row: bytes, position: int) -> bytes:
+def closed_row_key(open_row: bytes, position: int) -> bytes:
     """Return the key of a closed row, from the key of the open row and the position from 0."""
     return open_row + position.to_bytes(4, "big")
 

@@ -33,7 +33,7 @@ class RocksDB(Database):
     # rocksdict raises plain `Exception`; `translated` raises errors of other types unchanged.
     _errors = (Exception,)
 
-    def __init__(self, location: str, path: Path) -> None:
+    def __init__(self, location: str, path: Path, remedy: str = "") -> None:
         # An iterator keeps the database open and locked, so `_close_driver` drops all of them.
         self._iterators: dict[object, Any] = {}
         self._synced_write = rocksdict.WriteOptions()
@@ -42,7 +42,7 @@ class RocksDB(Database):
         self._verified_read = rocksdict.ReadOptions()
         self._verified_read.set_verify_checksums(True)
         self._reading = {"read_opt": self._verified_read}
-        super().__init__(location, path)
+        super().__init__(location, path, remedy)
 
     def _open(self) -> Any:
         return rocksdict.Rdict(str(self._path), _options())
@@ -95,7 +95,6 @@ class RocksDB(Database):
 
     @classmethod
     def destroy(cls, location: str, path: Path) -> None:
-        """See `Database.destroy`."""
         if not path.exists():
             return
         # `Rdict.destroy` and `rmtree` delete all files of a directory.
@@ -115,15 +114,13 @@ class RocksDB(Database):
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
-        """See `Database.salvage`."""
         try:
             rocksdict.Rdict.repair(str(path), _options())
         except Exception as error:
             raise cls.translated(location, error) from error
 
     @staticmethod
-    def translated(location: str, error: Exception) -> SimhashError:
-        """See `Database.translated`."""
+    def translated(location: str, error: Exception, remedy: str = "") -> SimhashError:
         text = str(error)
         if isinstance(error, rocksdict.DbClosedError):
             return IndexClosed(location, "used after close()")
@@ -133,7 +130,7 @@ class RocksDB(Database):
             return locked(location, "RocksDB")
         if text.startswith("IO error") and "No such file or directory" not in text:
             return unusable(location, text)
-        return corrupt(location, text)
+        return corrupt(location, text, remedy)
 
 
 def _options() -> Any:

@@ -42,28 +42,16 @@ class Text(Protocol):
 
 
 class Neighbour(NamedTuple):
-    """An entry within k bits of a page.
+    """An entry compared with a page: within k bits of it, or under its key (`Rules.own`).
 
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
-    :param confirmed: the page is a copy of the entry.
+    :param confirmed: the page is a copy of the entry; under one key: it has the same text.
     """
 
     distance: int
     entry: Entry
     similarity: float | None
     confirmed: bool
-
-
-class Own(NamedTuple):
-    """The last seen entry of a page's key, stored or pending, compared with the page.
-
-    :param same: the page has the same text as the entry.
-    """
-
-    distance: int
-    entry: Entry
-    similarity: float | None
-    same: bool
 
 
 class Classification(NamedTuple):
@@ -114,11 +102,11 @@ class Rules:
         neighbours.sort(key=_by_distance_and_age)
         return neighbours
 
-    def own(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Own:
-        """Return the last seen entry of a page's key, compared with the page."""
+    def own(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Neighbour:
+        """Compare a page with the last seen entry of its key, stored or pending."""
         distance = hamming_distance(entry.fingerprint, fingerprint)
         [(similarity, resembles)] = self._without_names.similarities(evidence, [entry.evidence])
-        return Own(distance, entry, similarity, distance <= self.max_distance and resembles)
+        return Neighbour(distance, entry, similarity, distance <= self.max_distance and resembles)
 
     def same_text(self, one: Text, other: Text) -> bool:
         """Return True if two pages under one key have the same text."""
@@ -136,39 +124,38 @@ class Rules:
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
         """Return `other` as a neighbour of `entry`; None if it is not a confirmed copy."""
-        distance = hamming_distance(entry.fingerprint, other.fingerprint)
-        if distance > self.max_distance:
+        if not self.is_copy(entry, other):
             return None
-        [neighbour] = self.neighbours(entry.evidence, [(distance, other)])
-        return neighbour if neighbour.confirmed else None
+        distance = hamming_distance(entry.fingerprint, other.fingerprint)
+        return self.neighbours(entry.evidence, [(distance, other)])[0]
 
 
 def classify(
-    own: Own | None,
+    own: Neighbour | None,
     neighbours: Callable[[], tuple[Sequence[Neighbour], Sequence[Neighbour]]],
     is_eligible: Callable[[Entry], bool],
 ) -> Classification:
     """Return what an observed page is.
 
-    :param own: the last seen entry of its key, or None.
+    :param own: the result of `Rules.own`; None for a key that was not seen before.
     :param neighbours: returns two lists, the stored and the pending entries under other keys within
         k bits. Not called if `own` is eligible and has the same text.
     :param is_eligible: returns True for an entry that may be a representative.
     """
-    if own is not None and own.same and is_eligible(own.entry):
+    if own is not None and own.confirmed and is_eligible(own.entry):
         return Classification("unchanged")
     stored, pending = neighbours()
     if not stored and not pending:
         if own is None:
             return _NEW
-        return Classification("unchanged" if own.same else "changed")
+        return Classification("unchanged" if own.confirmed else "changed")
     stored_copies = [near for near in stored if near.confirmed and is_eligible(near.entry)]
     pending_copies = [near for near in pending if near.confirmed and is_eligible(near.entry)]
     if stored_copies or pending_copies:
         nearest = min((*stored_copies, *pending_copies), key=_by_distance_and_age)
         return Classification("near-duplicate", nearest, provisional=not stored_copies)
     outdated = outdated_entries((*stored, *pending), is_eligible)
-    if own is not None and own.same:
+    if own is not None and own.confirmed:
         return Classification("unchanged", outdated=outdated)
     similar = min(
         (near for near in (*stored, *pending) if is_eligible(near.entry)),

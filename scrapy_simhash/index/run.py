@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from xxhash import xxh3_64
 
+from scrapy_simhash.index.run_files import RunFile
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -27,26 +29,34 @@ _WORD_BITS = 64
 _RADIX_BITS = 16
 # A file is synced after every so many bytes, so that no page waits long for `close`.
 _MAX_UNSYNCED_BYTES = 32 << 20
+# A step of a merge merges about this many positions of one table, at about 40 ns each.
+STEP_RECORDS = 1 << 14
+# A step has at most 2**16 slots, because it numbers its slots with 16 bits.
+_MAX_STEP_BITS = 16
 
 
 class Field(NamedTuple):
     """The place of a table's prefix in the 64-bit words of a page.
 
-    :param word: index of the word with the lowest bit of the prefix, which may extend to the next.
+    :param word: index of the word with the lowest bit of the prefix, which may extend to the next;
+        or an array, to read the prefixes of several tables at once, and `shift` likewise.
     :param shift: number of that bit in the word; 0 is the least significant.
     :param factor: odd; prefixes are multiplied by it, modulo 2**width, to spread them over slots.
     """
 
-    word: int
-    shift: int
+    word: int | NDArray[np.int64]
+    shift: int | NDArray[np.uint64]
     width: int
     factor: int = 1
 
     def read(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the prefix of each page, multiplied by the factor."""
-        prefixes: NDArray[np.uint64] = rows[:, self.word] >> np.uint64(self.shift)
-        if self.shift + self.width > _WORD_BITS:
-            prefixes |= rows[:, self.word + 1] << np.uint64(_WORD_BITS - self.shift)
+        """Return the prefix of each page, multiplied by the factor; a column for each table."""
+        shift = np.uint64(self.shift)
+        prefixes: NDArray[np.uint64] = rows[:, self.word] >> shift
+        if not isinstance(self.word, int) or self.shift + self.width > _WORD_BITS:
+            # These bits complete a prefix that extends to the next word; others are masked out.
+            following = rows.take(self.word + 1, axis=1, mode="clip")
+            prefixes |= following << np.uint64(_WORD_BITS) - shift
         prefixes *= np.uint64(self.factor)
         prefixes &= np.uint64((1 << self.width) - 1)
         return prefixes
@@ -55,28 +65,6 @@ class Field(NamedTuple):
         """Return the slot of each page in a directory of `bits` leading bits."""
         slots: NDArray[np.uint64] = self.read(rows) >> np.uint64(self.width - bits)
         return slots
-
-
-class PrefixReader:
-    """A reader of the prefixes of all tables at once. It is faster than `Field.read` for few pages.
-
-    :param fields: the field of each table, all of the same width. Factors are ignored.
-    """
-
-    def __init__(self, fields: Sequence[Field]) -> None:
-        self._words = np.array([field.word for field in fields])
-        self._shifts = np.array([field.shift for field in fields], np.uint64)
-        self._mask = np.uint64((1 << fields[0].width) - 1)
-
-    def read(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the prefixes: a row for each page, a column for each table."""
-        words = rows.take(self._words, axis=1) >> self._shifts
-        # These bits complete a prefix that extends to the next word; others are masked out.
-        following = rows.take(self._words + 1, axis=1, mode="clip")
-        words |= following << np.uint64(_WORD_BITS) - self._shifts
-        words &= self._mask
-        prefixes: NDArray[np.int64] = words.astype(np.int64)
-        return prefixes
 
 
 class Run:
@@ -115,10 +103,6 @@ class Run:
     def positions(self, table: int) -> NDArray[np.uint32]:
         """Return all positions of a table, in the order of its slots."""
         return self.buckets(table, 0, 1 << self.bits)
-
-    def table_bytes(self, table: int) -> int:
-        """Return the bytes of a table's positions and directory."""
-        return self.positions(table).nbytes + self.directory(table).nbytes
 
 
 class Lookup:
@@ -238,15 +222,94 @@ class RunWriter:
                 self._path.unlink()
 
 
+class Table(NamedTuple):
+    """A table to merge.
+
+    :param rows: returns the words that hold the field, for given positions of pages.
+    """
+
+    field: Field
+    rows: Callable[[NDArray[np.uint32]], NDArray[np.uint64]]
+
+
+class Merge:
+    """A merge of several runs into one, in small steps, so that no page waits for long.
+
+    :param bits: number of leading bits in a slot of the new run.
+    :param dropped: positions to leave out.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Run],
+        tables: Sequence[Table],
+        bits: int,
+        dropped: NDArray[np.uint32],
+    ) -> None:
+        self._sources = sources
+        self._tables = tables
+        self._bits = bits
+        self._dropped = dropped
+        ideal = bits - (sum(run.pages for run in sources) // STEP_RECORDS).bit_length()
+        # A step must end at the end of a slot in each source.
+        fewest_bits = min(run.bits for run in sources)
+        self._step_bits = min(max(ideal, bits - fewest_bits, 0), bits, _MAX_STEP_BITS)
+        self.steps = len(tables) << bits - self._step_bits
+        """Number of steps of `write`."""
+
+    def write(
+        self, path: Path, first: int, stop: int, *, durable: bool
+    ) -> Iterator[RunFile | None]:
+        """Write the file. Yield None after each step, and the description of the file at the end.
+
+        :param first: lower limit of the ordinals of the sources; see `RunFile`.
+        :param stop: all ordinals of the sources are lower.
+        :raises OSError: the disk fails.
+        """
+        bits, step = self._bits, 1 << self._step_bits
+        pages = 0
+        with RunWriter(path, durable=durable) as writer:
+            starts = []
+            for table in range(len(self._tables)):
+                directory = np.zeros((1 << bits) + 1, np.uint32)
+                for slot in range(0, 1 << bits, step):
+                    positions, slots = self._slice(table, slot)
+                    if len(self._dropped):
+                        kept = ~np.isin(positions, self._dropped)
+                        positions, slots = positions[kept], slots[kept]
+                    counts = np.bincount(slots, minlength=step)
+                    directory[slot + 1 : slot + step + 1] = counts
+                    writer.write(positions[slots.argsort(kind="stable")])
+                    yield None
+                pages = int(directory.sum())
+                directory[0] = writer.word_count - pages
+                starts.append(writer.word_count)
+                # The sums of the counts are the indexes where buckets begin.
+                writer.write(directory.cumsum(dtype=np.uint32))
+            checksum = writer.close()
+        yield RunFile(path.name, bits, starts, pages, first, stop, 4 * writer.word_count, checksum)
+
+    def _slice(self, table: int, slot: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+        """Return (positions of all sources in the step from `slot` on, their slots less `slot`)."""
+        positions, slots = [], []
+        field, rows = self._tables[table]
+        size = 1 << self._step_bits
+        stop = slot + size
+        for run in self._sources:
+            extra_bits = run.bits - self._bits
+            if extra_bits >= 0:
+                first, end = slot << extra_bits, stop << extra_bits
+                run_positions = run.buckets(table, first, end)
+                begins = run.directory(table)[first : end + 1 : 1 << extra_bits]
+                slots.append(np.arange(size, dtype=np.uint16).repeat(np.diff(begins)))
+            else:
+                run_positions = run.buckets(table, slot >> -extra_bits, stop >> -extra_bits)
+                new_slots = field.slots(rows(run_positions), self._bits)
+                slots.append((new_slots - np.uint64(slot)).astype(np.uint16))
+            positions.append(run_positions)
+        return np.concatenate(positions), np.concatenate(slots)
+
+
 def map_file(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Map a file into memory. Return an array, because numpy is slower with a `memmap`."""
     return np.asarray(np.memmap(path, dtype, "r", shape=shape))
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync a folder, so that files created in it are found after a power loss."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

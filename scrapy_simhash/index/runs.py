@@ -1,19 +1,15 @@
 """Runs: the tables of a probed index, as sorted arrays in files that are mapped into memory.
 
-A query looks up hundreds of buckets, and most are not empty. One numpy pass over arrays reads all
-of them. To look up each bucket in the database would take ten times as long.
-
-- `scrapy_simhash.index.pages` has the fingerprint, the hash of the key and the ordinal of the entry
-  of each page. The index of a page there is its *position*.
-- A *run* (`scrapy_simhash.index.run`) has, for each table and for page keys, the positions sorted
-  by the leading bits of the prefix, and a directory that says where each bucket begins.
+A query looks up hundreds of buckets, and most are not empty. A few numpy passes over arrays read
+all of them. `scrapy_simhash.index.pages` has the fingerprints of pages by *position*, and a *run*
+(`scrapy_simhash.index.run`) has the sorted positions of each table.
 
 The newest pages are in memory: the last few unsorted, the others as a run. Queries compare all
 unsorted pages. When `MEMORY_PAGES` are in memory, they are *frozen*, and merged in small steps with
 runs in files. At most two runs are in files, a large and a small one. A file is complete (and, if
 `durable`, synced) before the database row that names it (`records.RUNS_KEY`) is written, so an
 interruption leaves the old runs. A removed entry stays in its run until that run is merged; until
-then, a row (`records.removed_row`) marks the entry as removed.
+then, a row (`records.removed_row_key`) marks the entry as removed.
 """
 
 from __future__ import annotations
@@ -31,9 +27,8 @@ from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, ordinal_of
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.run import Field, Lookup, PrefixReader, Run, map_file, sorted_run
+from scrapy_simhash.index.run import Field, Lookup, Merge, Run, Table, map_file, sorted_run
 from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
-from scrapy_simhash.index.run_merge import Merge, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,16 +96,15 @@ class Runs:
         self._durable = durable
         self._plan = plan
         self._prober = Prober(plan)
-        self._pages = Pages(folder, location, -(-plan.bits // _WORD_BITS), durable=durable)
-        self._tables = [
-            Table(
-                Field(block.shift // _WORD_BITS, block.shift % _WORD_BITS, block.width, _FACTOR),
-                self._pages.fingerprints,
-            )
+        self.pages = Pages(folder, location, -(-plan.bits // _WORD_BITS), durable=durable)
+        fields = [
+            Field(*divmod(block.shift, _WORD_BITS), block.width, _FACTOR)
             for (block,) in plan.tables
         ]
-        self._prefix_reader = PrefixReader([field for field, _ in self._tables])
-        self._tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self._pages.ids))
+        words, shifts = np.array([(field.word, field.shift) for field in fields]).T
+        self._all_prefixes = Field(words, shifts.astype(np.uint64), plan.prefix_bits)
+        self.tables = [Table(field, self.pages.fingerprints) for field in fields]
+        self.tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self.pages.ids))
         self._capacity = MEMORY_PAGES
         # The ordinals of the pages in memory, by the hash of the key.
         self._keys: dict[int, list[int]] = {}
@@ -120,7 +114,8 @@ class Runs:
         self._frozen: Run | None = None
         self._sorted: Run | None = None
         self._lookup: Lookup | None = None  # None after the runs have changed
-        self._is_spilling = False
+        self.frozen = False
+        """True while pages are being spilled."""
         # True after `add` was called with an entry that is in files already.
         self._was_read_again = False
         self.frozen_below = 0
@@ -129,12 +124,8 @@ class Runs:
         self._merged: _Merged | None = None
         self._steps_left = 1
         self._calls_left = 1
-        self._files, self._runs = self._open()
-
-    @property
-    def frozen(self) -> bool:
-        """True while pages are being spilled."""
-        return self._is_spilling
+        self.files, self.runs = self._open()
+        """The files that the database names, and their runs in the same order."""
 
     def find_near(
         self,
@@ -158,33 +149,33 @@ class Runs:
         found: list[set[int]] = [set() for _ in queries]
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             batch = queries[start : start + _QUERIES_AT_ONCE]
-            rows = self._pages.packed([fingerprint for fingerprint, _ in batch])
+            rows = self.pages.packed([fingerprint for fingerprint, _ in batch])
             (tables, prefixes), owners = self._prober.probes_of_many(batch)
             if self._lookup is None:
-                self._lookup = Lookup([*self._runs, *self._in_memory()], self._plan.prefix_bits)
+                self._lookup = Lookup([*self.runs, *self._in_memory()], self._plan.prefix_bits)
             spread = prefixes * _FACTOR
             spread &= (1 << self._plan.prefix_bits) - 1
             positions, ends, counts = self._lookup.positions(tables, spread)
-            near = self._pages.near(
+            near = self.pages.near(
                 rows,
                 positions,
                 owners if len(batch) == 1 else np.tile(owners, len(ends)).repeat(counts),
                 max_distance,
-                in_files=ends[len(self._runs) - 1] if self._runs else 0,
+                in_files=ends[len(self.runs) - 1] if self.runs else 0,
                 newest=self._sorted_pages,
             )
             if near is None:
                 continue
             # Unsorted pages, and pages in a slot with fewer bits than the prefix, may not have a
             # probed prefix. They are left out, because results must not depend on what is sorted.
-            prefixes_of_near = self._prefix_reader.read(near.fingerprints)
-            for owner in np.unique(near.owners).tolist():
-                is_own = near.owners == owner
+            near_owners, fingerprints, ids = near
+            prefixes_of_near = self._all_prefixes.read(fingerprints).astype(np.int64)
+            for owner in np.unique(near_owners).tolist():
+                is_own = near_owners == owner
                 first, stop = owners.searchsorted((owner, owner + 1))
                 near_prefixes = prefixes_of_near[is_own].take(tables[first:stop], axis=1)
                 is_probed = (near_prefixes == prefixes[first:stop]).any(axis=1)
-                ids = near.ids[is_own][is_probed]
-                found[start + owner].update(map(ordinal_of, ids.tolist()))
+                found[start + owner].update(map(ordinal_of, ids[is_own][is_probed].tolist()))
         return found
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
@@ -195,44 +186,44 @@ class Runs:
         """Return the ordinals of the entries (see `find_near`) whose page key has the same hash."""
         key_hash = self.key_hash(key)
         ordinals = []
-        for run in self._runs:
+        for run in self.runs:
             for position in run.bucket(-1, key_hash >> KEY_HASH_BITS - run.bits):
-                page_id = self._pages.id(position)
+                page_id = self.pages.id(position)
                 if page_id >> KEY_HASH_BITS == key_hash:
                     ordinals.append(ordinal_of(page_id))
         return ordinals + self._keys.get(key_hash, [])
 
     def was_removed(self, ordinal: int) -> bool:
         """Return True if the entry with this ordinal was removed, and a run may still hold it."""
-        row = records.removed_row(ordinal)
+        row = records.removed_row_key(ordinal)
         if self._merged is not None and row in self._merged.removed:
             return True  # the write that ends a merge may have failed after it deleted the row
         return self._database.get(row) is not None
 
     def add(self, entry: Entry, ordinal: int) -> None:
         """Add an entry to the pages in memory, unless it is in files. Freeze a full memory."""
-        if ordinal < self._files.stop:
+        if ordinal < self.files.stop:
             self._was_read_again = True
             return
         key_hash = self.key_hash(entry.key)
         self._keys.setdefault(key_hash, []).append(ordinal)
-        self._pages.add(entry.fingerprint, key_hash, ordinal)
-        if self._pages.waiting - self._sorted_pages >= YOUNG_PAGES:
+        self.pages.add(entry.fingerprint, key_hash, ordinal)
+        if self.pages.waiting - self._sorted_pages >= YOUNG_PAGES:
             self._sort()
-        if self._pages.waiting - self._frozen_pages >= self._capacity and not self._is_spilling:
+        if self.pages.waiting - self._frozen_pages >= self._capacity and not self.frozen:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
         """Begin to spill all pages in memory. Their ordinals are below `next_ordinal`. No effect
         during a spill, or if there are no pages and `add` ignored none.
         """
-        if self._is_spilling or not (self._pages.waiting or self._was_read_again):
+        if self.frozen or not (self.pages.waiting or self._was_read_again):
             return
         self._sort()
         self._frozen, self._sorted = self._sorted, None
         self._lookup = None
-        self._frozen_pages = self._pages.waiting
-        self._is_spilling = True
+        self._frozen_pages = self.pages.waiting
+        self.frozen = True
         self.frozen_below = next_ordinal
 
     def spill(
@@ -273,15 +264,15 @@ class Runs:
             return
         kept = [
             run
-            for file, run in zip(self._files.runs, self._runs, strict=True)
+            for file, run in zip(self.files.runs, self.runs, strict=True)
             if file not in merged.replaced
         ]
-        self._files = merged.files
-        self._pages.moved(merged.rows, merged.files.pages)
-        self._runs = [*kept, self._mapped(merged.files.runs[-1])]
+        self.files = merged.files
+        self.pages.moved(merged.rows, merged.files.pages)
+        self.runs = [*kept, self._mapped(merged.files.runs[-1])]
         self._sorted_pages -= merged.rows
         self._keys = {}
-        for page_id in self._pages.waiting_ids():
+        for page_id in self.pages.newest(0)[1].ravel().tolist():
             self._keys.setdefault(page_id >> KEY_HASH_BITS, []).append(ordinal_of(page_id))
         self._frozen, self._frozen_pages = None, 0
         self._lookup = None
@@ -297,24 +288,19 @@ class Runs:
         """End the spill and return True if all frozen pages are in files; else return False."""
         if self._frozen_pages:
             return False
-        self._is_spilling = self._was_read_again = False
+        self.frozen = self._was_read_again = False
         return True
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
         """Return (rows to put that mark these entries as removed, [])."""
-        return [(records.removed_row(entry.ordinal), b"") for entry in entries], []
+        return [(records.removed_row_key(entry.ordinal), b"") for entry in entries], []
 
     def removed(self, entries: Sequence[Entry]) -> None:
         """Do nothing, because runs keep removed entries until the runs are merged."""
 
-    def prefixes(self, table: int, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the prefixes of pages in files, times `_FACTOR`; in the last table, key hashes."""
-        field, rows = self._tables[table]
-        return field.read(rows(positions))
-
     def in_order(self, run: Run, table: int) -> bool:
         """Return True if each page of a run in files is in the right bucket of a table."""
-        field, rows = self._tables[table]
+        field, rows = self.tables[table]
         slots = field.slots(rows(run.positions(table)), run.bits)
         counts = np.bincount(slots.astype(np.int64), minlength=1 << run.bits)
         in_order = bool((slots[1:] >= slots[:-1]).all())
@@ -325,50 +311,20 @@ class Runs:
         """Return the hash by which runs find a page key: the upper bits of its XXH3-64."""
         return xxh3_64_intdigest(records.encode_key(key)) >> 64 - KEY_HASH_BITS
 
-    @property
-    def stop(self) -> int:
-        """The first ordinal that is not in files."""
-        return self._files.stop
-
-    def page(self, position: int) -> tuple[int, int, int]:
-        """Return (fingerprint, hash of the key, ordinal) of a page in files."""
-        return self._pages.page(position)
-
-    @property
-    def runs(self) -> list[Run]:
-        """The runs in files; page keys are the last table."""
-        return self._runs
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the arrays of pages and runs in memory, without the hashes of keys."""
-        sorted_bytes = sum(run.words.nbytes for run in self._in_memory())
-        return self._pages.memory_bytes + sorted_bytes
-
-    @property
-    def page_bytes(self) -> int:
-        """Bytes of a page in the files of pages."""
-        return self._pages.page_bytes
-
-    @property
-    def page_count(self) -> int:
-        """Number of pages in files, including removed ones."""
-        return self._pages.stored
-
     def _in_memory(self) -> list[Run]:
         return [run for run in (self._sorted, self._frozen) if run is not None]
 
     def _sort(self) -> None:
         """Replace the run `_sorted` by a run of all pages in memory that are not frozen."""
         self._lookup = None
-        fingerprints, ids = self._pages.newest(self._frozen_pages)
-        self._sorted_pages = self._pages.waiting
+        fingerprints, ids = self.pages.newest(self._frozen_pages)
+        self._sorted_pages = self.pages.waiting
         if not len(ids):
             self._sorted = None
             return
         rows = [fingerprints] * len(self._plan.tables) + [ids]
-        fields = [field for field, _ in self._tables]
-        first = self._pages.stored + self._frozen_pages
+        fields = [field for field, _ in self.tables]
+        first = self.pages.stored + self._frozen_pages
         self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
 
     def _bits(self, pages: int) -> int:
@@ -382,7 +338,7 @@ class Runs:
         frozen = self._frozen
         if frozen is None:
             return
-        replaced = list(self._files.runs)
+        replaced = list(self.files.runs)
         if len(replaced) > 1:
             large, small = sorted(replaced, key=lambda run: -run.pages)
             if (small.pages + frozen.pages) * _GROWTH < large.pages:
@@ -390,24 +346,24 @@ class Runs:
         elif replaced and frozen.pages * _GROWTH < replaced[0].pages:
             replaced = []
         sources = [
-            run for file, run in zip(self._files.runs, self._runs, strict=True) if file in replaced
+            run for file, run in zip(self.files.runs, self.runs, strict=True) if file in replaced
         ]
-        first = min((run.first for run in replaced), default=self._files.stop)
+        first = min((run.first for run in replaced), default=self.files.stop)
         sources.append(frozen)
         removed, positions = self._removed_entries(first, self.frozen_below)
         bits = self._bits(sum(run.pages for run in sources))
-        merge = Merge(sources, self._tables, bits, positions)
+        merge = Merge(sources, self.tables, bits, positions)
         self._steps_left = merge.steps
         self._calls_left = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        path = self._folder / f"{self._files.next_name}.run"
+        path = self._folder / f"{self.files.next_name}.run"
         for file in merge.write(path, first, self.frozen_below, durable=self._durable):
             if file is None:
                 yield None
                 continue
-            part = self._pages.write(self._frozen_pages)
-            kept_runs = [run for run in self._files.runs if run not in replaced]
-            pages, next_name = [*self._files.pages, part], self._files.next_name + 1
+            part = self.pages.write(self._frozen_pages)
+            kept_runs = [run for run in self.files.runs if run not in replaced]
+            pages, next_name = [*self.files.pages, part], self.files.next_name + 1
             files = RunFiles([*kept_runs, file], pages, self.frozen_below, next_name)
             yield _Merged(files, replaced, self._frozen_pages, removed)
 
@@ -417,13 +373,13 @@ class Runs:
         """
         rows = [
             row
-            for row, _ in self._database.rows(records.removed_row(first), records.REMOVED_END)
+            for row, _ in self._database.rows(records.removed_row_key(first), records.REMOVED_END)
             if int.from_bytes(row[1:], "big") < stop
         ]
-        total = self._pages.stored + self._frozen_pages
+        total = self.pages.stored + self._frozen_pages
 
         def ordinal_at(position: int) -> int:
-            return ordinal_of(self._pages.id(position))
+            return ordinal_of(self.pages.id(position))
 
         positions = []
         for row in rows:
@@ -445,7 +401,7 @@ class Runs:
             for path in self._folder.iterdir() if self._folder.is_dir() else ():
                 if path.name not in named:
                     path.unlink()  # an interruption left it
-            self._pages.open(files.pages, check=True)
+            self.pages.open(files.pages, check=True)
             return files, [self._mapped(run, check=True) for run in files.runs]
         except FileNotFoundError as error:
             raise corrupt(self._location, f"{error.filename} is missing") from error

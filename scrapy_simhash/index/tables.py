@@ -1,9 +1,9 @@
 """TableStore: a `Store` of entries and their permuted tables in a key-value database.
 
 An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
-Each table has a *record* of the entry in a *bucket* (`scrapy_simhash.index.records`). New records
-wait in memory, until they are *spilled* in small steps: to rows (`Buckets`), or to files if tables
-are probed (`Runs`). After a kill, the next opening makes the lost records from the entries again.
+Its records in the tables wait in memory, until they are *spilled* in small steps: to rows
+(`Buckets`), or to files if tables are probed (`Runs`). After a kill, the next opening makes the
+lost records from the entries again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Store
 from scrapy_simhash.index.buckets import SPILL_EVERY, Buckets
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.records import State
@@ -37,7 +38,7 @@ _SLOTS_OF_LARGE_STEP = 4096
 _SYNC_INTERVAL_S = 1.0
 
 
-class TableStore:
+class TableStore(Store):
     """A `Store` over a `Database`.
 
     :param database: an open database, which `close` closes.
@@ -45,7 +46,7 @@ class TableStore:
     :param location: location of the index, for errors.
     :param sync: when writes are synced to disk, see `SyncPolicy`.
     :param buffer_bytes: see `Buckets`.
-    :param path: directory of the database; tables that are probed have their files in it.
+    :param path: directory of the database; probed tables have their files in it.
     :raises StorageError: the disk fails, or rows or files are damaged (IndexCorrupt).
     """
 
@@ -58,7 +59,7 @@ class TableStore:
         *,
         sync: SyncPolicy = "everysec",
         buffer_bytes: int | None = None,
-        path: Path | None = None,
+        path: Path,
     ) -> None:
         self._database = database
         self._plan = plan
@@ -68,17 +69,12 @@ class TableStore:
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
-        # None for tables in rows, which would not be searched faster.
-        self._find_near_many: Callable[..., list[set[int]]] | None = None
         if plan.prefix_bits:
             from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
 
-            if path is None:
-                raise ValueError("path is None: tables that are probed need it for their files")
-            durable = sync != "no"
-            self._buckets = runs = Runs(database, plan, path / FOLDER, location, durable=durable)
-            self._find_near_many = runs.find_near_many
+            folder, durable = path / FOLDER, sync != "no"
+            self._buckets = Runs(database, plan, folder, location, durable=durable)
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         # Ordinals by (fingerprint, certainty, distance), until an entry is added or removed.
@@ -92,11 +88,9 @@ class TableStore:
 
     @property
     def next_sequence(self) -> int:
-        """See `Store.next_sequence`."""
         return self._state.next_sequence
 
     def entry(self, key: str) -> Entry | None:
-        """See `Store.entry`."""
         ordinals = self._buckets.find_key(key)
         for entry in self._entries_of(ordinals) if ordinals else ():
             if entry.key == key:
@@ -125,13 +119,14 @@ class TableStore:
         return near
 
     def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """See `Store.prefetch`. No effect on tables that are not probed."""
-        if self._find_near_many is not None:
-            results = self._find_near_many(queries, max_distance)
-            self._prefetched = {
-                (*query, max_distance): ordinals
-                for query, ordinals in zip(queries, results, strict=True)
-            }
+        """See `Store.prefetch`. No effect on tables in rows, which would not be searched faster."""
+        if isinstance(self._buckets, Buckets):
+            return
+        results = self._buckets.find_near_many(queries, max_distance)
+        self._prefetched = {
+            (*query, max_distance): ordinals
+            for query, ordinals in zip(queries, results, strict=True)
+        }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
         """Yield the result of `within`; tables in rows are searched a few at a time, on demand."""
@@ -145,7 +140,7 @@ class TableStore:
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries by ordinal, without those written after the first was read."""
-        for row, value in self._database.rows(records.entry_row(0), b"F"):
+        for row, value in self._database.rows(records.entry_row_key(0), b"F"):
             yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 
     def skip_to(self, next_sequence: int) -> None:
@@ -163,7 +158,6 @@ class TableStore:
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
-        """See `Store.write`."""
         try:
             return self._put(put, replaced, outdated, next_sequence)
         except BaseException as error:
@@ -191,7 +185,7 @@ class TableStore:
                 removed.insert(0, replaced)
             put = put._replace(ordinal=ordinal)
             state = State(next_sequence, state.entries + 1, ordinal + 1, state.first_buffered)
-        row = (records.entry_row(put.ordinal), records.encode_entry(put, self._width_bytes))
+        row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
         if keeps_row or removed:
             self._write_without(removed, [row], state)
         else:
@@ -207,34 +201,32 @@ class TableStore:
         return put
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """See `Store.log`."""
         value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
         state = self._state._replace(next_sequence=next_sequence)
-        self._write([(records.log_row(near_duplicate.sequence), value), _state_row(state)])
+        self._write([(records.log_row_key(near_duplicate.sequence), value), _state_row(state)])
         self._state = state
 
     def unlog(self, sequence: int) -> None:
-        """See `Store.unlog`."""
-        self._write([], [records.log_row(sequence)])
+        self._write([], [records.log_row_key(sequence)])
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`. Lines written after the first was read are left out."""
-        for row, value in self._database.rows(records.log_row(since_sequence), b"O"):
+        for row, value in self._database.rows(records.log_row_key(since_sequence), b"O"):
             sequence = int.from_bytes(row[1:], "big")
             yield self._decoded(records.decode_near_duplicate, sequence, value)
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """See `Store.side_rows`."""
-        for row, value in self._database.rows(*records.side_range(kind)):
-            yield records.decode_key(row[1:]), value
+        try:
+            for row, value in self._database.rows(*records.side_range(kind)):
+                yield records.decode_key(row[1:]), value
+        except ValueError as error:
+            raise corrupt(self._location, f"the name of a side row: {error}") from error
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """See `Store.side_row`."""
-        return self._database.get(records.side_key(kind, name))
+        return self._database.get(records.side_row_key(kind, name))
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """See `Store.write_side_row`."""
-        key = records.side_key(kind, name)
+        key = records.side_row_key(kind, name)
         if row is None:
             self._write([], [key])
         else:
@@ -264,7 +256,7 @@ class TableStore:
     def _entries_of(self, ordinals: Iterable[int]) -> Iterator[Entry]:
         """Yield the entries with these ordinals, except removed ones that a run still has."""
         ordinals = list(ordinals)
-        values = self._database.get_all([records.entry_row(ordinal) for ordinal in ordinals])
+        values = self._database.get_all([records.entry_row_key(ordinal) for ordinal in ordinals])
         for ordinal, value in zip(ordinals, values, strict=True):
             if value is not None:
                 yield self._decoded(records.decode_entry, ordinal, value)
@@ -298,7 +290,7 @@ class TableStore:
         """
         changed, emptied = self._buckets.removal(removed)
         state = state._replace(entries=state.entries - len(removed))
-        deletes = [*emptied, *(records.entry_row(entry.ordinal) for entry in removed)]
+        deletes = [*emptied, *(records.entry_row_key(entry.ordinal) for entry in removed)]
         self._write([*puts, *changed, _state_row(state)], deletes)
         if removed:
             self._prefetched = {}
@@ -318,12 +310,12 @@ class TableStore:
 
     def _spill_all(self) -> None:
         """Spill all records, and sync unless the policy is ``no``."""
-        for _ in range(2):  # One for each generation of records.
+        # Both generations of records, and for each a second round, in which records are spilled
+        # whose write failed before the index was closed.
+        for _ in range(4):
             self._buckets.freeze(self._state.next_ordinal)
-            # A second round spills the records whose write failed before the index was closed.
-            for _ in range(2):
-                while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
-                    pass
+            while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
+                pass
         if self._sync != "no" and self._writes != self._synced_writes:
             self._database.write([_state_row(self._state)], sync=True)
 
@@ -356,7 +348,7 @@ class TableStore:
         buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
         count = 0
-        for row, value in self._database.rows(records.entry_row(stored.first_buffered), b"F"):
+        for row, value in self._database.rows(records.entry_row_key(stored.first_buffered), b"F"):
             ordinal = int.from_bytes(row[1:], "big")
             entry = self._decoded(records.decode_entry, ordinal, value)
             if ordinal >= stored.next_ordinal:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
+    from scrapy_simhash.errors import IndexCorrupt
     from scrapy_simhash.index.database import Database, Row
 
 DEFAULT_MAX_BYTES = 1 << 30
-_NO_LIMIT = 1 << 62
 # A longer text is cut off here.
 MAX_CHARACTERS = 200_000
 _STATE = b"S"
@@ -56,6 +56,7 @@ class Texts:
         self._memory: dict[bytes, bytes] = {}
         self._bytes = 0
         self.max_bytes = max_bytes
+        self._remedy = f"restore {path} from a backup, or delete it, which loses only stored texts"
 
     def keep(self, key: str, text: KeptText) -> bool:
         """Store a text, in place of an earlier one. Return False if it would exceed `max_bytes`."""
@@ -75,13 +76,13 @@ class Texts:
 
     def get(self, key: str) -> KeptText | None:
         """Return the text of a page; None if it is not stored."""
-        value = self._get(b"X" + encode_key(key))
+        value = self.compressed(key)
         if value is None:
             return None
         try:
             return KeptText(**json.loads(zlib.decompress(value).decode("utf-8", "surrogatepass")))
         except (zlib.error, ValueError, TypeError) as error:
-            raise corrupt(self._location, f"the text of {key!r}: {error}") from error
+            raise self._corrupt(f"the text of {key!r}: {error}") from error
 
     def compressed(self, key: str) -> bytes | None:
         """Return a stored text as zlib-compressed JSON with title and text; None without one."""
@@ -90,8 +91,11 @@ class Texts:
     def keys(self) -> Iterator[str]:
         """Yield the keys of the pages with a stored text."""
         database = self._opened()
-        for row, _ in self._memory.items() if database is None else database.rows(b"X", b"Y"):
-            yield decode_key(row[1:])
+        try:
+            for row, _ in self._memory.items() if database is None else database.rows(b"X", b"Y"):
+                yield decode_key(row[1:])
+        except ValueError as error:
+            raise self._corrupt(f"a key of its texts: {error}") from error
 
     def forget_all_but(self, keys: Collection[str]) -> int:
         """Delete the texts of pages with other keys. Return the number of deleted texts."""
@@ -113,6 +117,9 @@ class Texts:
             self._database.close()
             self._database = None
 
+    def _corrupt(self, detail: str) -> IndexCorrupt:
+        return corrupt(self._location, detail, self._remedy)
+
     def _get(self, row: bytes) -> bytes | None:
         database = self._opened()
         return self._memory.get(row) if database is None else database.get(row)
@@ -130,7 +137,7 @@ class Texts:
     def _opened(self) -> Database | None:
         """Return the database, and open it if necessary; None for texts in memory."""
         if self._database is None and self._path is not None:
-            self._database = database_kind(self._kind)(self._location, self._path)
+            self._database = database_kind(self._kind)(self._location, self._path, self._remedy)
             self._bytes = int.from_bytes(self._database.get(_STATE) or b"", "big")
         return self._database
 
@@ -153,7 +160,7 @@ def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> 
         if texts is None:
             return
         # No limit, because `texts` were limited when they were stored.
-        with closing(Texts(str(to_directory), path, to_kind, max_bytes=_NO_LIMIT)) as copies:
+        with closing(Texts(str(to_directory), path, to_kind, max_bytes=1 << 62)) as copies:
             for key in texts.keys():  # noqa: SIM118 - a method
                 text = texts.get(key)
                 if text is not None:

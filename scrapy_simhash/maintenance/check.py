@@ -145,7 +145,7 @@ class _Check:
                 if self._runs is None:
                     owned_records += self._check_records(entry)
                 else:
-                    report.buffered += entry.ordinal >= self._runs.stop
+                    report.buffered += entry.ordinal >= self._runs.files.stop
             elif row.content is not None:
                 report.near_duplicates += 1
                 last_sequence = max(last_sequence, row.content.sequence)
@@ -195,7 +195,7 @@ class _Check:
         closed = int.from_bytes(value[:HEADER_BYTES], "little")
         if closed > len(value) + self._state.next_ordinal:
             return 0  # The number is impossible, and `_check_buckets` reports it.
-        rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
+        rows = self._database.get_all([records.closed_row_key(bucket, n) for n in range(closed)])
         times = 0
         for packed in (*(row for row in rows if row is not None), value[HEADER_BYTES:]):
             at = packed.find(record)
@@ -208,7 +208,7 @@ class _Check:
         """Report pages that have two of the entries with these ordinals."""
         first: dict[str, int] = {}
         for ordinal in ordinals:
-            value = self._database.get(records.entry_row(ordinal)) or b""
+            value = self._database.get(records.entry_row_key(ordinal)) or b""
             key = records.decode_entry(ordinal, value, self._width_bytes).key
             if first.setdefault(key, ordinal) != ordinal:
                 self._report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
@@ -244,15 +244,17 @@ class _Check:
         import numpy as np
 
         report = self._report
-        entry_rows = self._database.rows(records.entry_row(0), records.entry_row(runs.stop))
-        pages = (runs.page(position) for position in range(runs.page_count))
-        has_entry = np.zeros(runs.page_count, bool)
+        entry_rows = self._database.rows(
+            records.entry_row_key(0), records.entry_row_key(runs.files.stop)
+        )
+        pages = (runs.pages.page(position) for position in range(runs.pages.stored))
+        has_entry = np.zeros(runs.pages.stored, bool)
         row = next(entry_rows, None)
         for position, (fingerprint, key_hash, ordinal) in enumerate(pages):
             while row is not None and int.from_bytes(row[0][1:], "big") < ordinal:
                 report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
                 row = next(entry_rows, None)
-            if row is None or row[0] != records.entry_row(ordinal):
+            if row is None or row[0] != records.entry_row_key(ordinal):
                 continue
             with suppress(ValueError):  # `_check_rows` reports damaged entries
                 entry = records.decode_entry(ordinal, row[1], self._width_bytes)
@@ -263,18 +265,18 @@ class _Check:
         if row is not None:
             report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
         for table in range(len(self._plan.tables) + 1):
-            counts = np.zeros(runs.page_count, np.int64)
+            counts = np.zeros(runs.pages.stored, np.int64)
             for run in runs.runs:
                 positions = run.positions(table)
                 report.records += len(positions)
-                if len(positions) and positions.max() >= runs.page_count:
+                if len(positions) and positions.max() >= runs.pages.stored:
                     report.add(f"a run has a record of a missing page in table {table}")
                     return
                 if not runs.in_order(run, table):
                     report.add(f"the records of a run are not in order in table {table}")
                 np.add.at(counts, positions, 1)
             for position in np.flatnonzero(counts != has_entry).tolist():
-                ordinal = runs.page(position)[2]
+                ordinal = runs.pages.page(position)[2]
                 if counts[position] == 1 and runs.was_removed(ordinal):
                     continue
                 report.add(
@@ -287,7 +289,7 @@ def _packed(open_row: bytes, rows: dict[bytes, bytes], record_bytes: int) -> byt
     """Return all records of a bucket, closed rows first; None if the rows are inconsistent."""
     value = rows.get(open_row, b"")
     closed = [rows[row] for row in rows if row != open_row]
-    expected = [open_row, *(records.closed_row(open_row, n) for n in range(len(closed)))]
+    expected = [open_row, *(records.closed_row_key(open_row, n) for n in range(len(closed)))]
     packed = [*closed, value[HEADER_BYTES:]]
     if (
         list(rows) != expected

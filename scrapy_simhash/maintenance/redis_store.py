@@ -38,7 +38,7 @@ class RedisStore:
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> None:
-        """Store an entry and remove others; see `Entries.write`. A new entry may wait for `flush`,
+        """Store an entry and remove others; see `Store.write`. A new entry may wait for `flush`,
         but not one that replaces others, which would be missing after a kill.
         """
         removed = [*outdated] if replaced is None else [replaced, *outdated]

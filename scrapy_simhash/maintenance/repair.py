@@ -111,7 +111,7 @@ def _read_entries_and_log(
             highest_sequence = max(highest_sequence, row.content.sequence)
             lines += 1
     superseded = _superseded_ordinals(database, ordinals, hashes, width_bytes)
-    dropped += map(records.entry_row, superseded)
+    dropped += map(records.entry_row_key, superseded)
     stored_state = database.get(records.STATE_KEY)
     with suppress(ValueError):
         last_sequence = records.decode_state(stored_state or b"").next_sequence - 1
@@ -136,7 +136,7 @@ def _superseded_ordinals(
     superseded = []
     for position in repeated_positions(hashes):
         ordinal = ordinals[position]
-        value = database.get(records.entry_row(ordinal)) or b""
+        value = database.get(records.entry_row_key(ordinal)) or b""
         entry = records.decode_entry(ordinal, value, width_bytes)
         other = latest.setdefault(entry.key, entry)
         if other is entry:

@@ -75,10 +75,11 @@ def _decode_row(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
 def _problem_of_side_row(kind: SideKind, key: bytes, value: bytes) -> str:
     """Return the problem of a side row, or an empty string."""
     try:
+        name = records.decode_key(key[1:])
         if kind == "url-rules":
             decode_rules(value)
         elif kind == "history":
-            decode_crawl(records.decode_key(key[1:]), value)
+            decode_crawl(name, value)
         elif kind == "validators":
             decode_validators(value)
         else:

@@ -133,7 +133,7 @@ class DatabaseSource:
         ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
         ages = ages.reshape(-1, 2)
         for ordinal in ages[np.argsort(ages[:, 0], kind="stable"), 1]:
-            row = records.entry_row(int(ordinal))
+            row = records.entry_row_key(int(ordinal))
             yield self._decoded_entry(int(ordinal), self._database.get(row) or b"")
 
     def near_duplicates(self) -> Iterator[NearDuplicate]:
@@ -147,11 +147,14 @@ class DatabaseSource:
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """Yield (name, value) of all side rows of a kind."""
-        for row, value in self._database.rows(*records.side_range(kind)):
-            yield records.decode_key(row[1:]), value
+        try:
+            for row, value in self._database.rows(*records.side_range(kind)):
+                yield records.decode_key(row[1:]), value
+        except ValueError as error:
+            raise corrupt(self.location, f"the name of a side row: {error}") from error
 
     def _entries(self, first_ordinal: int) -> Iterator[Entry]:
-        for row, value in self._database.rows(records.entry_row(first_ordinal), b"F"):
+        for row, value in self._database.rows(records.entry_row_key(first_ordinal), b"F"):
             yield self._decoded_entry(int.from_bytes(row[1:], "big"), value)
 
     def _decoded_entry(self, ordinal: int, value: bytes) -> Entry:

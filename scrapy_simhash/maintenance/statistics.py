@@ -125,7 +125,7 @@ def _directory_statistics(
     """Return the statistics of an index in a directory."""
     state_value = database.get(records.STATE_KEY)
     state = records.decode_state(state_value) if state_value else EMPTY_STATE
-    first_buffered = records.entry_row(state.first_buffered)
+    first_buffered = records.entry_row_key(state.first_buffered)
     rows = {kind: RowStatistics() for kind in ROW_KINDS}
     page_key_bytes = buffered = 0
     for row, value in _count_each(database.rows(b"E", b"F"), rows["entries"], on_progress):
@@ -187,15 +187,17 @@ def _tables_of_runs(
     tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]
-        prefixes = runs.prefixes(number, np.concatenate([np.empty(0, np.uint32), *positions]))
+        field, words = runs.tables[number]
+        prefixes = field.read(words(np.concatenate([np.empty(0, np.uint32), *positions])))
         _, buckets = np.unique(prefixes, return_counts=True)
         table.used, table.records = len(buckets), len(prefixes)
         table.largest = int(buckets.max(initial=0))
         totals = rows["page keys" if table is tables[-1] else "buckets"]
         totals.rows += len(prefixes)
-        totals.value_bytes += sum(run.table_bytes(number) for run in runs.runs)
+        directories = [run.directory(number) for run in runs.runs]
+        totals.value_bytes += sum(array.nbytes for array in positions + directories)
     # All tables share the files with fingerprints and ids, so these are added once.
-    rows["buckets"].value_bytes += runs.page_count * runs.page_bytes
+    rows["buckets"].value_bytes += runs.pages.stored * runs.pages.page_bytes
     return tables
 
 

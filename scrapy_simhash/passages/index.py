@@ -19,7 +19,7 @@ from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.passages.manifest import PassagesManifest
 from scrapy_simhash.passages.matching import CheckOptions, Matcher
 from scrapy_simhash.passages.scheme import PassageScheme
-from scrapy_simhash.passages.store import PassageStore
+from scrapy_simhash.passages.store import DAMAGE_REMEDY, PassageStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -226,7 +226,7 @@ def _open_shared(
                 sync=sync,
             )
             opened.callback(tables.close)
-            database = opener(location, directory / "documents")
+            database = opener(location, directory / "documents", DAMAGE_REMEDY)
             opened.callback(database.close)
             store = PassageStore(
                 tables, database, location, bits=bits, keep_text=manifest.keep_text

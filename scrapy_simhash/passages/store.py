@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# What errors advise after damage, because `repair` does not read the document database.
+DAMAGE_REMEDY = "restore a backup, or delete the directory and add the documents again"
 _CACHED_DOCUMENTS = 4096
 _CACHED_TEXT_CHARACTERS = 4_000_000
 
@@ -299,7 +301,7 @@ class PassageStore:
         try:
             return decode(value)
         except rows.INVALID as error:
-            raise corrupt(self._location, error) from error
+            raise corrupt(self._location, error, DAMAGE_REMEDY) from error
 
 
 def _distance_and_age(neighbour: tuple[int, Entry]) -> tuple[int, int]:

@@ -135,7 +135,7 @@ class BesideDictionaries(RuleBasedStateMachine):
             opened = len(row) == (3 if row[:1] == b"K" else 4)
             if opened:
                 closed = int.from_bytes(value[:4], "little")
-                numbered = [records.closed_row(row, number) for number in range(closed)]
+                numbered = [records.closed_row_key(row, number) for number in range(closed)]
                 assert [one for one in sorted(self.database.content) if one[:-4] == row] == numbered
                 bucket = [self.database.content[one] for one in numbered] + [value[4:]]
                 ordinals = records.ordinals(b"".join(bucket), 8)
@@ -262,7 +262,7 @@ def test_a_removal_takes_a_record_out_of_its_row_alone(database):
             some.freeze(one.ordinal + 1)
             spill_all(some, database)
     bucket = b"T\0\0\1"
-    rows = [bucket, *(records.closed_row(bucket, number) for number in range(3))]
+    rows = [bucket, *(records.closed_row_key(bucket, number) for number in range(3))]
 
     def ordinals():
         opened, *closed = [database.content.get(row) for row in rows]

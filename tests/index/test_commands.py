@@ -61,7 +61,7 @@ def test_check_of_a_sound_index(made, run):
 
 
 def test_check_of_an_index_with_problems(made, run):
-    change_rows(made, {b"X": b"?"}, [records.entry_row(0)])
+    change_rows(made, {b"X": b"?"}, [records.entry_row_key(0)])
     code, lines, errors = run("check", "--index", made)
     assert code == 1
     assert lines[0] == "1 entries, 10 records in buckets, 1 lines in the near-duplicate log"

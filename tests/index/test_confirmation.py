@@ -19,7 +19,7 @@ from scrapy_simhash.errors import IndexMismatch
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import ACTIONS, Entry
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rules import Neighbour, Own, Rules, classify
+from scrapy_simhash.index.rules import Neighbour, Rules, classify
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.explain import predict
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
@@ -413,11 +413,11 @@ def test_what_is_decided(stored, pending, own, began):
     def counts(entry):
         return entry.met >= began
 
-    page = None if own is None else Own(0, Entry(1, "own", 0, own[1], 0, 0), None, own[0])
+    page = None if own is None else Neighbour(0, Entry(1, "own", 0, own[1], 0, 0), None, own[0])
     result = classify(page, lambda: (stored, pending), counts)
     everything = [*stored, *pending]
     copies = [one for one in everything if one.confirmed and counts(one.entry)]
-    if page is not None and page.same and counts(page.entry):
+    if page is not None and page.confirmed and counts(page.entry):
         assert result == ("unchanged", None, False, ())
     elif copies:
         assert result.kind == "near-duplicate"
@@ -426,7 +426,9 @@ def test_what_is_decided(stored, pending, own, began):
         assert result.provisional == (not any(one in stored for one in copies))
         assert result.outdated == ()
     else:
-        assert result.kind == ("new" if page is None else "unchanged" if page.same else "changed")
+        assert result.kind == (
+            "new" if page is None else "unchanged" if page.confirmed else "changed"
+        )
         assert {entry.number for entry in result.outdated} == {
             one.entry.number for one in everything if one.confirmed
         }
@@ -440,7 +442,7 @@ def test_what_is_decided(stored, pending, own, began):
 def test_names_say_nothing_of_a_page_under_its_own_key():
     rules = Rules(3, Confirmation())
     entry = Entry(1, "a", 0, 1, 0, 0, evidence=evidence(title="Red shoe"))
-    assert rules.own(1, evidence(title="Blue shoe"), entry).same
+    assert rules.own(1, evidence(title="Blue shoe"), entry).confirmed
     assert rules.copy_of(entry._replace(evidence=evidence(title="Blue shoe")), entry) is None
     assert rules.copy_of(entry._replace(evidence=evidence(title="RED shoe!")), entry) is not None
     assert rules.copy_of(entry._replace(fingerprint=0xF), entry) is None

@@ -71,7 +71,7 @@ def lines(draw):
 
 def test_rows_are_laid_out_as_the_docstring_says():
     entry = Entry(0x1122334455, "ü\udcff", 0xABCD, 0x1122334455, 0x01020304, 0x01020304, 7)
-    assert records.entry_row(7).hex() == "4500000007"
+    assert records.entry_row_key(7).hex() == "4500000007"
     fixed = "1122334455" + "01020304" + "abcd"
     assert records.encode_entry(entry, 2).hex() == fixed + "0000" + "00" * 7 + "c3bcedb3bf"
     # Met 300 = 0b10_0101100 observations later, and seen 16385 = 2**14 + 1 s later.
@@ -83,7 +83,7 @@ def test_rows_are_laid_out_as_the_docstring_says():
     evidence = "0a0b0c0d" + "03010203" + "020405" + "00"
     assert records.encode_entry(known, 2).hex() == fixed + "0000" + evidence + "c3bcedb3bf"
     line = NearDuplicate("é", "ab", 3, 0xABCD, 9, 0x01020304)
-    assert records.log_row(9).hex() == "4e0000000009"
+    assert records.log_row_key(9).hex() == "4e0000000009"
     assert records.encode_near_duplicate(line, 2).hex() == (
         "01020304" + "0003" + "ff" + "00" + "abcd" + "00000002" + "6162" + "c3a9"
     )
@@ -102,7 +102,7 @@ def test_records_are_laid_out_as_the_docstring_says():
     wide = 0x0102030405060708090A0B0C
     assert records.record(wide, 96, 7).hex() == "0c0b0a090807060504030201" + "07000000"
     assert records.NO_CLOSED_ROWS.hex() == "00000000"
-    assert records.closed_row(b"T\0\1\xab", 2).hex() == "540001ab" + "00000002"
+    assert records.closed_row_key(b"T\0\1\xab", 2).hex() == "540001ab" + "00000002"
 
 
 def test_an_index_writes_what_the_docstring_says(tmp_path, kind):
@@ -254,13 +254,13 @@ def test_the_state_comes_back_as_it_was(state):
 @given(st.lists(ORDINALS, min_size=2, unique=True), st.lists(NUMBERS, min_size=2, unique=True))
 def test_the_order_of_bytes_is_the_order_of_numbers(ordinals, sequences):
     for row, numbers in (
-        (records.entry_row, ordinals),
-        (lambda number: records.closed_row(b"K\0\0", number), ordinals),
-        (records.log_row, sequences),
+        (records.entry_row_key, ordinals),
+        (lambda number: records.closed_row_key(b"K\0\0", number), ordinals),
+        (records.log_row_key, sequences),
     ):
         ordered = [row(number) for number in sorted(numbers)]
         assert all(one < other for one, other in pairwise(ordered))
-    assert records.closed_row(b"K\0\0", 0) > b"K\0\0"
+    assert records.closed_row_key(b"K\0\0", 0) > b"K\0\0"
 
 
 @given(KEYS)

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index import TablePlan, records, run_merge, runs
+from scrapy_simhash.index import TablePlan, records, run, runs
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.probing import Prober
@@ -44,7 +44,7 @@ def small_runs(young=3, memory=7, step=4):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "YOUNG_PAGES", young)
         patch.setattr(runs, "MEMORY_PAGES", memory)
-        patch.setattr(run_merge, "STEP_RECORDS", step)
+        patch.setattr(run, "STEP_RECORDS", step)
         yield
 
 
@@ -201,7 +201,7 @@ def test_a_run_stays_when_its_merge_is_not_written(tmp_path):
         while not (spilling := made.spill())[1]:
             made.dropped(spilling[0])
         assert made.spill()[1] == spilling[1]  # the same again, as nobody says that it is written
-        assert Runs(database, PLAN, tmp_path / "runs", LOCATION).page_count == 0
+        assert Runs(database, PLAN, tmp_path / "runs", LOCATION).pages.stored == 0
         files = sorted(path.name for path in (tmp_path / "runs").iterdir())
         assert files == ["fingerprints", "ids"]
 
@@ -217,7 +217,7 @@ def test_at_most_two_runs_and_no_other_files_whatever_came(tmp_path):
                     made = index._shared.store._buckets
                     assert len(made.runs) <= 2
                     large += len(made.runs) == 2
-                    names |= {run.name for run in made._files.runs}
+                    names |= {run.name for run in made.files.runs}
             assert large > 5
             assert len(names) > 20
         files = {path.name for path in (tmp_path / "index" / "leveldb" / "runs").iterdir()}
@@ -283,10 +283,12 @@ def test_damaged_files_are_refused_and_repaired(closed, name, damage):
 
 def test_check_names_what_does_not_fit(closed):
     ordinal = 30
-    value = rows(closed.directory)[records.entry_row(ordinal)]
-    change_rows(closed.directory, deletes=[records.entry_row(ordinal)])
+    value = rows(closed.directory)[records.entry_row_key(ordinal)]
+    change_rows(closed.directory, deletes=[records.entry_row_key(ordinal)])
     assert "entry 30 has 1 records in table 0, not 0" in check(closed.directory).problems
-    change_rows(closed.directory, {records.entry_row(70): value, records.entry_row(30): value})
+    change_rows(
+        closed.directory, {records.entry_row_key(70): value, records.entry_row_key(30): value}
+    )
     [repeated] = [one for one in check(closed.directory).problems if "two entries" in one]
     assert repeated.endswith("has two entries, 30 and 70")
     state = records.decode_state(rows(closed.directory)[records.STATE_KEY])
@@ -297,7 +299,7 @@ def test_check_names_what_does_not_fit(closed):
     assert "entry 70 has no page in runs" in check(closed.directory).problems
     other = records.decode_entry(ordinal, value, PLAN.bits // 8)._replace(fingerprint=1)
     changed = records.encode_entry(other, PLAN.bits // 8)
-    change_rows(closed.directory, {records.entry_row(ordinal): changed})
+    change_rows(closed.directory, {records.entry_row_key(ordinal): changed})
     assert "entry 30 has another fingerprint or key in runs" in check(closed.directory).problems
     change_rows(closed.directory, {records.RUNS_KEY: b"{}"})
     with pytest.raises(IndexCorrupt, match="the row of runs makes no sense"):
@@ -320,10 +322,10 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog):
             observe_all(index, pages(60))
             assert_finds(index, pages(60))
             assert "its tables cannot be written" in caplog.text
-            assert index._shared.store._buckets.page_count == 0
+            assert index._shared.store._buckets.pages.stored == 0
             full = False
             observe_all(index, pages(90))
-            assert index._shared.store._buckets.page_count > 0
+            assert index._shared.store._buckets.pages.stored > 0
             assert_finds(index, pages(90))
         assert check(tmp_path / "index").problems == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ CHECK_BITS = 32
 
 
 def made(database, plan=PLAN, check_bits=CHECK_BITS, **arguments):
-    return TableStore(database, plan, check_bits, LOCATION, **arguments)
+    return TableStore(database, plan, check_bits, LOCATION, path=Path(LOCATION), **arguments)
 
 
 @pytest.fixture
@@ -73,8 +74,8 @@ def test_a_page_is_one_row(database, store):
     assert put(store, 2, "b", B) == entry(2, "b", B, ordinal=1)
     assert [(len(puts), deletes) for puts, deletes, _ in database.writes] == [(1, []), (1, [])]
     assert {row for puts, _, _ in database.writes for row in puts} == {
-        records.entry_row(0),
-        records.entry_row(1),
+        records.entry_row_key(0),
+        records.entry_row_key(1),
     }
     assert contents(store) == {"a": A, "b": B}
     assert (store.next_sequence, len(store)) == (3, 2)
@@ -85,7 +86,7 @@ def test_a_page_that_is_met_again_keeps_its_row(database, store):
     stored = store.entry("a")
     again = store.write(stored._replace(met=5, last_seen_s=2000), stored, (), 6)
     assert again == entry(1, "a", A, met=5, last_seen_s=2000, ordinal=0) == store.entry("a")
-    assert set(database.content) == {b"S", records.entry_row(0)}
+    assert set(database.content) == {b"S", records.entry_row_key(0)}
     assert (store.next_sequence, len(store)) == (6, 1)
 
 
@@ -101,8 +102,8 @@ def test_a_page_that_changed_takes_the_place_of_the_old_one_in_one_write(spilled
     database.writes.clear()
     put(store, 2, "a", B, replaced=store.entry("a"))
     ((puts, deletes, _),) = database.writes
-    assert {b"S", records.entry_row(1)} <= set(puts)
-    assert records.entry_row(0) in deletes
+    assert {b"S", records.entry_row_key(1)} <= set(puts)
+    assert records.entry_row_key(0) in deletes
     assert contents(store) == {"a": B}
     store.close()
     assert check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries.keys() == {"a"}
@@ -466,9 +467,9 @@ def test_a_state_row_that_makes_no_sense_is_corrupt(closed_rows, value, match):
 )
 def test_an_entry_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows, value, match):
     if value is None:
-        del closed_rows[records.entry_row(1)]
+        del closed_rows[records.entry_row_key(1)]
     else:
-        closed_rows[records.entry_row(1)] = value
+        closed_rows[records.entry_row_key(1)] = value
     store = made(DictDatabase(closed_rows))
     for use in (lambda: store.entry("b"), lambda: store.within(C, 0)):
         with pytest.raises(IndexCorrupt, match=match):
@@ -478,7 +479,7 @@ def test_an_entry_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows, val
 
 
 def test_a_line_of_the_log_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows):
-    closed_rows[records.log_row(4)] = b"short"
+    closed_rows[records.log_row_key(4)] = b"short"
     store = made(DictDatabase(closed_rows))
     with pytest.raises(IndexCorrupt, match="line 4"):
         list(store.near_duplicates(0))
@@ -541,3 +542,10 @@ def test_only_everysec_is_synced_from_elsewhere(database, policy):
     database.sync = lambda: pytest.fail("synced")
     put(store, 1, "a", A)
     store.sync()
+
+
+def test_a_side_row_whose_name_is_damaged_is_an_error(database):
+    database.content[b"U\xff"] = b"[]"
+    database.content[records.STATE_KEY] = bytes(24)
+    with pytest.raises(IndexCorrupt, match="the name of a side row"):
+        list(made(database).side_rows("url-rules"))

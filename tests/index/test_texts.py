@@ -87,8 +87,29 @@ def test_a_damaged_text_is_said(tmp_path, value):
     kind = INSTALLED_KINDS[0]
     with closing(Texts(str(tmp_path), texts_path(tmp_path, kind), kind)) as texts:
         texts._opened().write([(b"Xa", value)])
-        with pytest.raises(IndexCorrupt, match="the text of 'a'"):
+        with pytest.raises(IndexCorrupt, match=r"the text of 'a'.*loses only stored texts"):
             texts.get("a")
+
+
+@pytest.mark.parametrize("kind", INSTALLED_KINDS)
+def test_a_damaged_key_is_said(tmp_path, kind):
+    with closing(Texts(str(tmp_path), texts_path(tmp_path, kind), kind)) as texts:
+        texts._opened().write([(b"X\xff", b"")])
+        with pytest.raises(IndexCorrupt, match="a key of its texts"):
+            list(texts.keys())
+
+
+@pytest.mark.parametrize("kind", INSTALLED_KINDS)
+def test_damaged_files_of_texts_are_not_to_be_repaired(tmp_path, kind):
+    path = texts_path(tmp_path, kind)
+    with closing(Texts(str(tmp_path), path, kind)) as texts:
+        texts.keep("a", ONE)
+    (path / "CURRENT").unlink()
+    with (
+        closing(Texts(str(tmp_path), path, kind)) as texts,
+        pytest.raises(IndexCorrupt, match="from a backup, or delete it"),
+    ):
+        texts.get("a")
 
 
 @pytest.mark.parametrize("kind", INSTALLED_KINDS)

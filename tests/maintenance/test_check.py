@@ -137,14 +137,14 @@ def no_closed_row(stored):
 
 
 def closed_row_of_no_bucket(stored):
-    return {records.closed_row(b"T\0\0\x0b", 0): records.record(0, CHECK_BITS, 0)}
+    return {records.closed_row_key(b"T\0\0\x0b", 0): records.record(0, CHECK_BITS, 0)}
 
 
 def two_entries(stored):
     state, entry = state_of(stored), any_entry(stored)
     again = entry._replace(ordinal=state.next_ordinal, fingerprint=0x0FF0)
     changes = {
-        records.entry_row(again.ordinal): records.encode_entry(again, WIDTH_BYTES),
+        records.entry_row_key(again.ordinal): records.encode_entry(again, WIDTH_BYTES),
         **changed_state(
             stored,
             entries=lambda state: state.entries + 1,
@@ -162,12 +162,12 @@ def later_entry(stored):
     entry = any_entry(stored)
     number = state_of(stored).next_sequence
     value = records.encode_entry(entry._replace(number=number, met=number), WIDTH_BYTES)
-    return {records.entry_row(entry.ordinal): value}
+    return {records.entry_row_key(entry.ordinal): value}
 
 
 def later_line(stored):
     row = max(row for row in stored if row[:1] == b"N")
-    return {records.log_row(state_of(stored).next_sequence): stored[row]}
+    return {records.log_row_key(state_of(stored).next_sequence): stored[row]}
 
 
 INCONSISTENCIES = [
@@ -189,12 +189,12 @@ INCONSISTENCIES = [
     (two_entries, "'page 9' has two entries"),
     (later_entry, "comes next"),
     (later_line, "comes next"),
-    (lambda stored: {records.entry_row(0): None}, "of them belong to entries"),
-    (lambda stored: {records.entry_row(0): None}, "counts 10 entries, but there are 9"),
-    (lambda stored: {records.entry_row(0): b"short"}, "entry 0"),
-    (lambda stored: {b"E" + bytes(5): stored[records.entry_row(0)]}, "no known kind"),
-    (lambda stored: {b"E\0": stored[records.entry_row(0)]}, "no known kind"),
-    (lambda stored: {records.log_row(1): b"short"}, "line 1 of the near-duplicate log"),
+    (lambda stored: {records.entry_row_key(0): None}, "of them belong to entries"),
+    (lambda stored: {records.entry_row_key(0): None}, "counts 10 entries, but there are 9"),
+    (lambda stored: {records.entry_row_key(0): b"short"}, "entry 0"),
+    (lambda stored: {b"E" + bytes(5): stored[records.entry_row_key(0)]}, "no known kind"),
+    (lambda stored: {b"E\0": stored[records.entry_row_key(0)]}, "no known kind"),
+    (lambda stored: {records.log_row_key(1): b"short"}, "line 1 of the near-duplicate log"),
     (
         lambda stored: {b"N\1": stored[max(row for row in stored if row[:1] == b"N")]},
         "no known kind",
@@ -210,6 +210,7 @@ INCONSISTENCIES = [
         for row in (b"A", b"F", b"L", b"O", b"SS", b"V", b"\xff", b"\xff\xff\xff")
     ),
     (lambda stored: {b"Usite": b"{"}, "the rules of URLs of b'site'"),
+    (lambda stored: {b"U\xff": b"[]"}, r"the rules of URLs of b'\xff'"),
     (lambda stored: {b"T\0\x09\0": bytes(4)}, "don't fit each other"),
     (lambda stored: {b"K": bytes(4)}, "don't fit each other"),
 ]
@@ -304,7 +305,7 @@ def found_in(sound):
 
     def find(stored):
         try:
-            TableStore(DictDatabase(stored), manifest.plan, manifest.check_bits, "rows")
+            TableStore(DictDatabase(stored), manifest.plan, manifest.check_bits, "rows", path=sound)
         except IndexCorrupt:
             return True
         return bool(_Check(DictDatabase(stored), manifest).run().problems)

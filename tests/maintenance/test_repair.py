@@ -77,7 +77,7 @@ def test_after_a_repair_nothing_is_found_whatever_was_wrong(kind, sound, change)
 
 
 def log_of_index(index):
-    return [records.log_row(line.sequence) for line in index.near_duplicates()]
+    return [records.log_row_key(line.sequence) for line in index.near_duplicates()]
 
 
 def test_without_its_state_row_numbers_go_on_behind_those_that_are_in_rows(sound):
@@ -98,7 +98,7 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
     before = entries_of(sound)
     entry = any_entry(stored)
     # Ordinal 2 was that of page 2 before it changed.
-    assert records.entry_row(2) not in stored
+    assert records.entry_row_key(2) not in stored
     if older == "before":
         back = entry._replace(number=2, met=2, ordinal=2, fingerprint=ALIKE[12])
         expected = before
@@ -106,7 +106,7 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
         number = state_of(stored).next_sequence
         back = entry._replace(number=3, met=number, ordinal=2, fingerprint=ALIKE[12])
         expected = {**before, entry.key: back._replace(ordinal=-1)}
-    change_rows(sound, {records.entry_row(2): records.encode_entry(back, WIDTH_BYTES)})
+    change_rows(sound, {records.entry_row_key(2): records.encode_entry(back, WIDTH_BYTES)})
     report = repair(sound)
     assert (report.entries, report.dropped) == (10, 1)
     assert entries_of(sound) == expected
@@ -116,8 +116,8 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
 def test_rows_of_no_known_kind_and_ones_that_make_no_sense_are_dropped(sound):
     keys = (b"A", b"F\0", b"M", b"OO", b"SS", b"U", b"\xff" * 9, b"E", b"E\1", b"E" + bytes(9))
     strange = dict.fromkeys((*keys, b"N", b"N" + b"\xff" * 9), b"?")
-    strange[records.entry_row(77)] = bytes(11) + b"\xff\xfe"
-    strange[records.log_row(7)] = b"short"
+    strange[records.entry_row_key(77)] = bytes(11) + b"\xff\xfe"
+    strange[records.log_row_key(7)] = b"short"
     before = entries_of(sound)
     change_rows(sound, strange)
     assert repair(sound).dropped == len(strange)

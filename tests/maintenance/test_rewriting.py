@@ -375,7 +375,7 @@ def test_one_that_a_crawl_of_this_process_has_open_is_locked(operation, index):
 
 @pytest.mark.parametrize(
     "row",
-    [(records.entry_row(7), b"short"), (records.log_row(3), b"short"), (b"S", b"short")],
+    [(records.entry_row_key(7), b"short"), (records.log_row_key(3), b"short"), (b"S", b"short")],
     ids=["entry", "line", "state"],
 )
 def test_a_damaged_index_is_said_and_stays(operation, index, row):

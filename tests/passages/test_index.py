@@ -483,8 +483,19 @@ def test_damaged_rows_are_errors(tmp_path, key):
     documents = database_kind(database)(str(tmp_path), tmp_path / "index" / "documents")
     documents.write([(key, b"123")])
     documents.close()
-    with pytest.raises(IndexCorrupt, match="damaged"), open_passages(tmp_path / "index") as index:
+    with (
+        pytest.raises(IndexCorrupt, match=r"damaged .* add the documents again"),
+        open_passages(tmp_path / "index") as index,
+    ):
         index.check("ferry", FERRY, exclude="ferry")
+
+
+def test_a_damaged_document_database_is_not_to_be_repaired(tmp_path):
+    with open_passages(tmp_path) as index:
+        index.add("ferry", FERRY)
+    (tmp_path / "documents" / "CURRENT").unlink()
+    with pytest.raises(IndexCorrupt, match="add the documents again"):
+        open_passages(tmp_path)
 
 
 class TestShortSentences:

@@ -33,7 +33,7 @@ from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
-from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
+from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
 from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
@@ -284,8 +284,15 @@ class RedisIndex(CrawlIndex, RedisContent):
             return neighbours_of(view.stored), neighbours_of(view.pending)
 
         result = classify(own, neighbours, self._is_eligible)
-        observation = make_observation(key, fingerprint, evidence, result, own, sequence=sequence)
-        observation, entry = self._outcome(observation, result, own, stored)
+        observation, entry = self._outcome(
+            result,
+            own,
+            stored,
+            key=key,
+            fingerprint=fingerprint,
+            evidence=evidence,
+            sequence=sequence,
+        )
         nearest = result.nearest
         if entry is None:
             if nearest is not None:
