@@ -55,9 +55,9 @@ def work(monkeypatch):
         counted.compared += len(first)
         return near(ones, others, first, second, max_distance)
 
-    def counting_all_near(rows, others, max_distance, *, later=False):
-        counted.compared += len(rows[0]) * len(others[0]) // (1 + later)
-        return all_near(rows, others, max_distance, later=later)
+    def counting_all_near(rows, others, max_distance, *, is_same_set=False):
+        counted.compared += len(rows[0]) * len(others[0]) // (1 + is_same_set)
+        return all_near(rows, others, max_distance, is_same_set=is_same_set)
 
     def counting(found):
         def counting_pairs(search):
