@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.distinct import Distinct
     from scrapy_simhash.clustering.pairs import PairSearch
+    from scrapy_simhash.clustering.words import Distinct
     from scrapy_simhash.index.plan import TablePlan
 
 
