@@ -19,7 +19,7 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
-from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
+from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, MAX_ORDINAL, State
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
 
@@ -162,17 +162,14 @@ class _Check:
         return owned_records
 
     def _check_records(self, entry: Entry) -> int:
-        """Check that an entry has one record in each table, and return the number of records."""
-        counts = [self._count_in(bucket, record) for bucket, record in self._records_of(entry)]
-        if entry.ordinal >= self._state.first_buffered:
-            self._report.buffered += 0 in counts
-        elif 0 in counts:
-            self._report.add(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
-        if max(counts) > 1:
-            self._report.add(
-                f"entry {entry.ordinal} ({entry.key!r}) has a record twice in a bucket"
-            )
-        return sum(counts)
+        """Check that an entry has a record in each table; return the number of those that have."""
+        found = sum(self._has_record(*place) for place in self._records_of(entry))
+        if found < len(self._heads):
+            if entry.ordinal >= self._state.first_buffered:
+                self._report.buffered += 1
+            else:
+                self._report.add(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
+        return found
 
     def _records_of(self, entry: Entry) -> list[tuple[bytes, bytes]]:
         """Return (key of the bucket's open row, record) for each table, page keys last."""
@@ -187,22 +184,16 @@ class _Check:
             for (head, prefix_bytes), prefix in zip(self._heads, prefixes, strict=True)
         ]
 
-    def _count_in(self, bucket: bytes, record: bytes) -> int:
-        """Return how often a record is in a bucket, given the key of the bucket's open row."""
-        value = self._database.get(bucket)
-        if value is None:
-            return 0
-        closed = int.from_bytes(value[:HEADER_BYTES], "little")
-        if closed > len(value) + self._state.next_ordinal:
-            return 0  # The number is impossible, and `_check_buckets` reports it.
-        rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
-        times = 0
-        for packed in (*(row for row in rows if row is not None), value[HEADER_BYTES:]):
+    def _has_record(self, bucket: bytes, record: bytes) -> bool:
+        """Return True if a record is in a bucket, given the key of the bucket's open row."""
+        for row, value in self._database.rows(bucket, records.closed_row(bucket, MAX_ORDINAL)):
+            packed = value[HEADER_BYTES:] if row == bucket else value
             at = packed.find(record)
-            while at >= 0:
-                times += at % len(record) == 0
+            while at > 0 and at % len(record):  # these bytes belong to two records
                 at = packed.find(record, at + 1)
-        return times
+            if at >= 0:
+                return True
+        return False
 
     def _check_page_keys(self, ordinals: Iterable[int]) -> None:
         """Report pages that have two of the entries with these ordinals."""
@@ -237,7 +228,7 @@ class _Check:
             ordinals = records.ordinals(packed, record_bytes)
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
-                report.add(f"the records of the bucket {open_row!r} are not in order")
+                report.add(f"the records of the bucket {open_row!r} are not in order, or repeated")
 
     def _check_runs(self, runs: Runs) -> None:
         """Check that runs have the entries, and further records only of removed entries."""

@@ -63,7 +63,7 @@ def merge(
         rules = Rules(manifest.max_distance, manifest.confirmation)
         merging = _Merging(store, str(where), rules, in_scope)
         # This may fail, so it comes first: later writes in Redis cannot be undone.
-        merging.reserve(source.next_sequence)
+        store.skip_to(merging.renumbered(source.next_sequence))
         for entry in source.entries_by_age():
             merging.add_entry(entry)
             on_progress()
@@ -90,7 +90,6 @@ def _changing(
     # The history is left out, because its crawls saw no page of the other index.
     with rewriting(where, side_rows=("url-rules", "validators", "sitemaps")) as (source, store):
         copy_all(source, store, on_progress=on_progress)
-        store.skip_to(source.next_sequence)
         yield store
 
 
@@ -115,14 +114,10 @@ class _Merging:
         self._first_sequence = store.next_sequence
         self.removed_entries = 0
 
-    def reserve(self, next_sequence: int) -> None:
-        """Reserve sequence numbers for the other index, which has numbers below `next_sequence`."""
-        self._store.skip_to(self._renumbered(next_sequence))
-
     def add_entry(self, entry: Entry) -> None:
         """Write an entry of the other index, and remove the entries that it replaces."""
         entry = entry._replace(
-            number=self._renumbered(entry.number), met=self._renumbered(entry.met), ordinal=-1
+            number=self.renumbered(entry.number), met=self.renumbered(entry.met), ordinal=-1
         )
         stored = self._store.entry(entry.key)
         own = None
@@ -138,15 +133,14 @@ class _Merging:
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
         self.removed_entries += len(verdict.outdated)
-        next_sequence = max(self._store.next_sequence, entry.met + 1)
-        self._store.write(entry, stored, verdict.outdated, next_sequence)
+        self._store.write(entry, stored, verdict.outdated, self._store.next_sequence)
 
     def add_line(self, line: NearDuplicate) -> None:
         """Write a line of the other index's near-duplicate log."""
-        line = replace(line, sequence=self._renumbered(line.sequence))
-        self._store.log(line, max(self._store.next_sequence, line.sequence + 1))
+        line = replace(line, sequence=self.renumbered(line.sequence))
+        self._store.log(line, self._store.next_sequence)
 
-    def _renumbered(self, sequence: int) -> int:
+    def renumbered(self, sequence: int) -> int:
         """Return the sequence number in the store for a sequence number of the other index."""
         renumbered = self._first_sequence - 1 + sequence
         if renumbered > MAX_SEQUENCE:
