@@ -78,23 +78,19 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
     return report
 
 
+@dataclass
 class _Check:
     """One run of a check over an open database."""
 
-    def __init__(
-        self,
-        database: Database,
-        manifest: Manifest,
-        on_progress: Callable[[], object] = lambda: None,
-        runs: Runs | None = None,
-    ) -> None:
-        self._database = database
-        self._runs = runs
-        self._on_progress = on_progress
-        self._plan = manifest.plan
-        self._check_bits = manifest.check_bits
-        self._width_bytes = manifest.plan.bits // 8
-        self._heads = records.bucket_heads(manifest.plan)
+    _database: Database
+    _manifest: Manifest
+    _on_progress: Callable[[], object] = lambda: None
+    _runs: Runs | None = None
+
+    def __post_init__(self) -> None:
+        self._plan = self._manifest.plan
+        self._width_bytes = self._plan.bits // 8
+        self._heads = records.bucket_heads(self._plan)
         self._report = CheckReport()
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
@@ -174,8 +170,8 @@ class _Check:
     def _records_of(self, entry: Entry) -> list[tuple[bytes, bytes]]:
         """Return (key of the bucket's open row, record) for each table, page keys last."""
         ordinal = entry.ordinal
-        check = records.fold(entry.fingerprint, self._check_bits)
-        record = records.record(check, self._check_bits, ordinal)
+        check = records.fold(entry.fingerprint, self._manifest.check_bits)
+        record = records.record(check, self._manifest.check_bits, ordinal)
         key_prefix, key_check = records.key_hash(records.encode_key(entry.key))
         key_record = records.record(key_check, KEY_CHECK_BITS, ordinal)
         prefixes = [*self._plan.prefixes(entry.fingerprint), key_prefix]
@@ -218,7 +214,7 @@ class _Check:
         all_rows = chain(self._database.rows(b"K", b"L"), self._database.rows(b"T", b"U"))
         for open_row, rows_of_bucket in groupby(all_rows, open_row_of):
             rows = dict(rows_of_bucket)
-            check_bits = KEY_CHECK_BITS if open_row.startswith(b"K") else self._check_bits
+            check_bits = KEY_CHECK_BITS if open_row.startswith(b"K") else self._manifest.check_bits
             record_bytes = check_bits // 8 + 4  # check, ordinal
             packed = _packed(open_row, rows, record_bytes)
             if packed is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,32 +97,28 @@ def _resolved(where: Location) -> object:
     return where.resolve() if isinstance(where, Path) else where
 
 
+@dataclass
 class _Merging:
     """A writer of the entries and the log of another index to a store, as a later crawl would."""
 
-    def __init__(
-        self,
-        store: TableStore | RedisStore,
-        location: str,
-        rules: Rules,
-        in_scope: Callable[[str], Callable[[str], bool] | None],
-    ) -> None:
-        self._store = store
-        self._location = location
-        self._in_scope = in_scope
-        self._rules = rules
-        self._first_sequence = store.next_sequence
-        self.removed_entries = 0
+    store: TableStore | RedisStore
+    location: str
+    rules: Rules
+    in_scope: Callable[[str], Callable[[str], bool] | None]
+    removed_entries: int = 0
+
+    def __post_init__(self) -> None:
+        self._first_sequence = self.store.next_sequence
 
     def add_entry(self, entry: Entry) -> None:
         """Write an entry of the other index, and remove the entries that it replaces."""
         entry = entry._replace(
             number=self.renumbered(entry.number), met=self.renumbered(entry.met), ordinal=-1
         )
-        stored = self._store.entry(entry.key)
+        stored = self.store.entry(entry.key)
         own = None
         if stored is not None:
-            own = self._rules.own(entry.fingerprint, entry.evidence, stored)
+            own = self.rules.own(entry.fingerprint, entry.evidence, stored)
         # No entry may be a representative: to the later crawl, all are from earlier ones (`Index`).
         verdict = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
         if stored is not None:
@@ -133,19 +129,19 @@ class _Merging:
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
         self.removed_entries += len(verdict.outdated)
-        self._store.write(entry, stored, verdict.outdated, self._store.next_sequence)
+        self.store.write(entry, stored, verdict.outdated, self.store.next_sequence)
 
     def add_line(self, line: NearDuplicate) -> None:
         """Write a line of the other index's near-duplicate log."""
         line = replace(line, sequence=self.renumbered(line.sequence))
-        self._store.log(line, self._store.next_sequence)
+        self.store.log(line, self.store.next_sequence)
 
     def renumbered(self, sequence: int) -> int:
         """Return the sequence number in the store for a sequence number of the other index."""
         renumbered = self._first_sequence - 1 + sequence
         if renumbered > MAX_SEQUENCE:
             raise StorageError(
-                self._location,
+                self.location,
                 f"after very many merges, sequence {renumbered} exceeds the limit {MAX_SEQUENCE}: "
                 "export the index, and import it as a new one, whose numbers begin at 1; nothing "
                 "was changed",
@@ -155,12 +151,12 @@ class _Merging:
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
         """Return the entries of the store within k of an entry of the other index, in its scope."""
         # Merged entries are left out, because the other index has compared them already.
-        in_scope, max_distance = self._in_scope(entry.key), self._rules.max_distance
+        in_scope, max_distance = self.in_scope(entry.key), self.rules.max_distance
         within_k = [
             (distance, candidate)
-            for distance, candidate in self._store.within(entry.fingerprint, max_distance)
+            for distance, candidate in self.store.within(entry.fingerprint, max_distance)
             if candidate.key != entry.key
             and candidate.met < self._first_sequence
             and (in_scope is None or in_scope(candidate.key))
         ]
-        return self._rules.neighbours(entry.evidence, within_k)
+        return self.rules.neighbours(entry.evidence, within_k)
