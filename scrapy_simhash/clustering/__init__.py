@@ -75,8 +75,8 @@ def cluster(
         raise SchemeError(f"method = {method!r}: leader or connected is needed")
     search, distinct = _search(fingerprints, bits, max_distance, plan, certainties, min_recall)
     assign = by_leader if method == "leader" else by_connection
-    recall = _expected_recall(search.plan, max_distance)
-    return Clustering(*assign(search, distinct), method, bits, max_distance, search.plan, recall)
+    clusters = assign(search, distinct)
+    return Clustering(*clusters, method, bits, max_distance, search.plan, search.recall)
 
 
 def near_pairs(
@@ -92,7 +92,7 @@ def near_pairs(
     from scrapy_simhash.clustering.result import NearPairs
 
     search, distinct = _search(fingerprints, bits, max_distance, plan, certainties, min_recall)
-    return NearPairs(search, distinct, _expected_recall(search.plan, max_distance))
+    return NearPairs(search, distinct)
 
 
 def _search(  # noqa: PLR0917 - the arguments of `cluster`
@@ -145,13 +145,3 @@ def _whole_number(name: str, value: Any, error: type[SchemeError | PlanError]) -
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise error(f"{name} = {value!r}: a whole number is needed")
     return index(value)
-
-
-def _expected_recall(plan: TablePlan | None, max_distance: int) -> float:
-    from scrapy_simhash.clustering.probed import typical_recall
-
-    if plan is None:
-        return 1.0
-    if plan.probes:
-        return typical_recall(plan, max_distance)
-    return plan.expected_recall(max_distance)

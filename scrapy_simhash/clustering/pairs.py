@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_simhash.clustering.plans import batch_plan
-from scrapy_simhash.clustering.probed import probed_prefixes
+from scrapy_simhash.clustering.probed import probed_prefixes, typical_recall
 from scrapy_simhash.clustering.words import (
     HASH_BITS,
     bit_counts,
@@ -102,6 +102,15 @@ class PairSearch:
     def __len__(self) -> int:
         count: int = self.words.shape[1]
         return count
+
+    @property
+    def recall(self) -> float:
+        """Return the expected share of pairs that the tables find, see `Clustering.recall`."""
+        if self.plan is None:
+            return 1.0
+        if self.plan.probes:
+            return typical_recall(self.plan, self.max_distance)
+        return self.plan.expected_recall(self.max_distance)
 
     def among(self, places: Positions) -> PairSearch:
         """Return a search among some of the fingerprints, numbered by their index in `places`."""
