@@ -124,7 +124,8 @@ def bit_counts(differing: Iterable[Words]) -> Distances:
 
 def distances(ones: Words, others: Words, first: Positions, second: Positions) -> Distances:
     """Return the Hamming distances of ones[:, first] and others[:, second], pair by pair."""
-    return bit_counts(one[first] ^ other[second] for one, other in zip(ones, others, strict=True))
+    words = zip(ones, others, strict=True)
+    return bit_counts(one.take(first) ^ other.take(second) for one, other in words)
 
 
 def word_masks(blocks: Sequence[Block], count: int) -> list[np.uint64]:
