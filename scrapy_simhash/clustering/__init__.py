@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.distinct import Distinct
     from scrapy_simhash.clustering.pairs import PairSearch
     from scrapy_simhash.clustering.result import Clustering, NearPairs
+    from scrapy_simhash.clustering.words import Distinct
     from scrapy_simhash.fingerprint import Fingerprint
 
 __all__ = ["ClusterMethod", "cluster", "near_pairs"]
@@ -73,12 +73,10 @@ def cluster(
 
     if method not in _METHODS:
         raise SchemeError(f"method = {method!r}: leader or connected is needed")
-    search, distinct = _search(
-        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
-    )
+    search, distinct = _search(fingerprints, bits, max_distance, plan, certainties, min_recall)
     assign = by_leader if method == "leader" else by_connection
-    recall = _expected_recall(search.plan, max_distance)
-    return Clustering(*assign(search, distinct), method, bits, max_distance, search.plan, recall)
+    clusters = assign(search, distinct)
+    return Clustering(*clusters, method, bits, max_distance, search.plan, search.recall)
 
 
 def near_pairs(
@@ -93,28 +91,24 @@ def near_pairs(
     """Return the pairs of different fingerprints within k. For parameters see `cluster`."""
     from scrapy_simhash.clustering.result import NearPairs
 
-    search, distinct = _search(
-        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
-    )
-    return NearPairs(search, distinct, _expected_recall(search.plan, max_distance))
+    search, distinct = _search(fingerprints, bits, max_distance, plan, certainties, min_recall)
+    return NearPairs(search, distinct)
 
 
-def _search(
+def _search(  # noqa: PLR0917 - the arguments of `cluster`
     fingerprints: Any,
     bits: int,
     max_distance: int,
     plan: TablePlan | None,
-    min_recall: float,
-    *,
     certainties: Any,
+    min_recall: float,
 ) -> tuple[PairSearch, Distinct]:
     """Return a search among the distinct fingerprints, and their places in the input."""
     import numpy as np
 
-    from scrapy_simhash.clustering.distinct import distinct
     from scrapy_simhash.clustering.pairs import PairSearch
     from scrapy_simhash.clustering.plans import batch_plan
-    from scrapy_simhash.clustering.words import certainty_rows, columns_of, split, take
+    from scrapy_simhash.clustering.words import certainty_rows, distinct, split, words_of
 
     bits = _whole_number("bits", bits, SchemeError)
     if not MIN_BITS <= bits <= MAX_BITS or bits % 8:
@@ -129,34 +123,25 @@ def _search(
     if plan is not None and plan.bits != bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit fingerprints of {bits}")
     values, certainties = split(fingerprints, certainties)
-    columns = columns_of(values, bits)
-    rows = certainty_rows(certainties, len(columns[0]), bits)
+    words = words_of(values, bits)
+    count = words.shape[1]
+    rows = certainty_rows(certainties, count, bits)
     if plan is not None and plan.probes and rows is None:
         raise PlanError(f"{plan}: the certainties of all fingerprints are needed")
-    unique = distinct(columns)
-    if len(unique.first_positions) < len(columns[0]):
-        columns = take(columns, unique.first_positions)
+    unique = distinct(words)
+    if len(unique.first_positions) < count:
+        count = len(unique.first_positions)
+        words = words.take(unique.first_positions, 1)
         rows = None if rows is None else rows[unique.first_positions]
     if plan is None:
         numbers = (int, float, np.integer, np.floating)
         if not isinstance(min_recall, numbers) or not 0 < min_recall <= 1:
             raise PlanError(f"min_recall = {min_recall!r}: more than 0 and at most 1 is needed")
-        certain = rows is not None
-        plan = batch_plan(bits, max_distance, len(columns[0]), min_recall, certain=certain)
-    return PairSearch(columns, bits, max_distance, plan, rows), unique
+        plan = batch_plan(bits, max_distance, count, min_recall, certain=rows is not None)
+    return PairSearch(words, bits, max_distance, plan, rows), unique
 
 
 def _whole_number(name: str, value: Any, error: type[SchemeError | PlanError]) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise error(f"{name} = {value!r}: a whole number is needed")
     return index(value)
-
-
-def _expected_recall(plan: TablePlan | None, max_distance: int) -> float:
-    from scrapy_simhash.clustering.probed import typical_recall
-
-    if plan is None:
-        return 1.0
-    if plan.probes:
-        return typical_recall(plan, max_distance)
-    return plan.expected_recall(max_distance)

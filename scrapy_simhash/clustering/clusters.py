@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.distinct import Distinct
     from scrapy_simhash.clustering.pairs import Flags, Pairs, PairSearch
-    from scrapy_simhash.clustering.words import Positions
+    from scrapy_simhash.clustering.words import Distinct, Positions
 
 # Upper limit for the pairs held in memory, or two for each item if that is more.
 _HELD_PAIRS = 1 << 20
@@ -42,11 +41,10 @@ class Assigned(NamedTuple):
 
 def by_leader(search: PairSearch, distinct: Distinct) -> Assigned:
     """Assign each input to its nearest earlier leader; a leader represents itself."""
-    held = _collect(search.pairs(), max(_HELD_PAIRS, _HELD_PER_ITEM * len(search)))
+    held = _collect(search)
     pairs: Iterable[Pairs]
     if held is not None:
-        is_leader = leaders(len(search), held)
-        pairs = [held]
+        is_leader, pairs = leaders(len(search), held), [held]
     else:
         is_leader = _leaders_in_chunks(search)
         others = np.flatnonzero(~is_leader)
@@ -58,10 +56,10 @@ def by_connection(search: PairSearch, distinct: Distinct) -> Assigned:
     """Assign each input to the earliest member of its component, even if it is beyond k."""
     everyone = np.arange(len(search))
     earlier = everyone.copy()
-    for batch in search.links():
+    for batch in search.pairs(links=True):
         connect(earlier, batch.first, batch.second)
     earliest = earliest_members(earlier, everyone)
-    apart = distances(search.columns, search.columns, everyone, earliest)
+    apart = distances(search.words, search.words, everyone, earliest)
     items = distinct.items
     return Assigned(distinct.first_positions[earliest][items], apart[items])
 
@@ -79,14 +77,14 @@ def leaders(count: int, pairs: Pairs) -> Flags:
     return np.frombuffer(is_leader, dtype=bool)
 
 
-def _collect(pairs: Iterable[Pairs], limit: int) -> Pairs | None:
-    """Return all pairs, or None if there are more than `limit`."""
+def _collect(search: PairSearch) -> Pairs | None:
+    """Return all pairs of a search, or None if there are too many to hold in memory."""
     held = []
     count = 0
-    for batch in pairs:
+    for batch in search.pairs():
         held.append(batch)
         count += len(batch.first)
-        if count > limit:
+        if count > max(_HELD_PAIRS, _HELD_PER_ITEM * len(search)) and len(search) > _MIN_CHUNK:
             return None
     return concatenate(held)
 
@@ -94,25 +92,21 @@ def _collect(pairs: Iterable[Pairs], limit: int) -> Pairs | None:
 def _leaders_in_chunks(search: PairSearch) -> Flags:
     """Return the same as `leaders`, without all pairs in memory.
 
-    In each chunk, items within k of earlier leaders are left out first. If the others still have
-    too many pairs, the chunk is halved.
+    In each half, items within k of earlier leaders are left out first. A half whose other items
+    still have too many pairs is halved again.
     """
     count = len(search)
     is_leader = np.zeros(count, dtype=bool)
-    start, size = 0, max(count // 2, _MIN_CHUNK)
-    while start < count:
-        chunk = np.arange(start, min(start + size, count))
+    for half in np.array_split(np.arange(count), 2):
         is_covered = np.zeros(count, dtype=bool)
-        for batch in search.across(np.flatnonzero(is_leader), chunk):
+        for batch in search.across(np.flatnonzero(is_leader), half):
             is_covered[batch.second] = True
-        uncovered = chunk[~is_covered[chunk]]
-        limit = _HELD_PAIRS if size > _MIN_CHUNK else size * size  # more pairs than it can have
-        held = _collect(search.among(uncovered).pairs(), limit)
-        if held is None:
-            size = max(size // 2, _MIN_CHUNK)
-            continue
-        is_leader[uncovered] = leaders(len(uncovered), held)
-        start, size = start + size, size * 2
+        uncovered = half[~is_covered[half]]
+        part = search.among(uncovered)
+        held = _collect(part)
+        is_leader[uncovered] = (
+            _leaders_in_chunks(part) if held is None else leaders(len(part), held)
+        )
     return is_leader
 
 
@@ -126,7 +120,8 @@ def _assign_nearest(pairs: Iterable[Pairs], is_leader: Flags, distinct: Distinct
     first_positions, items = distinct
     nearest = np.full(len(first_positions), _NO_LEADER)
     nearest[is_leader] = np.flatnonzero(is_leader)
-    copies = distinct.copies()
+    copies = np.flatnonzero(first_positions[items] != np.arange(len(items)))
+    copies = copies[np.argsort(items[copies], kind="stable")]  # by item, then position
     sort_keys = items[copies] * len(items) + copies
     nearest_of_copies = np.full(len(copies), _NO_LEADER)
     for first, second, distance in pairs:

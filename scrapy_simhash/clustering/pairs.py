@@ -2,8 +2,8 @@
 
 A table brings together the fingerprints with the same prefix. A 32-bit hash of the prefix and the
 number of the fingerprint are packed in one key; sorting the keys makes equal prefixes neighbours.
-In each *run* of equal prefixes, each fingerprint is compared with the next one, the one after that,
-and so on. A long run is searched as a set of its own, by tables over the bits that vary in it.
+In each *run* of equal prefixes, each fingerprint is compared with those after it. A long run is
+searched as a set of its own, by tables over the bits that vary in it.
 
 *Links* are a subset of the pairs that connects the same fingerprints as all pairs do.
 """
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_simhash.clustering.plans import batch_plan
-from scrapy_simhash.clustering.probed import probed_prefixes
+from scrapy_simhash.clustering.probed import probed_prefixes, typical_recall
 from scrapy_simhash.clustering.words import (
     HASH_BITS,
+    bit_counts,
     distances,
     hashed,
-    take,
     telling_words,
     varying,
     word_masks,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.probed import Prefixes
-    from scrapy_simhash.clustering.words import Columns, Distances, Positions
+    from scrapy_simhash.clustering.words import Distances, Positions, Words
     from scrapy_simhash.index.plan import TablePlan
 
     Flags = NDArray[np.bool_]
@@ -48,8 +48,6 @@ _PIECE_KEYS = 40_000
 _LONG_RUN = 1 << 10
 # For links, a run above this size is long, too, if it is four times as long as by chance.
 _LONG_RUN_OF_LINKS = 1 << 6
-# If more than one fingerprint in this many is compared at a step, comparing all is faster.
-_DENSE_ONE_IN = 6
 _MAX_DEPTH = 3
 # Sets of at most this size are compared all with all.
 _SMALL_SET = 1 << 12
@@ -68,12 +66,8 @@ class Pairs(NamedTuple):
 
     def at(self, ones: Positions, others: Positions) -> Pairs:
         """Return the pairs (ones[first], others[second]), with the lower number as `first`."""
-        return Pairs(ones[self.first], others[self.second], self.distance).earlier_first()
-
-    def earlier_first(self) -> Pairs:
-        """Return the pairs with the lower number of each as `first`."""
-        earlier, later = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
-        return Pairs(earlier, later, self.distance)
+        one, other = ones[self.first], others[self.second]
+        return Pairs(np.minimum(one, other), np.maximum(one, other), self.distance)
 
     def where(self, indexes: NDArray[Any]) -> Pairs:
         """Return the pairs at some indexes."""
@@ -90,7 +84,7 @@ class PairSearch:
 
     def __init__(
         self,
-        columns: Columns,
+        words: Words,
         bits: int,
         max_distance: int,
         plan: TablePlan | None,
@@ -98,7 +92,7 @@ class PairSearch:
         *,
         depth: int = 0,
     ) -> None:
-        self.columns = columns
+        self.words = words
         self.max_distance = max_distance
         self.plan = plan
         self._bits = bits
@@ -106,31 +100,44 @@ class PairSearch:
         self._depth = depth
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        count: int = self.words.shape[1]
+        return count
+
+    @property
+    def recall(self) -> float:
+        """Return the expected share of pairs that the tables find, see `Clustering.recall`."""
+        if self.plan is None:
+            return 1.0
+        if self.plan.probes:
+            return typical_recall(self.plan, self.max_distance)
+        return self.plan.expected_recall(self.max_distance)
 
     def among(self, places: Positions) -> PairSearch:
         """Return a search among some of the fingerprints, numbered by their index in `places`."""
         certainties = None if self._certainties is None else self._certainties[places]
-        columns = take(self.columns, places)
-        return PairSearch(columns, self._bits, self.max_distance, self.plan, certainties)
+        words = self.words.take(places, 1)
+        return PairSearch(words, self._bits, self.max_distance, self.plan, certainties)
 
-    def pairs(self) -> Iterator[Pairs]:
-        """Yield the pairs that the tables find, each once."""
-        pairs = self._pairs_or_links(links=False)
-        return _without_repeats(pairs, len(self)) if self.plan and self.plan.probes else pairs
-
-    def links(self) -> Iterator[Pairs]:
-        """Yield links of the pairs that the tables find; some may be repeated."""
-        return self._pairs_or_links(links=True)
+    def pairs(self, *, links: bool = False) -> Iterator[Pairs]:
+        """Yield the pairs that the tables find, each once; or links, of which some are repeated."""
+        if self.plan is None:
+            of_all = links_of_all if links else pairs_of_all
+            yield from merge_batches(of_all(self.words, self.max_distance))
+            return
+        pairs = (
+            batch
+            for number in range(len(self.plan.tables))
+            for batch in merge_batches(self._of_table(number, links=links))
+        )
+        yield from _without_repeats(pairs, len(self)) if self.plan.probes and not links else pairs
 
     def across(self, ones: Positions, others: Positions) -> Iterator[Pairs]:
         """Yield the pairs of a fingerprint of `ones` and one of `others`; some may be repeated."""
         if not len(ones) or not len(others):
             return
-        k = self.max_distance
+        sides = self.words.take(ones, 1), self.words.take(others, 1)
         if self.plan is None:
-            sides = take(self.columns, ones), take(self.columns, others)
-            yield from (near.at(ones, others) for near in _all_near(*sides, k))
+            yield from (near.at(ones, others) for near in _all_near(*sides, self.max_distance))
             return
         for number in range(len(self.plan.tables)):
             prefixes = self._prefixes(number)
@@ -142,23 +149,15 @@ class PairSearch:
                 end = np.searchsorted(sorted_prefixes, prefix[ones], side="right")
                 for one, at in ranges(begin, end):
                     other = order[at] % len(others)
-                    near = _near(self.columns, self.columns, ones[one], others[other], k)
-                    yield near.earlier_first()
-
-    def _pairs_or_links(self, *, links: bool) -> Iterator[Pairs]:
-        if self.plan is None:
-            yield from merge_batches(self._of_set(np.arange(len(self)), links=links))
-            return
-        for number in range(len(self.plan.tables)):
-            yield from merge_batches(self._of_table(number, links=links))
+                    yield _near(*sides, one, other, self.max_distance).at(ones, others)
 
     def _prefixes(self, number: int) -> list[Prefixes]:
         """Return one array of hashed prefixes in a table or, with probes, several of prefixes."""
         assert self.plan is not None
         if not self.plan.probes:
-            return [hashed(self.columns, self.plan.tables[number])]
+            return [hashed(self.words, self.plan.tables[number])]
         assert self._certainties is not None
-        return probed_prefixes(self.columns, self._certainties, self.plan, number)
+        return probed_prefixes(self.words, self._certainties, self.plan, number)
 
     def _of_table(self, number: int, *, links: bool) -> Iterator[Pairs]:
         """Yield the pairs, or links, that a table brings together."""
@@ -167,34 +166,24 @@ class PairSearch:
         if links:
             four_times_chance = 4 * len(self) >> self.plan.prefix_widths_bits[number]
             long_above = min(max(_LONG_RUN_OF_LINKS, four_times_chance), _LONG_RUN)
-        for places, same in _equal_prefixes(np.concatenate(self._prefixes(number))):
+        for places, sizes in _equal_prefixes(np.concatenate(self._prefixes(number))):
             members = places % len(self)  # with probes, there are several arrays of prefixes
-            ends = np.flatnonzero(~same) + 1
-            starts = np.append(0, ends[:-1])
-            for run in np.flatnonzero(ends - starts > long_above).tolist():
-                same[starts[run] : ends[run] - 1] = False
-                pairs = self._of_set(members[starts[run] : ends[run]], links=links)
+            ends = np.cumsum(sizes)
+            for run in np.flatnonzero(sizes > long_above).tolist():
+                long_run = members[ends[run] - sizes[run] : ends[run]]
+                nested = self._nested(self.words.take(long_run, 1), links=links)
+                pairs = (near.at(long_run, long_run) for near in nested.pairs(links=links))
                 # Links must not be filtered: an earlier table may have found other links.
                 yield from pairs if links else self._new_pairs(pairs, number)
-            yield from self._new_pairs(self._of_runs(members, same), number)
+            # Each member is compared with the rest of its run, unless that is long.
+            ends[sizes > long_above] = 0
+            yield from self._new_pairs(self._of_runs(members, np.repeat(ends, sizes)), number)
 
-    def _of_runs(self, members: Positions, same: Flags) -> Iterator[Pairs]:
-        """Yield the pairs within the distance in runs of equal prefixes.
-
-        :param same: True where the next member is in the same run.
-        """
-        columns = take(self.columns, members)
-        telling = telling_words(len(columns), self.max_distance)
-        chained, step = same[:-1], 1
-        while len(at := np.flatnonzero(chained)):
-            if len(at) * _DENSE_ONE_IN > len(same):
-                # Comparing all in order is faster than looking up many.
-                total = _bit_count(one[step:] ^ one[:-step] for one in columns[:telling])
-                at = np.flatnonzero((total <= self.max_distance) & chained)
-            near = _near(columns, columns, at, at + step, self.max_distance)
-            yield near.at(members, members)
-            chained = chained[:-1] & same[step:-1]
-            step += 1
+    def _of_runs(self, members: Positions, ends: Positions) -> Iterator[Pairs]:
+        """Yield the pairs of a member and one that follows it, before the end in `ends`."""
+        words = self.words.take(members, 1)
+        for one, other in ranges(np.arange(1, len(members) + 1), ends):
+            yield _near(words, words, one, other, self.max_distance).at(members, members)
 
     def _new_pairs(self, pairs: Iterable[Pairs], number: int) -> Iterator[Pairs]:
         """Yield the pairs with equal prefixes here, but in no earlier table; all if probed."""
@@ -205,47 +194,32 @@ class PairSearch:
         masks = self._masks[:, : number + 1, None]
         for batch in merge_batches(pairs):
             differs = np.zeros((number + 1, len(batch.first)), dtype=bool)
-            for mask, column in zip(masks, self.columns, strict=True):
-                differs |= (column[batch.first] ^ column[batch.second]) & mask != 0
+            for mask, word in zip(masks, self.words, strict=True):
+                differs |= (word[batch.first] ^ word[batch.second]) & mask != 0
             is_new = differs[:number].all(axis=0) & ~differs[number]
             yield batch.where(np.flatnonzero(is_new))
 
     @cached_property
     def _masks(self) -> NDArray[np.uint64]:
-        """Return, by column and table, a mask of the bits that the prefix has in the column."""
+        """Return, by word and table, a mask of the bits that the prefix has in the word."""
         assert self.plan is not None
-        masks = [word_masks(table, len(self.columns)) for table in self.plan.tables]
-        by_column: NDArray[np.uint64] = np.array(masks, dtype=np.uint64).T
-        return by_column
+        masks = [word_masks(table, len(self.words)) for table in self.plan.tables]
+        by_word: NDArray[np.uint64] = np.array(masks, dtype=np.uint64).T
+        return by_word
 
-    def _of_set(self, members: Positions, *, links: bool) -> Iterator[Pairs]:
-        """Yield all pairs of a set, or links, by a nested search or by comparing all with all."""
-        columns = take(self.columns, members)
-        pairs: Iterable[Pairs]
-        if links and (len(members) <= _SMALL_SET or self._is_dense(columns)):
-            pairs = links_of_all(columns, self.max_distance)
-        elif nested := self._nested(columns):
-            pairs = nested.links() if links else nested.pairs()
-        else:
-            pairs = pairs_of_all(columns, self.max_distance)
-        for batch in pairs:
-            yield batch.at(members, members)
-
-    def _is_dense(self, columns: Columns) -> bool:
-        """Return True if sampled fingerprints are in more than 64 pairs each, on average."""
-        sample = [column[:: len(column) // _SAMPLE] for column in columns]
-        count = sum(len(near.first) for near in _all_near(sample, columns, self.max_distance))
-        return count > _SAMPLE * len(sample[0])
-
-    def _nested(self, columns: Columns) -> PairSearch | None:
-        """Return a search by tables over the varying bits; None to compare all with all."""
-        if self.plan is None or self._depth >= _MAX_DEPTH or len(columns[0]) <= _SMALL_SET:
-            return None
-        columns, bits = varying(columns, self._bits)
-        plan = batch_plan(bits, self.max_distance, len(columns[0]), 1.0)
-        if plan is None:
-            return None
-        return PairSearch(columns, bits, self.max_distance, plan, depth=self._depth + 1)
+    def _nested(self, words: Words, *, links: bool) -> PairSearch:
+        """Return a search of a long run: by tables over the varying bits, or of all with all."""
+        k, count, depth = self.max_distance, words.shape[1], self._depth + 1
+        is_dense = False
+        if links and count > _SMALL_SET:
+            sample = words[:, :: count // _SAMPLE]
+            found = sum(len(near.first) for near in _all_near(sample, words, k))
+            is_dense = found > _SAMPLE * sample.shape[1]  # links take less time than tables
+        if is_dense or depth > _MAX_DEPTH or count <= _SMALL_SET:
+            return PairSearch(words, self._bits, k, None, depth=depth)
+        words, bits = varying(words, self._bits)
+        plan = batch_plan(bits, k, count, 1.0)
+        return PairSearch(words, bits, k, plan, depth=depth)
 
 
 def _without_repeats(pairs: Iterable[Pairs], count: int) -> Iterator[Pairs]:
@@ -258,8 +232,8 @@ def _without_repeats(pairs: Iterable[Pairs], count: int) -> Iterator[Pairs]:
         yield batch.where(at[is_new])
 
 
-def _equal_prefixes(prefixes: Prefixes) -> Iterator[tuple[Positions, Flags]]:
-    """Yield pieces of (places of repeated prefixes, True where the next prefix is equal).
+def _equal_prefixes(prefixes: Prefixes) -> Iterator[tuple[Positions, Positions]]:
+    """Yield pieces of (places of repeated prefixes, sizes of the runs of equal prefixes).
 
     Places are indexes in `prefixes`, sorted by prefix. No run is split between two pieces.
     """
@@ -274,23 +248,24 @@ def _equal_prefixes(prefixes: Prefixes) -> Iterator[tuple[Positions, Flags]]:
     places, same = (keys[in_run] & _PLACE_MASK).astype(np.intp), same[in_run]
     ends = np.flatnonzero(~same) + 1
     at = np.searchsorted(ends, np.arange(_PIECE_KEYS, len(places), _PIECE_KEYS))
-    cuts = np.unique([0, *ends[at].tolist(), len(places)]).tolist()
-    for start, end in pairwise(cuts):
-        yield places[start:end], same[start:end]
+    for start, stop in pairwise(np.unique([0, *(at + 1), len(ends)]).tolist()):
+        begin = ends[start - 1] if start else 0
+        piece = ends[start:stop]
+        yield places[begin : piece[-1]], np.diff(piece, prepend=begin)
 
 
-def pairs_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
+def pairs_of_all(words: Words, max_distance: int) -> Iterator[Pairs]:
     """Yield all pairs within the distance, comparing all fingerprints with all."""
-    for near in _all_near(columns, columns, max_distance, is_same_set=True):
+    for near in _all_near(words, words, max_distance, is_same_set=True):
         yield near.where(np.flatnonzero(near.first < near.second))
 
 
-def links_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
+def links_of_all(words: Words, max_distance: int) -> Iterator[Pairs]:
     """Yield links, comparing connected fingerprints only with those that are not yet connected.
 
     So the time for a dense set is in proportion to its size, not to its number of pairs.
     """
-    unconnected = np.arange(len(columns[0]))
+    unconnected = np.arange(words.shape[1])
     queue = unconnected[:0]
     while len(unconnected):
         if not len(queue):
@@ -298,7 +273,8 @@ def links_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
         height = max(_TILE_PAIRS // max(len(unconnected), 1), 1)
         rows, queue = queue[:height], queue[height:]
         is_linked = np.zeros(len(unconnected), dtype=bool)
-        for near in _all_near(take(columns, rows), take(columns, unconnected), max_distance):
+        sides = words.take(rows, 1), words.take(unconnected, 1)
+        for near in _all_near(*sides, max_distance):
             # All rows belong to one component, so one link to each other fingerprint is enough.
             _, first_links = np.unique(near.second, return_index=True)
             is_linked[near.second] = True
@@ -330,48 +306,49 @@ def concatenate(batches: list[Pairs]) -> Pairs:
 
 
 def _all_near(
-    rows: Columns, others: Columns, max_distance: int, *, is_same_set: bool = False
+    rows: Words, others: Words, max_distance: int, *, is_same_set: bool = False
 ) -> Iterator[Pairs]:
     """Yield the pairs of `rows` and `others` within the distance, by tiles of their matrix.
 
     :param is_same_set: `others` are `rows`; most pairs with `first` > `second` are left out.
     """
     telling = telling_words(len(rows), max_distance)
-    height = max(_TILE_PAIRS // max(min(len(others[0]), _TILE_WIDTH), 1), 1)
-    for top in range(0, len(rows[0]), height):
-        tile = [column[top : top + height, None] for column in rows[:telling]]
-        for left in range(top if is_same_set else 0, len(others[0]), _TILE_WIDTH):
-            parts = [column[left : left + _TILE_WIDTH] for column in others[:telling]]
-            total = _bit_count(one ^ other for one, other in zip(tile, parts, strict=True))
-            row, other = np.divmod(np.flatnonzero(total <= max_distance), len(parts[0]))
+    height = max(_TILE_PAIRS // max(min(others.shape[1], _TILE_WIDTH), 1), 1)
+    for top in range(0, rows.shape[1], height):
+        tile = rows[:telling, top : top + height, None]
+        for left in range(top if is_same_set else 0, others.shape[1], _TILE_WIDTH):
+            parts = others[:telling, None, left : left + _TILE_WIDTH]
+            total = bit_counts(one ^ other for one, other in zip(tile, parts, strict=True))
+            # Much faster than `np.nonzero` of two dimensions.
+            row, other = np.divmod(np.flatnonzero(total <= max_distance), parts.shape[-1])
             if len(row):
                 yield _near(rows, others, row + top, other + left, max_distance)
 
 
 def _near(
-    ones: Columns, others: Columns, first: Positions, second: Positions, max_distance: int
+    ones: Words, others: Words, first: Positions, second: Positions, max_distance: int
 ) -> Pairs:
-    """Return the pairs (ones[first], others[second]) that are within the distance."""
+    """Return the pairs (ones[:, first], others[:, second]) that are within the distance."""
+    telling = telling_words(len(ones), max_distance)
+    if telling < len(ones):
+        apart = distances(ones[:telling], others[:telling], first, second)
+        near = np.flatnonzero(apart <= max_distance)
+        first, second = first[near], second[near]
     pairs = Pairs(first, second, distances(ones, others, first, second))
     return pairs.where(np.flatnonzero(pairs.distance <= max_distance))
 
 
-def _bit_count(differing: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint16]:
-    """Return, for each pair, the number of set bits in the arrays of `differing`."""
-    total: NDArray[np.uint16] = sum(map(np.bitwise_count, differing), start=np.uint16(0))
-    return total
-
-
 def ranges(begin: Positions, end: Positions) -> Iterator[tuple[Positions, Positions]]:
     """Yield batches of (i, position), for each position of each range begin[i]:end[i]."""
-    total = np.cumsum(end - begin)
+    counts = np.maximum(end - begin, 0)
+    total = np.cumsum(counts)
     start = 0
     while start < len(begin):
         before = int(total[start - 1]) if start else 0
         stop = max(int(np.searchsorted(total, before + BATCH, side="right")), start + 1)
-        counts = (end - begin)[start:stop]
-        first = begin[start:stop] - (total[start:stop] - counts - before)
-        position = np.repeat(first, counts) + np.arange(int(counts.sum()))
+        part = slice(start, stop)
+        first = begin[part] - (total[part] - counts[part] - before)
+        position = np.repeat(first, counts[part]) + np.arange(int(counts[part].sum()))
         if len(position):
-            yield np.repeat(np.arange(start, stop), counts), position
+            yield np.repeat(np.arange(start, stop), counts[part]), position
         start = stop

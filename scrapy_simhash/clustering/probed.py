@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.words import Columns
+    from scrapy_simhash.clustering.words import Words
 
     Prefixes: TypeAlias = NDArray[np.uint32]
 
@@ -58,15 +58,15 @@ def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
 
 
 def probed_prefixes(
-    columns: Columns, certainties: NDArray[np.uint8], plan: TablePlan, table: int
+    words: Words, certainties: NDArray[np.uint8], plan: TablePlan, table: int
 ) -> list[Prefixes]:
     """Return arrays with the prefix of one entry of each fingerprint in a table."""
     width = plan.prefix_bits
-    column, shift = divmod(plan.tables[table][0].shift, WORD_BITS)
-    words = columns[column] >> np.uint64(shift)
+    at, shift = divmod(plan.tables[table][0].shift, WORD_BITS)
+    shifted = words[at] >> np.uint64(shift)
     if shift + width > WORD_BITS:
-        words |= columns[column + 1] << np.uint64(WORD_BITS - shift)
-    prefixes = (words & np.uint64((1 << width) - 1)).astype(np.uint32)
+        shifted |= words[at + 1] << np.uint64(WORD_BITS - shift)
+    prefixes = (shifted & np.uint64((1 << width) - 1)).astype(np.uint32)
     certainties = certainties[:, table * width : (table + 1) * width]
     return list(flipped(prefixes, certainties, entries_per_table(plan)))
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.distinct import Distinct
     from scrapy_simhash.clustering.pairs import PairSearch
+    from scrapy_simhash.clustering.words import Distinct
     from scrapy_simhash.index.plan import TablePlan
 
 
@@ -94,12 +94,12 @@ class NearPairs:
     `Clustering` defines `plan` and `recall`.
     """
 
-    def __init__(self, search: PairSearch, distinct: Distinct, recall: float) -> None:
+    def __init__(self, search: PairSearch, distinct: Distinct) -> None:
         self._search = search
         self._distinct = distinct
         self.max_distance = search.max_distance
         self.plan: TablePlan | None = search.plan
-        self.recall = recall
+        self.recall = search.recall
 
     @property
     def first_of(self) -> NDArray[np.intp]:

@@ -1,11 +1,11 @@
-"""Convert fingerprints to columns: arrays of 64-bit words. Column 0 has the lowest 64 bits."""
+"""Convert fingerprints to 64-bit words: arrays of shape (words, n), with the lowest words first."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,14 +13,13 @@ from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_simhash.index.plan import Block
 
     Words: TypeAlias = NDArray[np.uint64]
-    Columns: TypeAlias = list[Words]
     Positions: TypeAlias = NDArray[np.intp]
     Distances: TypeAlias = NDArray[np.uint16]
 
@@ -32,8 +31,36 @@ _UNRELATED_BITS = 20
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:
-    """Return the columns of fingerprints.
+class Distinct(NamedTuple):
+    """The distinct fingerprints of an input: the items, in the order in which they first occur.
+
+    :param first_positions: for each item, the position in the input where it first occurs.
+    :param items: for each position in the input, the number of its item.
+    """
+
+    first_positions: Positions
+    items: Positions
+
+
+def distinct(words: Words) -> Distinct:
+    """Return the distinct fingerprints of an input, because equal ones would make useless pairs."""
+    count = words.shape[1]
+    order = np.lexsort(words)  # stable: equal fingerprints stay in input order
+    is_new = np.arange(count) == 0
+    for word in words:
+        is_new[1:] |= word[order[1:]] != word[order[:-1]]
+    if is_new.all():
+        everyone = np.arange(count)
+        return Distinct(everyone, everyone)
+    is_first = np.zeros(count, dtype=bool)
+    is_first[order[is_new]] = True
+    items = np.cumsum(is_first) - 1
+    items[order] = items[order[is_new]][np.cumsum(is_new) - 1]
+    return Distinct(np.flatnonzero(is_first), items)
+
+
+def words_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Words:
+    """Return the words of fingerprints.
 
     :raises SchemeError: `fingerprints` is neither a sequence nor an array of a possible shape and
         type, or a fingerprint is not an int from 0 to 2**bits - 1.
@@ -42,14 +69,12 @@ def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns
         fingerprints.dtype != object or fingerprints.ndim != 1
     ):
         return _from_array(fingerprints, bits)
-    if not _is_list(fingerprints):
-        kind = type(fingerprints).__name__
-        raise SchemeError(f"fingerprints are a sequence of ints or an array, not {kind}")
-    words = -(-bits // WORD_BITS)
+    _require_list("fingerprints", "ints", fingerprints)
+    width = -(-bits // WORD_BITS)
     packed = bytearray()
     for position, value in enumerate(fingerprints):
-        packed += _require_int(value, bits, position).to_bytes(words * 8, "little")
-    return _columns(np.frombuffer(packed, "<u8").reshape(-1, words))
+        packed += _require_int(value, bits, position).to_bytes(width * 8, "little")
+    return _transposed(np.frombuffer(packed, "<u8").reshape(-1, width))
 
 
 def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
@@ -77,9 +102,7 @@ def certainty_rows(
     if certainties is None:
         return None
     if not isinstance(certainties, np.ndarray):
-        if not _is_list(certainties):
-            kind = type(certainties).__name__
-            raise SchemeError(f"certainties are a sequence of bytes or an array, not {kind}")
+        _require_list("certainties", "bytes", certainties)
         if not all(isinstance(row, bytes) and len(row) in (0, bits) for row in certainties):
             raise SchemeError(f"certainties are {bits} bytes for each fingerprint, or none")
         if len(certainties) == count and not all(certainties):
@@ -93,67 +116,67 @@ def certainty_rows(
     return certainties
 
 
-def take(columns: Columns, positions: Positions) -> Columns:
-    """Return the columns of the fingerprints at some positions."""
-    return [column.take(positions) for column in columns]
-
-
-def distances(ones: Columns, others: Columns, first: Positions, second: Positions) -> Distances:
-    """Return the Hamming distances of ones[first] and others[second], pair by pair."""
-    total = np.zeros(len(first), dtype=np.uint16)
-    for one, other in zip(ones, others, strict=True):
-        total += np.bitwise_count(one[first] ^ other[second])
+def bit_counts(differing: Iterable[Words]) -> Distances:
+    """Return, for each pair, the number of bits that are set in its words of `differing`."""
+    total: Distances = sum(map(np.bitwise_count, differing), start=np.uint16(0))
     return total
 
 
-def word_masks(blocks: Sequence[Block], words: int) -> list[np.uint64]:
-    """Return, for each of `words` columns, a mask of the bits of some blocks."""
+def distances(ones: Words, others: Words, first: Positions, second: Positions) -> Distances:
+    """Return the Hamming distances of ones[:, first] and others[:, second], pair by pair."""
+    words = zip(ones, others, strict=True)
+    return bit_counts(one.take(first) ^ other.take(second) for one, other in words)
+
+
+def word_masks(blocks: Sequence[Block], count: int) -> list[np.uint64]:
+    """Return, for each of `count` words, a mask of the bits of some blocks."""
     mask = sum((1 << width) - 1 << shift for shift, width in blocks)
-    return [np.uint64(mask >> WORD_BITS * at & (1 << WORD_BITS) - 1) for at in range(words)]
+    return [np.uint64(mask >> WORD_BITS * at & (1 << WORD_BITS) - 1) for at in range(count)]
 
 
-def hashed(columns: Columns, blocks: Sequence[Block]) -> NDArray[np.uint32]:
+def hashed(words: Words, blocks: Sequence[Block]) -> NDArray[np.uint32]:
     """Return, for each fingerprint, a 32-bit hash of its bits in some blocks."""
-    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column, mask in zip(columns, word_masks(blocks, len(columns)), strict=True):
+    hashes = np.zeros(words.shape[1], dtype=np.uint64)
+    for word, mask in zip(words, word_masks(blocks, len(words)), strict=True):
         if mask:
             hashes ^= hashes >> np.uint64(29)
-            hashes ^= column & mask
+            hashes ^= word & mask
             hashes *= _MULTIPLIER
     hashes >>= np.uint64(WORD_BITS - HASH_BITS)
     return hashes.astype(np.uint32)
 
 
-def telling_words(words: int, max_distance: int) -> int:
-    """Return how many of the words are enough to reject most unrelated pairs."""
-    return min(words, max_distance // _UNRELATED_BITS + 1)
+def telling_words(count: int, max_distance: int) -> int:
+    """Return how many of `count` words are enough to reject most unrelated pairs."""
+    return min(count, max_distance // _UNRELATED_BITS + 1)
 
 
-def varying(columns: Columns, bits: int) -> tuple[Columns, int]:
+def varying(words: Words, bits: int) -> tuple[Words, int]:
     """Return the fingerprints without the bits that are equal in all, and the number of bits left.
 
     Distances stay the same. If no bit varies, or each does, return the fingerprints unchanged.
     """
-    differing = [int(np.bitwise_or.reduce(column ^ column[0])) for column in columns]
-    kept = [at for at in range(bits) if differing[at // WORD_BITS] >> at % WORD_BITS & 1]
-    if len(kept) == bits or not kept:
-        return columns, bits
-    rows = np.stack(columns, axis=1).astype("<u8").view(np.uint8)
+    rows = words.T.astype("<u8", order="C").view(np.uint8)
+    differing = np.bitwise_or.reduce(rows ^ rows[:1], axis=0)
+    kept = np.flatnonzero(np.unpackbits(differing, bitorder="little"))
+    if len(kept) in (0, bits):
+        return words, bits
     packed = np.packbits(np.unpackbits(rows, axis=1, bitorder="little")[:, kept], 1, "little")
-    padded = np.zeros((len(rows), -(-len(kept) // WORD_BITS) * 8), dtype=np.uint8)
-    padded[:, : packed.shape[1]] = packed
-    return _columns(padded.view("<u8")), len(kept)
+    padded = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))))
+    return _transposed(padded.view("<u8")), len(kept)
 
 
-def _columns(rows: NDArray[Any]) -> Columns:
-    """Return the columns of rows of words; the first word of a row is the lowest."""
-    return [np.ascontiguousarray(column, dtype=np.uint64) for column in rows.T]
+def _transposed(rows: NDArray[Any]) -> Words:
+    """Return rows of words, the lowest first, as an array of shape (words, n)."""
+    return np.ascontiguousarray(rows.T, dtype=np.uint64)
 
 
-def _is_list(value: Any) -> bool:
-    """Return True for an ordered collection of known length, such as a list, but not for text."""
+def _require_list(name: str, items: str, value: Any) -> None:
+    """Raise SchemeError unless a value is an ordered collection of known length, but not text."""
     not_lists = (str, bytes, bytearray, memoryview, AbstractSet, Mapping)
-    return hasattr(value, "__len__") and not isinstance(value, not_lists)
+    if not hasattr(value, "__len__") or isinstance(value, not_lists):
+        kind = type(value).__name__
+        raise SchemeError(f"{name} are a sequence of {items} or an array, not {kind}")
 
 
 def _require_int(value: Any, bits: int, position: int) -> int:
@@ -169,12 +192,15 @@ def _require_int(value: Any, bits: int, position: int) -> int:
     return fingerprint
 
 
-def _from_array(array: NDArray[Any], bits: int) -> Columns:
-    words = -(-bits // WORD_BITS)
+def _from_array(array: NDArray[Any], bits: int) -> Words:
     if array.ndim == 1 and array.dtype.kind in "ui" and bits <= WORD_BITS:
-        return [_one_word(array, bits)]
+        invalid = np.flatnonzero((array < 0) | (array > (1 << bits) - 1))
+        for position in invalid[:1].tolist():
+            _require_int(array[position], bits, position)
+        return _transposed(array[:, None])
+    width = -(-bits // WORD_BITS)
     if array.size == 0 and array.ndim == 1:
-        return [np.empty(0, dtype=np.uint64) for _ in range(words)]
+        return np.empty((width, 0), dtype=np.uint64)
     item_bits = array.dtype.itemsize * 8
     if (
         array.ndim == 2  # noqa: PLR2004
@@ -183,8 +209,8 @@ def _from_array(array: NDArray[Any], bits: int) -> Columns:
         and array.shape[1] * item_bits == bits
     ):
         if item_bits != WORD_BITS:
-            array = np.pad(array, ((0, 0), (words * 8 - bits // 8, 0))).view(">u8")
-        return _columns(array[:, ::-1])
+            array = np.pad(array, ((0, 0), (width * 8 - bits // 8, 0))).view(">u8")
+        return _transposed(array[:, ::-1])
     accepted = [f"(n, {bits // 8}) uint8"]
     if bits <= WORD_BITS:
         accepted.append("(n,) uint64")
@@ -194,11 +220,3 @@ def _from_array(array: NDArray[Any], bits: int) -> Columns:
         f"an array of shape {array.shape} and type {array.dtype}: for {bits} bits, "
         f"{' or '.join(accepted)} is needed"
     )
-
-
-def _one_word(array: NDArray[Any], bits: int) -> Words:
-    invalid = (array < 0) | (array > (1 << bits) - 1)
-    if invalid.any():
-        position = int(np.argmax(invalid))
-        _require_int(array[position], bits, position)
-    return np.ascontiguousarray(array, dtype=np.uint64)

@@ -17,7 +17,7 @@ from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.records import decode_key, encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_simhash.errors import IndexCorrupt
@@ -96,13 +96,6 @@ class Texts:
                 yield decode_key(row[1:])
         except ValueError as error:
             raise self._corrupt(f"a key of its texts: {error}") from error
-
-    def forget_all_but(self, keys: Collection[str]) -> int:
-        """Delete the texts of pages with other keys. Return the number of deleted texts."""
-        others = [key for key in self.keys() if key not in keys]
-        for key in others:
-            self.forget(key)
-        return len(others)
 
     def forget(self, key: str) -> None:
         """Delete the text of a page, if it is stored."""

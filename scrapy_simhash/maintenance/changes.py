@@ -8,6 +8,7 @@ has numbers and times of crawls: it dates the change, and says which crawls shou
 from __future__ import annotations
 
 from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_simhash.index.database import corrupt
@@ -57,7 +58,9 @@ def changes(
             crawls = read_history(source.side_rows("history"))
         except ValueError as error:
             raise corrupt(source.location, error) from error
-        times = _CrawlTimes(crawls)
+        times = [(crawl.start, crawl.began_s) for crawl in crawls]
+        times += [(crawl.end, crawl.ended_s) for crawl in crawls if crawl.end]
+        times.sort()
         last_start = crawls[-1].start if crawls else 0
         last_changes, unseen = [], {}  # entries that the last crawl has not seen
         for entry in source.entries():
@@ -79,9 +82,9 @@ def changes(
     return sorted(listed, key=lambda change: (change.at_s, change.key))
 
 
-def _content_change(entry: Entry, times: _CrawlTimes, since_s: int) -> Change:
+def _content_change(entry: Entry, times: Sequence[tuple[int, int]], since_s: int) -> Change:
     """Return the last known change of a page's text; ``new`` for pages first seen since then."""
-    changed_at_s = times.changed_at_s(entry)
+    changed_at_s = _changed_at_s(entry, times)
     if changed_at_s is None or entry.first_seen_s >= since_s:
         return Change(entry.key, "new", entry.first_seen_s, entry.first_seen_s, entry.last_seen_s)
     return Change(entry.key, "changed", changed_at_s, entry.first_seen_s, entry.last_seen_s)
@@ -115,24 +118,16 @@ def _unseen_change(
     return change
 
 
-class _CrawlTimes:
-    """The sequence numbers and Unix times at which crawls began and, if known, ended."""
+def _changed_at_s(entry: Entry, times: Sequence[tuple[int, int]]) -> int | None:
+    """Return when a crawl found the present text of a page; None if that crawl saw the page first,
+    or is not in the history.
 
-    def __init__(self, crawls: Sequence[CrawlRow]) -> None:
-        points = [(crawl.start, crawl.began_s) for crawl in crawls]
-        points += [(crawl.end, crawl.ended_s) for crawl in crawls if crawl.end]
-        points.sort()
-        self._sequences = [sequence for sequence, _ in points]
-        self._times_s = [time_s for _, time_s in points]
-
-    def changed_at_s(self, entry: Entry) -> int | None:
-        """Return when a crawl found the present text of a page; None if that crawl saw the page
-        first, or is not in the history.
-        """
-        following = bisect_right(self._sequences, entry.number)
-        if not following or self._times_s[following - 1] <= entry.first_seen_s:
-            return None
-        if entry.number == entry.met or following == len(self._times_s):
-            return entry.last_seen_s
-        # The page was seen again since, so the exact time is lost: take the next known time.
-        return min(self._times_s[following], entry.last_seen_s)
+    :param times: the sequence numbers and Unix times at which crawls began and, if known, ended.
+    """
+    following = bisect_right(times, entry.number, key=itemgetter(0))
+    if not following or times[following - 1][1] <= entry.first_seen_s:
+        return None
+    if entry.number == entry.met or following == len(times):
+        return entry.last_seen_s
+    # The page was seen again since, so the exact time is lost: take the next known time.
+    return min(times[following][1], entry.last_seen_s)

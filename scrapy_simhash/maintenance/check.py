@@ -19,7 +19,7 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
-from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
+from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, MAX_ORDINAL, State
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
 
@@ -78,23 +78,19 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
     return report
 
 
+@dataclass
 class _Check:
     """One run of a check over an open database."""
 
-    def __init__(
-        self,
-        database: Database,
-        manifest: Manifest,
-        on_progress: Callable[[], object] = lambda: None,
-        runs: Runs | None = None,
-    ) -> None:
-        self._database = database
-        self._runs = runs
-        self._on_progress = on_progress
-        self._plan = manifest.plan
-        self._check_bits = manifest.check_bits
-        self._width_bytes = manifest.plan.bits // 8
-        self._heads = records.bucket_heads(manifest.plan)
+    _database: Database
+    _manifest: Manifest
+    _on_progress: Callable[[], object] = lambda: None
+    _runs: Runs | None = None
+
+    def __post_init__(self) -> None:
+        self._plan = self._manifest.plan
+        self._width_bytes = self._plan.bits // 8
+        self._heads = records.bucket_heads(self._plan)
         self._report = CheckReport()
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
@@ -162,23 +158,20 @@ class _Check:
         return owned_records
 
     def _check_records(self, entry: Entry) -> int:
-        """Check that an entry has one record in each table, and return the number of records."""
-        counts = [self._count_in(bucket, record) for bucket, record in self._records_of(entry)]
-        if entry.ordinal >= self._state.first_buffered:
-            self._report.buffered += 0 in counts
-        elif 0 in counts:
-            self._report.add(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
-        if max(counts) > 1:
-            self._report.add(
-                f"entry {entry.ordinal} ({entry.key!r}) has a record twice in a bucket"
-            )
-        return sum(counts)
+        """Check that an entry has a record in each table; return the number of those that have."""
+        found = sum(self._has_record(*place) for place in self._records_of(entry))
+        if found < len(self._heads):
+            if entry.ordinal >= self._state.first_buffered:
+                self._report.buffered += 1
+            else:
+                self._report.add(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
+        return found
 
     def _records_of(self, entry: Entry) -> list[tuple[bytes, bytes]]:
         """Return (key of the bucket's open row, record) for each table, page keys last."""
         ordinal = entry.ordinal
-        check = records.fold(entry.fingerprint, self._check_bits)
-        record = records.record(check, self._check_bits, ordinal)
+        check = records.fold(entry.fingerprint, self._manifest.check_bits)
+        record = records.record(check, self._manifest.check_bits, ordinal)
         key_prefix, key_check = records.key_hash(records.encode_key(entry.key))
         key_record = records.record(key_check, KEY_CHECK_BITS, ordinal)
         prefixes = [*self._plan.prefixes(entry.fingerprint), key_prefix]
@@ -187,22 +180,16 @@ class _Check:
             for (head, prefix_bytes), prefix in zip(self._heads, prefixes, strict=True)
         ]
 
-    def _count_in(self, bucket: bytes, record: bytes) -> int:
-        """Return how often a record is in a bucket, given the key of the bucket's open row."""
-        value = self._database.get(bucket)
-        if value is None:
-            return 0
-        closed = int.from_bytes(value[:HEADER_BYTES], "little")
-        if closed > len(value) + self._state.next_ordinal:
-            return 0  # The number is impossible, and `_check_buckets` reports it.
-        rows = self._database.get_all([records.closed_row_key(bucket, n) for n in range(closed)])
-        times = 0
-        for packed in (*(row for row in rows if row is not None), value[HEADER_BYTES:]):
+    def _has_record(self, bucket: bytes, record: bytes) -> bool:
+        """Return True if a record is in a bucket, given the key of the bucket's open row."""
+        for row, value in self._database.rows(bucket, records.closed_row_key(bucket, MAX_ORDINAL)):
+            packed = value[HEADER_BYTES:] if row == bucket else value
             at = packed.find(record)
-            while at >= 0:
-                times += at % len(record) == 0
+            while at > 0 and at % len(record):  # these bytes belong to two records
                 at = packed.find(record, at + 1)
-        return times
+            if at >= 0:
+                return True
+        return False
 
     def _check_page_keys(self, ordinals: Iterable[int]) -> None:
         """Report pages that have two of the entries with these ordinals."""
@@ -227,7 +214,7 @@ class _Check:
         all_rows = chain(self._database.rows(b"K", b"L"), self._database.rows(b"T", b"U"))
         for open_row, rows_of_bucket in groupby(all_rows, open_row_of):
             rows = dict(rows_of_bucket)
-            check_bits = KEY_CHECK_BITS if open_row.startswith(b"K") else self._check_bits
+            check_bits = KEY_CHECK_BITS if open_row.startswith(b"K") else self._manifest.check_bits
             record_bytes = check_bits // 8 + 4  # check, ordinal
             packed = _packed(open_row, rows, record_bytes)
             if packed is None:
@@ -237,7 +224,7 @@ class _Check:
             ordinals = records.ordinals(packed, record_bytes)
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
-                report.add(f"the records of the bucket {open_row!r} are not in order")
+                report.add(f"the records of the bucket {open_row!r} are not in order, or repeated")
 
     def _check_runs(self, runs: Runs) -> None:
         """Check that runs have the entries, and further records only of removed entries."""

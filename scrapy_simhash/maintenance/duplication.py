@@ -175,35 +175,22 @@ def _measure_from(line: NearDuplicate, representative: str, fingerprint: int) ->
     return replace(line, distance=distance, similarity=None)
 
 
-def _group_by_representative(lines: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:
-    groups: dict[str, list[NearDuplicate]] = {}
-    ends: dict[str, str] = {}
-    for line in sorted(lines.values(), key=lambda line: line.sequence):
-        groups.setdefault(_end_of_chain(line.representative, lines, ends), []).append(line)
-    return groups
+def _group_by_representative(
+    last_lines: dict[str, NearDuplicate],
+) -> dict[str, list[NearDuplicate]]:
+    """Return lines, oldest first, by the last of the representatives that they lead to.
 
-
-def _end_of_chain(key: str, last_lines: dict[str, NearDuplicate], ends: dict[str, str]) -> str:
-    """Follow representatives to the last one, and return its key; in a cycle, the least key.
-
-    :param ends: the cache of results; all keys on the way are added.
+    If these form a cycle, the least key in it counts as the last.
     """
-    visited: set[str] = set()
-    while key in last_lines and key not in ends and key not in visited:
-        visited.add(key)
-        key = last_lines[key].representative
-    if key in ends:
-        end = ends[key]
-    elif key in visited:
-        end = min(_keys_of_cycle(key, last_lines))
-    else:
-        end = key
-    ends.update(dict.fromkeys(visited, end))
-    return end
-
-
-def _keys_of_cycle(key: str, last_lines: dict[str, NearDuplicate]) -> set[str]:
-    cycle = {key}
-    while (key := last_lines[key].representative) not in cycle:
-        cycle.add(key)
-    return cycle
+    groups: dict[str, list[NearDuplicate]] = {}
+    ends: dict[str, str] = {}  # by key, the last representative
+    for line in sorted(last_lines.values(), key=lambda line: line.sequence):
+        key = line.representative
+        path: dict[str, int] = {}
+        while key in last_lines and key not in ends and key not in path:
+            path[key] = len(path)
+            key = last_lines[key].representative
+        end = min(list(path)[path[key] :]) if key in path else ends.get(key, key)
+        ends.update(dict.fromkeys(path, end))
+        groups.setdefault(end, []).append(line)
+    return groups

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ def merge(
         rules = Rules(manifest.max_distance, manifest.confirmation)
         merging = _Merging(store, str(where), rules, in_scope)
         # This may fail, so it comes first: later writes in Redis cannot be undone.
-        merging.reserve(source.next_sequence)
+        store.skip_to(merging.renumbered(source.next_sequence))
         for entry in source.entries_by_age():
             merging.add_entry(entry)
             on_progress()
@@ -90,7 +90,6 @@ def _changing(
     # The history is left out, because its crawls saw no page of the other index.
     with rewriting(where, side_rows=("url-rules", "validators", "sitemaps")) as (source, store):
         copy_all(source, store, on_progress=on_progress)
-        store.skip_to(source.next_sequence)
         yield store
 
 
@@ -98,36 +97,28 @@ def _resolved(where: Location) -> object:
     return where.resolve() if isinstance(where, Path) else where
 
 
+@dataclass
 class _Merging:
     """A writer of the entries and the log of another index to a store, as a later crawl would."""
 
-    def __init__(
-        self,
-        store: TableStore | RedisStore,
-        location: str,
-        rules: Rules,
-        in_scope: Callable[[str], Callable[[str], bool] | None],
-    ) -> None:
-        self._store = store
-        self._location = location
-        self._in_scope = in_scope
-        self._rules = rules
-        self._first_sequence = store.next_sequence
-        self.removed_entries = 0
+    store: TableStore | RedisStore
+    location: str
+    rules: Rules
+    in_scope: Callable[[str], Callable[[str], bool] | None]
+    removed_entries: int = 0
 
-    def reserve(self, next_sequence: int) -> None:
-        """Reserve sequence numbers for the other index, which has numbers below `next_sequence`."""
-        self._store.skip_to(self._renumbered(next_sequence))
+    def __post_init__(self) -> None:
+        self._first_sequence = self.store.next_sequence
 
     def add_entry(self, entry: Entry) -> None:
         """Write an entry of the other index, and remove the entries that it replaces."""
         entry = entry._replace(
-            number=self._renumbered(entry.number), met=self._renumbered(entry.met), ordinal=-1
+            number=self.renumbered(entry.number), met=self.renumbered(entry.met), ordinal=-1
         )
-        stored = self._store.entry(entry.key)
+        stored = self.store.entry(entry.key)
         own = None
         if stored is not None:
-            own = self._rules.own(entry.fingerprint, entry.evidence, stored)
+            own = self.rules.own(entry.fingerprint, entry.evidence, stored)
         # No entry may be a representative: to the later crawl, all are from earlier ones (`Index`).
         verdict = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
         if stored is not None:
@@ -138,20 +129,19 @@ class _Merging:
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
         self.removed_entries += len(verdict.outdated)
-        next_sequence = max(self._store.next_sequence, entry.met + 1)
-        self._store.write(entry, stored, verdict.outdated, next_sequence)
+        self.store.write(entry, stored, verdict.outdated, self.store.next_sequence)
 
     def add_line(self, line: NearDuplicate) -> None:
         """Write a line of the other index's near-duplicate log."""
-        line = replace(line, sequence=self._renumbered(line.sequence))
-        self._store.log(line, max(self._store.next_sequence, line.sequence + 1))
+        line = replace(line, sequence=self.renumbered(line.sequence))
+        self.store.log(line, self.store.next_sequence)
 
-    def _renumbered(self, sequence: int) -> int:
+    def renumbered(self, sequence: int) -> int:
         """Return the sequence number in the store for a sequence number of the other index."""
         renumbered = self._first_sequence - 1 + sequence
         if renumbered > MAX_SEQUENCE:
             raise StorageError(
-                self._location,
+                self.location,
                 f"after very many merges, sequence {renumbered} exceeds the limit {MAX_SEQUENCE}: "
                 "export the index, and import it as a new one, whose numbers begin at 1; nothing "
                 "was changed",
@@ -161,12 +151,12 @@ class _Merging:
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
         """Return the entries of the store within k of an entry of the other index, in its scope."""
         # Merged entries are left out, because the other index has compared them already.
-        in_scope, max_distance = self._in_scope(entry.key), self._rules.max_distance
+        in_scope, max_distance = self.in_scope(entry.key), self.rules.max_distance
         within_k = [
             (distance, candidate)
-            for distance, candidate in self._store.within(entry.fingerprint, max_distance)
+            for distance, candidate in self.store.within(entry.fingerprint, max_distance)
             if candidate.key != entry.key
             and candidate.met < self._first_sequence
             and (in_scope is None or in_scope(candidate.key))
         ]
-        return self._rules.neighbours(entry.evidence, within_k)
+        return self.rules.neighbours(entry.evidence, within_k)

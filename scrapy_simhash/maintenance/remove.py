@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import index_url, reset_index
-from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import opened_texts
@@ -45,16 +45,19 @@ def expire(
             result.near_duplicates = sum(1 for _ in index.lines())
         return result
     log_before_s = before_s if log else 0
-    with rewriting(where) as (source, store):
-        result = copy_all(
-            source, store, before_s=before_s, log_before_s=log_before_s, on_progress=on_progress
-        )
-        keys = {entry.key for entry in store.entries()}
-        keys.update(line.key for line in store.near_duplicates(0))
-        # Within the `with` statement, because the index is locked there.
-        with opened_texts(where, source.manifest.database) as texts:
-            if texts is not None:
-                texts.forget_all_but(keys)
+    with opened_texts(where, read_manifest(where).database) as texts:
+        with rewriting(where) as (source, store):
+            result = copy_all(
+                source, store, before_s=before_s, log_before_s=log_before_s, on_progress=on_progress
+            )
+            keys = {entry.key for entry in store.entries()}
+            keys.update(line.key for line in store.near_duplicates(0))
+            # The first read locks the texts, so that no crawl adds any before they are deleted.
+            unused = set() if texts is None else {*texts.keys()} - keys
+        # Until the new index is in place, a kill must leave the old one with its texts.
+        for key in unused:
+            assert texts is not None
+            texts.forget(key)
     return result
 
 

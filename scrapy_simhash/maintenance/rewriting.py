@@ -55,7 +55,7 @@ def rewriting(
 ) -> Iterator[tuple[DatabaseSource, TableStore]]:
     """Yield the old index and an empty store. At the end, the store replaces the old index.
 
-    After an error, the old index is unchanged.
+    The store goes on with the sequence numbers of the old index, which is unchanged after an error.
 
     :param older: also accept an index of an older format version.
     :param side_rows: kinds of side rows to copy; validators only of pages that the store has.
@@ -72,12 +72,12 @@ def rewriting(
             changes["version"] = FORMAT_VERSION
             new = replace(manifest, generation=manifest.generation + 1, **changes)
             with _new_store(directory, new) as store:
+                store.skip_to(source.next_sequence)
                 yield source, store
                 for kind in side_rows:
                     for name, row in source.side_rows(kind):
                         if kind != "validators" or store.entry(name) is not None:
                             store.write_side_row(kind, name, row)
-                store.skip_to(source.next_sequence)
             new.replace(directory)
         with suppress(StorageError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)
@@ -155,7 +155,7 @@ def copy_all(
     log_before_s: int = 0,
     on_progress: Callable[[], object],
 ) -> RewriteResult:
-    """Copy entries and log lines to an empty store, and return the counts.
+    """Copy entries and log lines to the store of `rewriting`, and return the counts.
 
     :param before_s: Unix time; entries that were last seen before that second are left out.
     :param log_before_s: Unix time; log lines from before that second are left out.
@@ -166,14 +166,13 @@ def copy_all(
         if entry.last_seen_s < before_s:
             result.removed_entries += 1
         else:
-            next_sequence = max(store.next_sequence, entry.met + 1)
-            store.write(entry._replace(ordinal=-1), None, (), next_sequence)
+            store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
         on_progress()
     for line in source.near_duplicates():
         if line.seen_at_s < log_before_s:
             result.removed_near_duplicates += 1
         else:
-            store.log(line, max(store.next_sequence, line.sequence + 1))
+            store.log(line, store.next_sequence)
             result.near_duplicates += 1
     result.entries = len(store)
     return result

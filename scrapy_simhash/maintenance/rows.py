@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
 from scrapy_simhash.index.history import decode_crawl
 from scrapy_simhash.index.validators import decode_validators
 from scrapy_simhash.url_rules.rows import decode_evidence, decode_rules
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
     from scrapy_simhash.index.database import Database
 
-_SIDE_NAMES: Mapping[SideKind, str] = {
-    "url-rules": "the rules of URLs",
-    "history": "the history",
-    "validators": "the validators",
-    "sitemaps": "the evidence of the sitemap",
+# By kind of side row: its name in problems, and a function that decodes (name, value) of a row.
+_SIDE_ROWS: Mapping[SideKind, tuple[str, Callable[[str, bytes], object]]] = {
+    "url-rules": ("the rules of URLs", lambda _, value: decode_rules(value)),
+    "history": ("the history", decode_crawl),
+    "validators": ("the validators", lambda _, value: decode_validators(value)),
+    "sitemaps": ("the evidence of the sitemap", lambda _, value: decode_evidence(value)),
 }
 
 
@@ -49,9 +50,14 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
     for key, value in database.rows(b"N", b"O"):
         if len(key) == records.LOG_KEY_BYTES:
             yield _decode_row(records.decode_near_duplicate, key, value, width_bytes)
-    for kind in get_args(SideKind):
+    for kind, (name, decode) in _SIDE_ROWS.items():
         for key, value in database.rows(*records.side_range(kind)):
-            yield Row(key, None, _problem_of_side_row(kind, key, value))
+            problem = ""
+            try:
+                decode(records.decode_key(key[1:]), value)
+            except ValueError as error:
+                problem = f"{name} of {key[1:]!r}: {error}"
+            yield Row(key, None, problem)
     for key in records.rows_of_no_kind(database):
         yield Row(key, None, f"a row of no known kind: {key!r}")
 
@@ -70,20 +76,3 @@ def _decode_row(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
         return Row(key, decode(int.from_bytes(key[1:], "big"), value, width_bytes))
     except ValueError as error:
         return Row(key, None, str(error))
-
-
-def _problem_of_side_row(kind: SideKind, key: bytes, value: bytes) -> str:
-    """Return the problem of a side row, or an empty string."""
-    try:
-        name = records.decode_key(key[1:])
-        if kind == "url-rules":
-            decode_rules(value)
-        elif kind == "history":
-            decode_crawl(name, value)
-        elif kind == "validators":
-            decode_validators(value)
-        else:
-            decode_evidence(value)
-    except ValueError as error:
-        return f"{_SIDE_NAMES[kind]} of {key[1:]!r}: {error}"
-    return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,6 @@ from scrapy_simhash.index.redis import RedisAddress
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
-
-    from typing_extensions import Self
 
     from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
@@ -41,7 +39,7 @@ def opened_source(where: Location) -> Iterator[Source]:
     :raises StorageError: the index is missing, open elsewhere, damaged, or cannot be read.
     """
     if isinstance(where, RedisAddress):
-        with where.open() as index, RedisSource(index) as source:
+        with where.open() as index, closing(RedisSource(index)) as source:
             yield source
         return
     require_whole(where)
@@ -173,7 +171,7 @@ class RedisSource:
         self.location = index.location
         self.next_sequence = index.next_sequence
         # A copy of the entries: callers read them repeatedly, and crawls may change the originals.
-        self._file = TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
+        self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
         # By entry: its sequence number, and the position of its end in the file, after a 0.
         self._numbers, self._ends = array("Q"), array("Q", [0])
         try:
@@ -207,10 +205,8 @@ class RedisSource:
         """Return (name, value) of all side rows of a kind."""
         return self._index.side_rows(kind)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Delete the copy of the entries."""
         self._file.close()
 
     def _entry(self, position: int) -> Entry:

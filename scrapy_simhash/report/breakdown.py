@@ -15,7 +15,7 @@ from scrapy_simhash.maintenance.duplication import host_of
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
@@ -46,17 +46,19 @@ class Breakdown(NamedTuple):
 
         The lists begin with the names in the tables. Other hosts follow; other patterns get -1.
         """
-        hosts, of_host = _numbered(keys, host_of, (row["host"] for row in self.hosts), add_new=True)
-        listed_patterns = chain(
-            (row["pattern"] for row in self.patterns),
-            chain.from_iterable(row["patterns"] for row in self.pairs),
+        host_names = [host_of(key) for key in keys]
+        hosts = _numbered(chain((row["host"] for row in self.hosts), host_names))
+        patterns = _numbered(
+            chain(
+                (row["pattern"] for row in self.patterns),
+                chain.from_iterable(row["patterns"] for row in self.pairs),
+            )
         )
-        patterns, of_pattern = _numbered(keys, url_pattern, listed_patterns, add_new=False)
         return {
-            "hosts": hosts,
-            "patterns": patterns,
-            "of_host": of_host,
-            "of_pattern": of_pattern,
+            "hosts": list(hosts),
+            "patterns": list(patterns),
+            "of_host": [hosts[name] for name in host_names],
+            "of_pattern": [patterns.get(url_pattern(key), -1) for key in keys],
         }
 
 
@@ -149,15 +151,6 @@ def _representatives(source: Source, duplication: Duplication, listed: set[str])
     return Counter(pattern for pattern in patterns if pattern in listed)
 
 
-def _numbered(
-    keys: Iterable[str], name_of: Callable[[str], str], listed: Iterable[str], *, add_new: bool
-) -> tuple[list[str], list[int]]:
-    """Return (names, position of each key's name). Names not listed are added, or have -1."""
-    positions = {name: position for position, name in enumerate(dict.fromkeys(listed))}
-    key_positions = []
-    for key in keys:
-        name = name_of(key)
-        if add_new:
-            positions.setdefault(name, len(positions))
-        key_positions.append(positions.get(name, -1))
-    return list(positions), key_positions
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    """Return the different names, numbered from 0 in the order in which they first occur."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}

@@ -106,7 +106,7 @@ def build(
         "pages": {
             "key": [page.key for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
-            "representative": selection.representatives(),
+            "representative": selection.representatives,
             "distance": [page.distance for page in pages],
             "similarity": [_percent(page.similarity) for page in pages],
             "component": selection.components,
@@ -130,7 +130,7 @@ def build(
                 for cluster in floods[:_MAX_FLOODS]
             ],
         },
-        "left_out": {**selection.left_out._asdict(), "texts": omitted},
+        "left_out": {**selection.left_out, "texts": omitted},
     }
 
 

@@ -12,7 +12,7 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.report import visible
 from scrapy_simhash.report.timeline import HEIGHT, WIDTH, timeline
@@ -27,6 +27,11 @@ _SCRIPTS = (
     "moved_paragraphs", "runs",
     "rows", "compare", "csv", "main",
 )  # fmt: skip
+# What the script needs of a report's data, as it is.
+_SCRIPT_DATA = (
+    "cluster_limit", "distances", "left_out", "made_at_s", "names", "pages", "sizes",
+    "text_characters", "titles",
+)  # fmt: skip
 # (name in the facts of a crawl, label, meaning)
 _VERDICTS = (
     ("new", "new", "content that was not seen before"),
@@ -35,17 +40,6 @@ _VERDICTS = (
     ("near_duplicate", "near-duplicate", "content of another page"),
     ("error_page", "error-page", "errors with status 200"),
 )
-
-
-class VerdictRow(NamedTuple):
-    """The number of pages with one verdict, and the start and width of their part of a bar in %."""
-
-    name: str
-    label: str
-    meaning: str
-    pages: int
-    start: float
-    width: float
 
 
 def render(report: Mapping[str, Any]) -> str:
@@ -83,30 +77,26 @@ def _script_data(report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "bits": index["bits"],
         "max_distance": index["max_distance"],
-        "cluster_limit": report["cluster_limit"],
-        "distances": report["distances"],
-        "left_out": report["left_out"],
-        "text_characters": report["text_characters"],
-        "sizes": report["sizes"],
-        "made_at_s": report["made_at_s"],
-        "pages": report["pages"],
-        "names": report["names"],
         "pairs": [[number_of[pattern] for pattern in row["patterns"]] for row in report["pairs"]],
-        "titles": report["titles"],
+        **{name: report[name] for name in _SCRIPT_DATA},
     }
 
 
-def _verdict_rows(crawl: Mapping[str, Any]) -> list[VerdictRow]:
-    """Return a row for each verdict; for error pages, only if the crawl found any."""
+def _verdict_rows(crawl: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each verdict, with the start and width of its part of a bar in per cent.
+
+    Error pages have a row only if the crawl found any, because few crawls look for them.
+    """
     total = sum(crawl[name] for name, *_ in _VERDICTS) or 1
-    rows, start = [], 0.0
+    rows: list[dict[str, Any]] = []
+    before = 0
     for name, label, meaning in _VERDICTS:
         pages = crawl[name]
-        if name == "error_page" and not pages:  # few crawls look for them
-            continue
-        width = 100 * pages / total
-        rows.append(VerdictRow(name, label, meaning, pages, round(start, 3), round(width, 3)))
-        start += width
+        if pages or name != "error_page":
+            row = {"name": name, "label": label, "meaning": meaning, "pages": pages}
+            start, width = round(100 * before / total, 3), round(100 * pages / total, 3)
+            rows.append({**row, "start": start, "width": width})
+        before += pages
     return rows
 
 
@@ -168,13 +158,6 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        visible=visible.visible,
-        address=visible.address,
-        count=visible.count,
-        share=visible.share,
-        moment=visible.moment,
-        duration=visible.duration,
-        size=visible.size,
-    )
+    for name in ("visible", "address", "count", "share", "moment", "duration", "size"):
+        environment.filters[name] = getattr(visible, name)
     return environment.get_template("page.html.j2")

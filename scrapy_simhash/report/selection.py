@@ -39,34 +39,22 @@ class ListedPage(NamedTuple):
     similarity: float | None = None
 
 
-class LeftOut(NamedTuple):
-    """The numbers of clusters and near-duplicates that are omitted to keep the report small.
-
-    :param clusters: clusters without any listed page.
-    :param shortened: clusters of which only the representative and the oldest pages are listed.
-    :param near_duplicates: near-duplicates that are not listed, in both.
-    """
-
-    clusters: int
-    shortened: int
-    near_duplicates: int
-
-
 class Selection(NamedTuple):
     """The listed pages in crawl order.
 
+    :param representatives: for each page, the position of its representative, or its own.
     :param components: a number for each page, equal for pages of one component.
     :param sizes: by representative, the number of all near-duplicates of each shortened cluster.
+    :param left_out: what is omitted to keep the report small: numbers of ``clusters`` without any
+        listed page, of ``shortened`` clusters, of which only the representative and the oldest
+        pages are listed, and of ``near_duplicates`` that are not listed, in both.
     """
 
     pages: list[ListedPage]
+    representatives: list[int]
     components: list[int]
     sizes: dict[str, int]
-    left_out: LeftOut
-
-    def representatives(self) -> list[int]:
-        """Return the position of each page's representative; for a representative, its own."""
-        return _representative_positions(self.pages)
+    left_out: dict[str, int]
 
 
 def select(
@@ -79,7 +67,10 @@ def select(
         shortened. If the whole index has more, only pages of clusters are listed.
     :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
     """
+    import numpy as np
+
     from scrapy_simhash.clustering import cluster
+    from scrapy_simhash.clustering.clusters import connect, earliest_members
 
     clusters, left_out = _shortened(duplication.clusters, max_pages)
     copies = {
@@ -99,18 +90,22 @@ def select(
     pages += [_listed(line, line.key, duplication) for line in promoted.values()]
     pages += [_listed(line, key, duplication) for line, key in copies.values()]
     pages.sort()
-    components = cluster(
+    earlier = cluster(
         [page.fingerprint for page in pages],
         bits=source.manifest.scheme.bits,
         max_distance=max_distance,
         method="connected",
-    ).representative.tolist()
+    ).representative
     # `cluster` may miss a pair that a crawl found, and a representative may be farther than k.
-    components = _joined(components, _representative_positions(pages))
+    everyone = np.arange(len(pages))
+    connect(earlier, everyone, np.array(_representative_positions(pages), np.intp))
+    components = earliest_members(earlier, everyone).tolist()
     sizes = Counter(components)
     listed = [number for number, component in enumerate(components) if sizes[component] > 1]
+    pages = [pages[number] for number in listed]
     return Selection(
-        [pages[number] for number in listed],
+        pages,
+        _representative_positions(pages),
         [components[number] for number in listed],
         {
             whole.representative: len(whole) - 1
@@ -132,7 +127,7 @@ def _listed(line: NearDuplicate, representative: str, duplication: Duplication) 
 
 def _shortened(
     clusters: Sequence[IndexCluster], max_pages: int
-) -> tuple[list[IndexCluster], LeftOut]:
+) -> tuple[list[IndexCluster], dict[str, int]]:
     """Return the clusters to list, largest first, and the counts of what is omitted.
 
     If all clusters have more than `max_pages` pages together, the largest ones are shortened to one
@@ -140,7 +135,7 @@ def _shortened(
     """
     sizes = [len(cluster) for cluster in clusters]
     if sum(sizes) <= max_pages:
-        return list(clusters), LeftOut(0, 0, 0)
+        return list(clusters), {"clusters": 0, "shortened": 0, "near_duplicates": 0}
     lengths = range(2, max(sizes) + 1)
     fitting = bisect_right(
         lengths, max_pages, key=lambda length: sum(min(size, length) for size in sizes)
@@ -151,26 +146,13 @@ def _shortened(
         for cluster in clusters[: max_pages // 2]
     ]
     pages = sum(map(len, shown))
-    return shown, LeftOut(
-        clusters=len(clusters) - len(shown),
-        shortened=sum(size > max_length for size in sizes[: len(shown)]),
-        near_duplicates=sum(sizes) - len(clusters) - (pages - len(shown)),
-    )
+    return shown, {
+        "clusters": len(clusters) - len(shown),
+        "shortened": sum(size > max_length for size in sizes[: len(shown)]),
+        "near_duplicates": sum(sizes) - len(clusters) - (pages - len(shown)),
+    }
 
 
 def _representative_positions(pages: Sequence[ListedPage]) -> list[int]:
     positions = {page.key: position for position, page in enumerate(pages)}
     return [positions[page.representative] for page in pages]
-
-
-def _joined(components: list[int], representatives: list[int]) -> list[int]:
-    """Return the component numbers after joining those of each page and its representative."""
-    import numpy as np
-
-    from scrapy_simhash.clustering.clusters import connect, earliest_members
-
-    earlier = np.array(components, dtype=np.intp)
-    positions = np.arange(len(earlier))
-    connect(earlier, positions, np.array(representatives, dtype=np.intp))
-    joined: list[int] = earliest_members(earlier, positions).tolist()
-    return joined

@@ -99,10 +99,9 @@ def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
     time_format = "%H:%M:%S" if step_s < _MINUTE_S else "%H:%M"
     template = time_format if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
     return [
-        Tick(round(column.x + column.width / 2, 2), _format_time(column.start_s, template))
+        Tick(
+            round(column.x + column.width / 2, 2),
+            datetime.fromtimestamp(max(column.start_s, 0), timezone.utc).strftime(template),
+        )
         for column in columns[::columns_per_label]
     ]
-
-
-def _format_time(seconds: float, template: str) -> str:
-    return datetime.fromtimestamp(max(seconds, 0), timezone.utc).strftime(template)

@@ -25,7 +25,6 @@ SIZES = {
         (pairs, "_LONG_RUN_OF_LINKS"): 1,
         (pairs, "_TILE_PAIRS"): 7,
     },
-    "sparse": {(pairs, "_DENSE_ONE_IN"): 0},
     "chunks": {
         (clusters, "_HELD_PAIRS"): 0,
         (clusters, "_HELD_PER_ITEM"): 0,
@@ -55,13 +54,13 @@ def work(monkeypatch):
         counted.compared += len(first)
         return near(ones, others, first, second, max_distance)
 
-    def counting_all_near(rows, others, max_distance, *, later=False):
-        counted.compared += len(rows[0]) * len(others[0]) // (1 + later)
-        return all_near(rows, others, max_distance, later=later)
+    def counting_all_near(rows, others, max_distance, *, is_same_set=False):
+        counted.compared += rows.shape[1] * others.shape[1] // (1 + is_same_set)
+        return all_near(rows, others, max_distance, is_same_set=is_same_set)
 
     def counting(found):
-        def counting_pairs(search):
-            for batch in found(search):
+        def counting_pairs(search, **options):
+            for batch in found(search, **options):
                 counted.handed += len(batch.first) * (search._depth == 0)
                 yield batch
 
@@ -69,6 +68,5 @@ def work(monkeypatch):
 
     monkeypatch.setattr(pairs, "_near", counting_near)
     monkeypatch.setattr(pairs, "_all_near", counting_all_near)
-    for name in ("pairs", "links"):
-        monkeypatch.setattr(PairSearch, name, counting(getattr(PairSearch, name)))
+    monkeypatch.setattr(PairSearch, "pairs", counting(PairSearch.pairs))
     return counted

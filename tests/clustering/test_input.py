@@ -116,7 +116,7 @@ WIDE = st.lists(st.integers(0, 2**136 - 1), min_size=1, max_size=5)
 
 @given(WIDE)
 def test_columns_hold_the_lowest_bits_first(fingerprints):
-    columns = words.columns_of(fingerprints, 136)
+    columns = words.words_of(fingerprints, 136)
     assert [len(column) for column in columns] == [len(fingerprints)] * 3
     for position, fingerprint in enumerate(fingerprints):
         parts = [int(column[position]) << 64 * at for at, column in enumerate(columns)]
@@ -127,11 +127,11 @@ def test_columns_hold_the_lowest_bits_first(fingerprints):
 def test_a_hash_depends_on_the_bits_of_its_blocks_alone(fingerprints, shift, width):
     blocks = [Block(shift, min(width, 136 - shift)), Block(0, min(4, shift))]
     chosen = sum((1 << width) - 1 << low for low, width in blocks)
-    hashes = words.hashed(words.columns_of(fingerprints, 136), blocks).tolist()
+    hashes = words.hashed(words.words_of(fingerprints, 136), blocks).tolist()
     assert (
         hashes
         == words.hashed(
-            words.columns_of([one & chosen for one in fingerprints], 136), blocks
+            words.words_of([one & chosen for one in fingerprints], 136), blocks
         ).tolist()
     )
     # Different ones collide once in four billion times.
@@ -140,7 +140,7 @@ def test_a_hash_depends_on_the_bits_of_its_blocks_alone(fingerprints, shift, wid
 
 @given(WIDE)
 def test_bits_that_never_differ_do_not_count(fingerprints):
-    columns = words.columns_of(fingerprints, 136)
+    columns = words.words_of(fingerprints, 136)
     shorter, bits = words.varying(columns, 136)
     differing = 0
     for fingerprint in fingerprints:

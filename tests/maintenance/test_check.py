@@ -174,7 +174,7 @@ INCONSISTENCIES = [
     (without_record, "has no record in a table"),
     (without_closed_record, "has no record in a table"),
     (orphan, "of them belong to entries"),
-    (record_twice, "has a record twice in a bucket"),
+    (record_twice, "are not in order, or repeated"),
     (other_check, "of them belong to entries"),
     (other_check, "has no record in a table"),
     (other_bucket, "of them belong to entries"),

@@ -8,10 +8,12 @@ import random
 import zlib
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.clustering import cluster
+from scrapy_simhash.clustering.clusters import connect, earliest_members
 from scrapy_simhash.confirmation import Confirmation, Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import index_url
@@ -20,7 +22,6 @@ from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire
 from scrapy_simhash.maintenance.rewriting import rewriting
-from scrapy_simhash.report.selection import _joined
 from scrapy_simhash.report.writing import report_data
 from scrapy_simhash.sketch import sketch
 
@@ -290,10 +291,18 @@ def test_a_page_that_stands_in_and_has_an_entry_counts_once(tmp_path):
     assert (pattern["near_duplicates"], pattern["representatives"]) == (1, 1)
 
 
-def test_components_hold_pages_with_their_representatives():
-    assert _joined([0, 0, 2, 2, 4], [0, 0, 1, 3, 4]) == [0, 0, 0, 0, 4]
-    assert _joined([0, 1, 2, 3], [1, 2, 3, 3]) == [0, 0, 0, 0]
-    assert _joined([], []) == []
+@pytest.mark.parametrize(
+    ("components", "representatives", "joined"),
+    [
+        ([0, 0, 2, 2, 4], [0, 0, 1, 3, 4], [0, 0, 0, 0, 4]),
+        ([0, 1, 2, 3], [1, 2, 3, 3], [0, 0, 0, 0]),
+        ([], [], []),
+    ],
+)
+def test_components_hold_pages_with_their_representatives(components, representatives, joined):
+    earlier, everyone = np.array(components, np.intp), np.arange(len(components))
+    connect(earlier, everyone, np.array(representatives, np.intp))
+    assert earliest_members(earlier, everyone).tolist() == joined
 
 
 def test_similar_pages_stand_apart(tmp_path):
