@@ -41,6 +41,10 @@ NUMERIC = {
     f"{NAME}.index.probing",
     *(f"{NAME}.index.redis.{name}" for name in ("content", "index", "layout", "manifest")),
     *(f"{NAME}.index.{name}" for name in ("pages", "run", "run_merge", "runs")),
+    *(
+        f"{NAME}.calibration.{name}"
+        for name in ("calibrating", "counting", "index_distances", "pairs")
+    ),
     f"{NAME}.maintenance.redis_check",
     f"{NAME}.spark.candidates",
     f"{NAME}.tagging",
