@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.index.base import SyncPolicy
     from scrapy_simhash.passages.result import PassageReport
 
 
@@ -40,13 +39,6 @@ class _Shared:
     name: str
     lock: threading.RLock = field(default_factory=threading.RLock)
     users: int = 0
-
-    def leave(self) -> None:
-        """Close the databases if this was the last user. The caller holds `_opening`."""
-        self.users -= 1
-        if not self.users:
-            del _shared[self.name]
-            self.store.close()
 
 
 _shared: dict[str, _Shared] = {}
@@ -83,7 +75,7 @@ class PassageIndex:
         """Add a document, or replace the document with this name.
 
         :return: number of its passages with a fingerprint; None if it was stored with this text.
-        :raises StorageError: the disk fails, the index is damaged or full, or the text is too long.
+        :raises StorageError: the disk fails, or the index is damaged.
         """
         with self._shared.lock:
             if self._require_open().has(name, text):
@@ -123,19 +115,24 @@ class PassageIndex:
                 self.manifest.scheme,
                 options or CheckOptions(),
                 verify=self.manifest.keep_text,
+                exclude=exclude,
             )
-            return matcher.check(name, text, exclude=exclude, on_progress=on_progress)
+            return matcher.check(name, text, on_progress)
 
     def sync(self) -> None:
-        """Sync all writes to disk; with the policy ``no``, only those of documents."""
+        """Sync all writes to disk, as `close` does."""
         self._require_open().sync()
 
     def close(self) -> None:
         """Close the index. May be called repeatedly."""
         with _opening, self._shared.lock:
-            if not self._closed:
-                self._closed = True
-                self._shared.leave()
+            if self._closed:
+                return
+            self._closed = True
+            self._shared.users -= 1
+            if not self._shared.users:
+                del _shared[self._shared.name]
+                self._shared.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -157,7 +154,6 @@ def open_passages(
     keep_text_of_new: bool = False,
     create: bool = True,
     kind: str | None = None,
-    sync: SyncPolicy = "everysec",
 ) -> PassageIndex:
     """Open a passage index, or create it. An index that this process has open is shared.
 
@@ -167,7 +163,6 @@ def open_passages(
     :param keep_text_of_new: `keep_text` of a new index if `keep_text` is None.
     :param create: create the index if it is missing.
     :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
-    :param sync: see `SyncPolicy`, for fingerprints; only `sync` and `close` sync documents.
     :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
     :raises PlanError: no tables support the distance of a new index.
     :raises SchemeError: the kind of database is unknown, or its driver is not installed.
@@ -184,10 +179,9 @@ def open_passages(
                 kind or default_kind_name(),
             )
             new = new_manifest if create else None
-            shared = _open_shared(directory, new, scheme, keep_text=keep_text, sync=sync)
-            _shared[name] = shared
+            shared = _shared[name] = _open_shared(directory, new, scheme, keep_text)
         else:
-            _require_same(shared.location, shared.manifest, scheme, keep_text=keep_text)
+            _require_same(shared.location, shared.manifest, scheme, keep_text)
         shared.users += 1
     return PassageIndex(shared)
 
@@ -196,40 +190,30 @@ def _open_shared(
     directory: Path,
     new_manifest: PassagesManifest | None,
     scheme: PassageScheme | None,
-    *,
     keep_text: bool | None,
-    sync: SyncPolicy,
 ) -> _Shared:
     """Open an index, or create it with a new manifest; for errors see `open_passages`."""
     location = str(directory)
     try:
-        manifest = PassagesManifest.read(directory)
+        existing = PassagesManifest.read(directory)
+        manifest = existing or new_manifest
         if manifest is None:
-            if new_manifest is None:
-                raise StorageError(location, "there is no passage index: add documents first")
-            manifest = new_manifest
+            raise StorageError(location, "there is no passage index: add documents first")
+        _require_same(location, manifest, scheme, keep_text)
+        opener = database_kind(manifest.database)
+        fingerprints, max_distance = manifest.scheme.scheme, manifest.scheme.max_distance
+        if existing is None:
             # Raises PlanError before anything is written.
-            choose_plan(manifest.scheme.scheme.bits, manifest.scheme.max_distance, probing=False)
-            opener = database_kind(manifest.database)
+            choose_plan(fingerprints.bits, max_distance, probing=False)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             manifest.write(directory)
-        else:
-            opener = database_kind(manifest.database)
-            _require_same(location, manifest, scheme, keep_text=keep_text)
-        bits = manifest.scheme.scheme.bits
         with ExitStack() as opened:
-            tables = open_tables(
-                directory / "index",
-                manifest.database,
-                manifest.scheme.scheme,
-                manifest.scheme.max_distance,
-                sync=sync,
-            )
+            tables = open_tables(directory / "index", manifest.database, fingerprints, max_distance)
             opened.callback(tables.close)
             database = opener(location, directory / "documents")
             opened.callback(database.close)
             store = PassageStore(
-                tables, database, location, bits=bits, keep_text=manifest.keep_text
+                tables, database, location, bits=fingerprints.bits, keep_text=manifest.keep_text
             )
             opened.pop_all()
     except IndexLocked as error:
@@ -248,27 +232,19 @@ def _open_shared(
 
 
 def _require_same(
-    location: str,
-    manifest: PassagesManifest,
-    scheme: PassageScheme | None,
-    *,
-    keep_text: bool | None,
+    location: str, manifest: PassagesManifest, scheme: PassageScheme | None, keep_text: bool | None
 ) -> None:
+    """Raise IndexMismatch if an index has another scheme or choice of `keep_text`; None is any."""
+    why = None
     if scheme is not None and scheme != manifest.scheme:
         old, new = manifest.scheme.to_dict(), scheme.to_dict()
         old["scheme"], new["scheme"] = manifest.scheme.scheme.id, scheme.scheme.id
-        differing = [
+        differing = (
             f"{name} {old[name]}, not {new[name]}" for name in old if old[name] != new[name]
-        ]
-        raise IndexMismatch(
-            location,
-            f"it was made with {'; '.join(differing)}: use the values of the index, or choose "
-            "another directory; nothing was changed",
         )
-    if keep_text is not None and keep_text != manifest.keep_text:
-        does = "keeps texts" if manifest.keep_text else "keeps no texts"
-        raise IndexMismatch(
-            location,
-            f"it {does}, as when it was created: use it as it is, or choose another directory; "
-            "nothing was changed",
-        )
+        why = f"was made with {'; '.join(differing)}: use the values of the index"
+    elif keep_text is not None and keep_text != manifest.keep_text:
+        kept = "texts" if manifest.keep_text else "no texts"
+        why = f"keeps {kept}, as when it was created: use it as it is"
+    if why is not None:
+        raise IndexMismatch(location, f"it {why}, or choose another directory; nothing was changed")

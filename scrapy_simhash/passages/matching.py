@@ -74,55 +74,51 @@ class CheckOptions:
 
 
 class Matcher:
-    """A matcher of texts against the documents of a store.
+    """A matcher of a text against the documents of a store.
 
     :param verify: compute similarities from the stored texts; if False, estimate them from the
         fingerprints.
+    :param exclude: name of a document that is no source.
     """
 
     def __init__(
-        self, store: PassageStore, scheme: PassageScheme, options: CheckOptions, *, verify: bool
+        self,
+        store: PassageStore,
+        scheme: PassageScheme,
+        options: CheckOptions,
+        *,
+        verify: bool,
+        exclude: str | None,
     ) -> None:
         self._store = store
         self._scheme = scheme
         self._options = options
         self._verify = verify
         self._neighbour_count = 0
-        self._excluded: int | None = None
+        self._excluded = None if exclude is None else store.number(exclude)
 
     def check(
-        self,
-        name: str,
-        text: str,
-        *,
-        exclude: str | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
+        self, name: str, text: str, on_progress: Callable[[int, int], None] | None
     ) -> PassageReport:
         """Return the report that `PassageIndex.check` describes."""
-        options = self._options
-        self._neighbour_count = 0
-        self._excluded = None if exclude is None else self._store.number(exclude)
         spans = self._scheme.cutting.spans(text)
         by_text: dict[str, CheckedPassage] = {}
         passages = []
         for done, (start, end) in enumerate(spans, 1):
             passage = text[start:end]
-            checked = by_text.get(passage)
-            if checked is None:
-                checked = by_text[passage] = self._check_passage(start, end, passage)
-            elif checked.start != start:
-                checked = replace(checked, start=start, end=end)
-            passages.append(checked)
+            if passage not in by_text:
+                by_text[passage] = self._check_passage(start, end, passage)
+            passages.append(replace(by_text[passage], start=start, end=end))
             if on_progress is not None:
                 on_progress(done, len(spans))
         return summed_up(
             name,
             text,
             passages,
-            mode=options.mode,
+            mode=self._options.mode,
             verified=self._verify,
-            high_similarity=options.high_similarity,
-            ignore_common=options.ignore_common,
+            high_similarity=self._options.high_similarity,
+            ignore_common=self._options.ignore_common,
         )
 
     def _check_passage(self, start: int, end: int, passage: str) -> CheckedPassage:
@@ -131,16 +127,15 @@ class Matcher:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
         max_distance = self._scheme.reach(passage) if self._verify else self._scheme.max_distance
         is_fast = self._options.mode == "fast"
-        neighbours = self._neighbours(fingerprint, max_distance, is_fast=is_fast)
         sources: list[Source] = []
-        documents = compared = 0
-        for distance, entry in neighbours:
+        documents = 0
+        stored = (
+            (distance, entry)
+            for distance, entry in self._neighbours(fingerprint, max_distance, is_fast=is_fast)
             # The index keeps fingerprints of replaced and removed documents.
-            if not self._store.passage(entry.ordinal, entry.fingerprint).documents:
-                continue
-            compared += 1
-            if compared > _MAX_NEIGHBOURS:
-                break
+            if self._store.passage(entry.ordinal, entry.fingerprint).documents
+        )
+        for distance, entry in islice(stored, _MAX_NEIGHBOURS):
             document_count, new_sources = self._sources(passage, distance, entry)
             documents += document_count
             sources += new_sources

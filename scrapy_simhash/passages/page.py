@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.passages.result import SHOWN_DIGITS
+from scrapy_simhash.report import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +38,6 @@ _MAX_TICKS = 6
 
 # Characters that are invalid in HTML or UTF-8.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f\ud800-\udfff]+", re.IGNORECASE)
 
 
 def render_page(report: PassageReport, text: str = "") -> str:
@@ -69,25 +69,16 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        name=_name,
-        address=_address,
+        name=lambda document: printable(document) or "(no name)",
+        address=visible.address,
         percent=_percent,
-        share=_share,
-        count="{:,}".format,
+        share=visible.share,
+        count=visible.count,
         fraction=_fraction,
         digest=_digest,
     )
     source = files("scrapy_simhash.passages").joinpath("page.html.j2")
     return environment.from_string(source.read_text(encoding="utf-8"))
-
-
-def _name(document: str) -> str:
-    return printable(document) or "(no name)"
-
-
-def _address(document: str) -> str:
-    """Return the name if it is an http or https URL, otherwise an empty string."""
-    return document if _WEB_ADDRESS.fullmatch(document) else ""
 
 
 def _fraction(value: float) -> float:
@@ -97,12 +88,6 @@ def _fraction(value: float) -> float:
 def _percent(similarity: float) -> str:
     """Return a similarity in per cent, rounded down so that only a similarity of 1 has 100 %."""
     return f"{int(_fraction(similarity) * 100 + 1e-9)}\N{NO-BREAK SPACE}%"
-
-
-def _share(share: float) -> str:
-    per_cent = _fraction(share) * 100
-    shown = "< 0.1" if 0 < per_cent < 0.1 else f"{per_cent:.1f}"  # noqa: PLR2004
-    return f"{shown}\N{NO-BREAK SPACE}%"
 
 
 def _digest(style: str) -> str:
