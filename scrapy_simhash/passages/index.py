@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,19 +28,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.passages.result import PassageReport
 
 
-@dataclass(eq=False)
-class _Shared:
-    """An open index and the number of its users. A process can open a database only once."""
-
-    store: PassageStore
-    manifest: PassagesManifest
-    location: str
-    name: str
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    users: int = 0
-
-
-_shared: dict[str, _Shared] = {}
+# Open stores by real path. A database can be opened only once, so its users in a process share one.
+_stores: dict[str, PassageStore] = {}
 _opening = threading.Lock()
 
 
@@ -52,10 +40,11 @@ class PassageIndex:
     other. After `close`, all others raise IndexClosed.
     """
 
-    def __init__(self, shared: _Shared) -> None:
-        self._shared = shared
+    def __init__(self, store: PassageStore, name: str) -> None:
+        self._store = store
+        self._name = name
         self._closed = False
-        self.manifest = shared.manifest
+        self.manifest = store.manifest
 
     @property
     def documents(self) -> int:
@@ -68,7 +57,7 @@ class PassageIndex:
         return self._require_open().passages
 
     def __contains__(self, name: str) -> bool:
-        with self._shared.lock:
+        with self._store.lock:
             return self._require_open().number(name) is not None
 
     def add(self, name: str, text: str) -> int | None:
@@ -77,7 +66,7 @@ class PassageIndex:
         :return: number of its passages with a fingerprint; None if it was stored with this text.
         :raises StorageError: the disk fails, or the index is damaged.
         """
-        with self._shared.lock:
+        with self._store.lock:
             if self._require_open().has(name, text):
                 return None
         scheme = self.manifest.scheme
@@ -85,12 +74,12 @@ class PassageIndex:
             (span, scheme.fingerprint(text[slice(*span)])) for span in scheme.cutting.spans(text)
         )
         passages = [(span, fingerprint) for span, fingerprint in pairs if fingerprint is not None]
-        with self._shared.lock:
+        with self._store.lock:
             return len(passages) if self._require_open().put(name, text, passages) else None
 
     def remove(self, name: str) -> bool:
         """Remove a document. Return False if no document has this name. Errors are as in `add`."""
-        with self._shared.lock:
+        with self._store.lock:
             return self._require_open().remove(name)
 
     def check(
@@ -109,14 +98,8 @@ class PassageIndex:
         :param on_progress: called with (passages done, passages in all).
         :raises StorageError: the index cannot be read, or is damaged.
         """
-        with self._shared.lock:
-            matcher = Matcher(
-                self._require_open(),
-                self.manifest.scheme,
-                options or CheckOptions(),
-                verify=self.manifest.keep_text,
-                exclude=exclude,
-            )
+        with self._store.lock:
+            matcher = Matcher(self._require_open(), options or CheckOptions(), exclude)
             return matcher.check(name, text, on_progress)
 
     def sync(self) -> None:
@@ -125,14 +108,14 @@ class PassageIndex:
 
     def close(self) -> None:
         """Close the index. May be called repeatedly."""
-        with _opening, self._shared.lock:
+        with _opening, self._store.lock:
             if self._closed:
                 return
             self._closed = True
-            self._shared.users -= 1
-            if not self._shared.users:
-                del _shared[self._shared.name]
-                self._shared.store.close()
+            self._store.users -= 1
+            if not self._store.users:
+                del _stores[self._name]
+                self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -142,8 +125,8 @@ class PassageIndex:
 
     def _require_open(self) -> PassageStore:
         if self._closed:
-            raise IndexClosed(self._shared.location, "used after close()")
-        return self._shared.store
+            raise IndexClosed(self._store.location, "used after close()")
+        return self._store
 
 
 def open_passages(
@@ -171,27 +154,27 @@ def open_passages(
     directory = Path(directory).absolute()
     name = os.path.realpath(directory)
     with _opening:
-        shared = _shared.get(name)
-        if shared is None:
+        store = _stores.get(name)
+        if store is None:
             new_manifest = PassagesManifest(
                 scheme or PassageScheme(),
                 keep_text_of_new if keep_text is None else keep_text,
                 kind or default_kind_name(),
             )
             new = new_manifest if create else None
-            shared = _shared[name] = _open_shared(directory, new, scheme, keep_text)
+            store = _stores[name] = _open_store(directory, new, scheme, keep_text)
         else:
-            _require_same(shared.location, shared.manifest, scheme, keep_text)
-        shared.users += 1
-    return PassageIndex(shared)
+            _require_same(store.location, store.manifest, scheme, keep_text)
+        store.users += 1
+    return PassageIndex(store, name)
 
 
-def _open_shared(
+def _open_store(
     directory: Path,
     new_manifest: PassagesManifest | None,
     scheme: PassageScheme | None,
     keep_text: bool | None,
-) -> _Shared:
+) -> PassageStore:
     """Open an index, or create it with a new manifest; for errors see `open_passages`."""
     location = str(directory)
     try:
@@ -212,10 +195,9 @@ def _open_shared(
             opened.callback(tables.close)
             database = opener(location, directory / "documents")
             opened.callback(database.close)
-            store = PassageStore(
-                tables, database, location, bits=fingerprints.bits, keep_text=manifest.keep_text
-            )
+            store = PassageStore(tables, database, location, manifest)
             opened.pop_all()
+            return store
     except IndexLocked as error:
         raise IndexLocked(
             location,
@@ -228,7 +210,6 @@ def _open_shared(
             f"it cannot be created, read or written ({error}): check the path, its rights and the "
             "disk",
         ) from error
-    return _Shared(store, manifest, location, os.path.realpath(directory))
 
 
 def _require_same(

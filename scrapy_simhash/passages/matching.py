@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.passages.rows import Place
-    from scrapy_simhash.passages.scheme import PassageScheme
     from scrapy_simhash.passages.store import PassageStore
 
 Mode = Literal["exact", "fast"]
@@ -76,24 +75,17 @@ class CheckOptions:
 class Matcher:
     """A matcher of a text against the documents of a store.
 
-    :param verify: compute similarities from the stored texts; if False, estimate them from the
-        fingerprints.
+    It computes similarities from the stored texts, or estimates them from the fingerprints if the
+    store keeps no texts.
+
     :param exclude: name of a document that is no source.
     """
 
-    def __init__(
-        self,
-        store: PassageStore,
-        scheme: PassageScheme,
-        options: CheckOptions,
-        *,
-        verify: bool,
-        exclude: str | None,
-    ) -> None:
+    def __init__(self, store: PassageStore, options: CheckOptions, exclude: str | None) -> None:
         self._store = store
-        self._scheme = scheme
+        self._scheme = store.manifest.scheme
         self._options = options
-        self._verify = verify
+        self._verify = store.manifest.keep_text
         self._neighbour_count = 0
         self._excluded = None if exclude is None else store.number(exclude)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
 from scrapy_simhash.errors import IndexCorrupt
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.tables import TableStore
     from scrapy_simhash.passages.cutting import Span
+    from scrapy_simhash.passages.manifest import PassagesManifest
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +37,10 @@ _Decoded = TypeVar("_Decoded")
 
 
 class PassageStore:
-    """A store of passages and documents. Its methods are not thread-safe, except `sync`.
+    """A store of passages and documents, which several `PassageIndex` objects share.
 
-    All methods raise StorageError if a database fails, and IndexCorrupt if a row is invalid.
+    Callers of its methods, except `sync`, hold its lock. All methods raise StorageError if a
+    database fails, and IndexCorrupt if a row is invalid.
 
     :param index: the fingerprint index, which this store closes.
     :param database: the document database, which this store closes.
@@ -45,13 +48,14 @@ class PassageStore:
     """
 
     def __init__(
-        self, index: TableStore, database: Database, location: str, *, bits: int, keep_text: bool
+        self, index: TableStore, database: Database, location: str, manifest: PassagesManifest
     ) -> None:
         self._index = index
         self._database = database
-        self._location = location
-        self._bits = bits
-        self._keep_text = keep_text
+        self.location = location
+        self.manifest = manifest
+        self.lock = RLock()
+        self.users = 0
         state = self._read(rows.STATE_KEY, rows.STATE.unpack)
         self._state = State() if state is None else State(*state)
         if index.next_sequence < self._state.next_sequence:
@@ -94,7 +98,7 @@ class PassageStore:
 
     def text(self, number: int) -> str | None:
         """Return the text of a document; None if it is not stored."""
-        if number not in self._texts and self._keep_text:
+        if number not in self._texts and self.manifest.keep_text:
             text = self._read(rows.key(b"T", number), rows.decode_text)
             if text is None:
                 return None
@@ -175,7 +179,7 @@ class PassageStore:
             (rows.name_key(name), rows.NUMBER.pack(number)),
             (rows.key(b"D", number), rows.encode_document(document)),
         ]
-        if self._keep_text:
+        if self.manifest.keep_text:
             puts.append((rows.key(b"T", number), rows.encode_text(text)))
         for fingerprint, places in spans.items():
             value = rows.encode_places(rows.check(fingerprint), places[: rows.KEPT_PLACES])
@@ -215,7 +219,7 @@ class PassageStore:
 
     def _ordinal(self, fingerprint: int) -> int:
         """Return the ordinal of the entry of a fingerprint; create the entry if necessary."""
-        key = to_hex(fingerprint, self._bits)
+        key = to_hex(fingerprint, self.manifest.scheme.scheme.bits)
         entry = self._index.entry(key)
         if entry is None:
             now_s, number = int(time.time()), self._index.next_sequence
@@ -279,7 +283,7 @@ class PassageStore:
             return decode(value)
         except rows.INVALID as error:
             raise IndexCorrupt(
-                self._location,
+                self.location,
                 f"it is damaged ({error}): restore it from a backup, or delete it and add the "
                 "documents again; nothing was changed",
             ) from error

@@ -27,23 +27,22 @@ def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | 
     holds. Without such a pattern, the result is None.
     """
     kind, *words = rule[0]
-    names = [word for word in words if not word.startswith(";")]
     patterns = [""]
     if record.origin == "learned" and not record.total.holds:
         # The format has no wildcards for parameters.
         patterns = [
             name for name, evidence in record.patterns.items() if evidence.holds and "?" not in name
         ]
-    if len(rule) > 1 or kind not in ("drop", "segment") or not patterns:
+    if len(rule) > 1 or not patterns or any(not word or word[0] == ";" for word in words):
         return None
     changes: dict[str, Any]
     if kind == "drop":
         include = [site + pattern for pattern in patterns] if site else [""]
-        changes = {"processor": "queryRemoval", "args": names}
-    else:
+        changes = {"processor": "queryRemoval", "args": words}
+    elif kind == "segment" and not set("/#*") & set(words[0]):
         include = [f"{site}/{words[0]}{pattern}" for pattern in patterns]
         changes = {"processor": "subpathRemoval", "args": [0]}
-    if not all(words) or names != words or (kind == "segment" and set("/#*") & set(words[0])):
+    else:
         return None
     return {"order": _ORDER, "urlPattern": {"include": include}, **changes}
 
