@@ -149,13 +149,14 @@ class Matcher:
     def _neighbours(
         self, fingerprint: int, max_distance: int, *, is_fast: bool
     ) -> Iterable[tuple[int, Entry]]:
+        """Return (distance, entry) of neighbours, nearest first, or as the tables find them."""
         # The tables miss many neighbours beyond their distance, unless prefixes are flipped, too.
         is_beyond = max_distance > self._scheme.max_distance
         if (is_fast and not is_beyond) or self._neighbour_count > _MAX_NEIGHBOURS_OF_TEXT:
-            return self._store.within_in_turn(fingerprint, max_distance)
-        neighbours = self._store.within(fingerprint, max_distance, flipped=is_beyond)
+            return self._store.index.within_in_turn(fingerprint, max_distance)
+        neighbours = self._store.index.within(fingerprint, max_distance, flipped=is_beyond)
         self._neighbour_count += len(neighbours)
-        return neighbours
+        return sorted(neighbours, key=lambda near: (near[0], near[1].number))
 
     def _level(self, sources: list[Source], documents: int) -> Level:
         if not sources:
@@ -169,13 +170,12 @@ class Matcher:
     def _sources(self, passage: str, distance: int, entry: Entry) -> tuple[int, list[Source]]:
         """Return (number of documents with a neighbour, sources in those compared), or (0, [])."""
         store, excluded = self._store, self._excluded
-        neighbour = entry.ordinal, entry.fingerprint
-        documents = store.passage(*neighbour).documents
-        if excluded is not None and store.is_in_document(*neighbour, excluded):
+        documents = store.passage(entry.ordinal, entry.fingerprint).documents
+        if excluded is not None and store.is_in_document(entry, excluded):
             documents -= 1
         sources: list[Source] = []
         equal_sources = 0
-        for places in islice(store.places(*neighbour), _MAX_DOCUMENTS):
+        for places in islice(store.places(entry), _MAX_DOCUMENTS):
             if places[0].document == excluded:
                 continue
             source = self._best_source(passage, distance, places)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -103,52 +102,36 @@ class _Piece(NamedTuple):
     passage: CheckedPassage
 
 
-@dataclass
-class _Row:
-    """A row of text, with notes beside it.
-
-    :param joined: the row continues the paragraph of the row before.
-    :param characters_to_hit: number of characters in passages before the first hit.
-    :param characters_from_hit: number of characters in passages from the first hit on.
-    """
+class _Row(NamedTuple):
+    """A row of text, with notes on its hits beside it. If `joined`, it goes on with a paragraph."""
 
     joined: bool
-    pieces: list[_Piece] = field(default_factory=list)
-    characters_to_hit: int = 0
-    characters_from_hit: int = 0
-
-    @property
-    def hits(self) -> list[_Piece]:
-        return [piece for piece in self.pieces if piece.passage.level != "none"]
-
-    def add(self, piece: _Piece) -> None:
-        self.pieces.append(piece)
-        if self.characters_from_hit or piece.passage.level != "none":
-            self.characters_from_hit += len(piece.passage.text)
-        else:
-            self.characters_to_hit += len(piece.passage.text)
-
-    def has_room(self, passage: CheckedPassage) -> bool:
-        if self.characters_from_hit:
-            return (
-                self.characters_from_hit < _MAX_CHARACTERS_FROM_HIT
-                and len(self.hits) < _MAX_HITS_IN_ROW
-            )
-        return passage.level == "none" or self.characters_to_hit < _MAX_CHARACTERS_TO_HIT
+    pieces: list[_Piece]
+    hits: list[_Piece]
 
 
 def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
     """Yield rows of the text by paragraph; one row for each passage if passages overlap."""
     are_overlapping = any(after.start < before.end for before, after in pairwise(passages))
-    row = _Row(joined=False)
-    end = 0
+    row = _Row(joined=False, pieces=[], hits=[])
+    end = characters = 0  # characters in the row from its first hit on; before it, in the row
     for number, passage in enumerate(passages, start=1):
         space = text[end : passage.start] if text else _guessed_space(passage.start - end)
         ends_paragraph = "\n" in space or "\r" in space or are_overlapping
-        if row.pieces and (ends_paragraph or not row.has_room(passage)):
+        is_hit = passage.level != "none"
+        if row.hits:
+            is_full = len(row.hits) == _MAX_HITS_IN_ROW or characters >= _MAX_CHARACTERS_FROM_HIT
+        else:
+            is_full = is_hit and characters >= _MAX_CHARACTERS_TO_HIT
+        if row.pieces and (ends_paragraph or is_full):
             yield row
-            row = _Row(joined=not ends_paragraph)
-        row.add(_Piece(space if row.pieces else "", number, passage))
+            row, characters = _Row(joined=not ends_paragraph, pieces=[], hits=[]), 0
+        piece = _Piece(space if row.pieces else "", number, passage)
+        row.pieces.append(piece)
+        if is_hit:
+            characters = characters if row.hits else 0
+            row.hits.append(piece)
+        characters += len(passage.text)
         end = passage.end
     if row.pieces:
         yield row

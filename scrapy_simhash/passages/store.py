@@ -50,7 +50,7 @@ class PassageStore:
     def __init__(
         self, index: TableStore, database: Database, location: str, manifest: PassagesManifest
     ) -> None:
-        self._index = index
+        self.index = index
         self._database = database
         self.location = location
         self.manifest = manifest
@@ -81,7 +81,7 @@ class PassageStore:
     @property
     def passages(self) -> int:
         """Return the count of distinct fingerprints, removed documents included."""
-        return len(self._index)
+        return len(self.index)
 
     def number(self, name: str) -> int | None:
         """Return the number of the document with a name; None if there is none."""
@@ -115,12 +115,12 @@ class PassageStore:
         passage = self._passage(ordinal)
         return passage if passage is not None and passage.check == check else Passage(check)
 
-    def places(self, ordinal: int, fingerprint: int) -> Iterator[list[Place]]:
+    def places(self, entry: Entry) -> Iterator[list[Place]]:
         """Yield the stored places of a passage, a list for each document, in order of numbers."""
-        start = rows.key(b"W", ordinal)
+        start = rows.key(b"W", entry.ordinal)
         for key, value in self._database.rows(start, start + b"\xff" * 5):
             check, places = self._decoded(partial(rows.decode_places, key), value)
-            if check == rows.check(fingerprint):
+            if check == rows.check(entry.fingerprint):
                 yield places
 
     def has(self, name: str, text: str) -> bool:
@@ -131,24 +131,9 @@ class PassageStore:
         document = self.document(number)
         return document is not None and document.digest == rows.digest(text)
 
-    def is_in_document(self, ordinal: int, fingerprint: int, number: int) -> bool:
+    def is_in_document(self, entry: Entry, number: int) -> bool:
         """Return True if a document contains the passage of an entry of the index."""
-        return self._check_at(ordinal, number) == rows.check(fingerprint)
-
-    def within(
-        self, fingerprint: int, max_distance: int, *, flipped: bool = False
-    ) -> list[tuple[int, Entry]]:
-        """Return the (distance, entry) pairs within a distance, nearest first, then oldest.
-
-        :param flipped: also look up each prefix with one bit flipped. This is slower, but finds
-            more fingerprints beyond the distance of the tables.
-        """
-        neighbours = self._index.within(fingerprint, max_distance, flipped=flipped)
-        return sorted(neighbours, key=lambda near: (near[0], near[1].number))
-
-    def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the results of `within` as tables find them, in any order."""
-        return self._index.within_in_turn(fingerprint, max_distance)
+        return self._check_at(entry.ordinal, number) == rows.check(entry.fingerprint)
 
     def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
         """Add a document, or replace the document with this name. Return False if `has` is True.
@@ -157,13 +142,9 @@ class PassageStore:
         """
         if self.has(name, text):
             return False
-        old_number = self.number(name)
-        old = None if old_number is None else self.document(old_number)
-        number = self._state.next_number
+        old_number, number = self.number(name), self._state.next_number
         changed: dict[int, Passage] = {}
-        deletes: list[bytes] = []
-        if old is not None and old_number is not None:
-            deletes = self._subtract(old_number, old, changed)
+        deletes = [] if old_number is None else self._subtract(old_number, changed)
         spans: dict[int, list[Span]] = {}
         for span, fingerprint in passages:
             spans.setdefault(fingerprint, []).append(span)
@@ -186,33 +167,32 @@ class PassageStore:
             puts.append((rows.key(b"W", ordinals[fingerprint], number), value))
         state = self._state._replace(
             next_number=number + 1,
-            documents=self._state.documents + (1 if old is None else 0),
-            next_sequence=self._index.next_sequence,
+            documents=self._state.documents + (old_number is None),
+            next_sequence=self.index.next_sequence,
         )
-        self._write(puts, changed, old_number, state, deletes)
+        self._write(puts, deletes, changed, state)
         return True
 
     def remove(self, name: str) -> bool:
         """Remove a document. Return False if no document has this name."""
         number = self.number(name)
-        document = None if number is None else self.document(number)
-        if number is None or document is None:
+        if number is None:
             return False
         changed: dict[int, Passage] = {}
-        deletes = [*self._subtract(number, document, changed), rows.name_key(name)]
+        deletes = [*self._subtract(number, changed), rows.name_key(name)]
         state = self._state._replace(documents=self._state.documents - 1)
-        self._write([], changed, number, state, deletes)
+        self._write([], deletes, changed, state)
         return True
 
     def sync(self) -> None:
         """Sync all writes to disk."""
-        self._index.sync()
+        self.index.sync()
         self._database.sync()
 
     def close(self) -> None:
         """Sync as `sync` does, and close both databases."""
         try:
-            self._index.close()
+            self.index.close()
             self._database.sync()
         finally:
             self._database.close()
@@ -220,17 +200,18 @@ class PassageStore:
     def _ordinal(self, fingerprint: int) -> int:
         """Return the ordinal of the entry of a fingerprint; create the entry if necessary."""
         key = to_hex(fingerprint, self.manifest.scheme.scheme.bits)
-        entry = self._index.entry(key)
+        entry = self.index.entry(key)
         if entry is None:
-            now_s, number = int(time.time()), self._index.next_sequence
+            now_s, number = int(time.time()), self.index.next_sequence
             put = Entry(number, key, fingerprint, number, now_s, now_s)
-            entry = self._index.write(put, None, (), number + 1)
+            entry = self.index.write(put, None, (), number + 1)
         return entry.ordinal
 
-    def _subtract(self, number: int, old: Document, changed: dict[int, Passage]) -> list[bytes]:
-        """Put the passages of `old` in `changed`, with lower counts; return the keys to delete."""
-        deletes = []
-        for ordinal in dict.fromkeys(old.passages):
+    def _subtract(self, number: int, changed: dict[int, Passage]) -> list[bytes]:
+        """Put the passages of a document in `changed`, with lower counts. Return keys to delete."""
+        deletes = [rows.key(b"D", number), rows.key(b"T", number)]
+        document = self.document(number)
+        for ordinal in dict.fromkeys(() if document is None else document.passages):
             check = self._check_at(ordinal, number)
             if check is None:
                 continue
@@ -238,19 +219,14 @@ class PassageStore:
             passage = self._passage(ordinal)
             if passage is not None and passage.check == check:
                 changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0))
+        self._documents.pop(number, None)
+        self._text_characters -= len(self._texts.pop(number, ""))
         return deletes
 
     def _write(
-        self,
-        puts: list[Row],
-        changed: dict[int, Passage],
-        old_number: int | None,
-        state: State,
-        deletes: list[bytes],
+        self, puts: list[Row], deletes: list[bytes], changed: dict[int, Passage], state: State
     ) -> None:
-        """Write rows, changed passages and the state; delete rows and the document `old_number`."""
-        if old_number is not None:
-            deletes += [rows.key(b"D", old_number), rows.key(b"T", old_number)]
+        """Write rows, changed passages and the state, and delete rows, all or none."""
         for ordinal, passage in changed.items():
             key = rows.key(b"P", ordinal)
             if passage.documents:
@@ -260,9 +236,6 @@ class PassageStore:
         puts.append((rows.STATE_KEY, rows.STATE.pack(*state)))
         self._database.write(puts, deletes)
         self._state = state
-        if old_number is not None:
-            self._documents.pop(old_number, None)
-            self._text_characters -= len(self._texts.pop(old_number, ""))
 
     def _passage(self, ordinal: int) -> Passage | None:
         unpacked = self._read(rows.key(b"P", ordinal), rows.PASSAGE.unpack)
