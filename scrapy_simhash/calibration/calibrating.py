@@ -56,11 +56,6 @@ class PresentSettings(NamedTuple):
     confirmation: Confirmation = UNCONFIRMED
     served_distance: int | None = None
 
-    @property
-    def least_per_cent(self) -> int:
-        """Return the present least resemblance in per cent, rounded up."""
-        return ceil(self.confirmation.min_resemblance * STEPS - 1e-9)
-
 
 class EditedCopies(NamedTuple):
     """The counts of edited copies, which supplement a sample with few near-duplicates.
@@ -246,7 +241,7 @@ def _calibrate_preset(
         bits, served = preset.scheme.bits, preset.served_distance
         return scores, choose(scores, bits, present=present, served=served)
 
-    present_per_cent = preset.least_per_cent
+    present_per_cent = ceil(preset.confirmation.min_resemblance * STEPS - 1e-9)
     scores, choice = scores_and_choice(present_per_cent)
     now = scores[preset.max_distance]
     least = None

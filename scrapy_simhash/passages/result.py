@@ -119,7 +119,7 @@ class PassageReport:
             return [_rounded(share, digits) for share in shares]
         unit = 10**digits
         units = [math.floor(share * unit + 1e-6) for share in shares]
-        missing = max(round(self.known_share * unit) - sum(units), 0)
+        missing = max(round(round(self.known_share, digits) * unit) - sum(units), 0)
         # The missing units go to the shares that lost most by rounding.
         most_lost_first = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
         for at in most_lost_first[:missing]:
