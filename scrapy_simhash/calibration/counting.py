@@ -163,7 +163,7 @@ class Pairs:
             yield from zip(*(column[listed].tolist() for column in columns), strict=True)
 
     def _rows(self) -> Iterator[tuple[int, Array, Array, Array]]:
-        """Yield each page with, for each page, kind, resemblance of main texts, of contents."""
+        """Yield (page, kinds, resemblances of main texts, of contents): a value for each page."""
         contents = None if self._contents is None else self._contents.rows()
         for page, texts in enumerate(self._texts.rows()):
             wholes = texts if contents is None else next(contents)

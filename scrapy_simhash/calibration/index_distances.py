@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_simhash.clustering.words import columns_of, distances
-from scrapy_simhash.index.manifest import DATABASES, FILE_NAME
+from scrapy_simhash.index.manifest import FILE_NAME, databases
 from scrapy_simhash.maintenance.sources import opened_source
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def is_index(path: Path) -> bool:
             start = file.read(_START_BYTES)
     except OSError:
         return False
-    databases = (database for kind in DATABASES for database in path.glob(f"{kind}*"))
-    return b"scrapy-simhash index" in start or any(database.is_dir() for database in databases)
+    return b"scrapy-simhash index" in start or bool(databases(path))
 
 
 def index_distances(

@@ -193,26 +193,23 @@ class Matcher:
         document = self._store.document(places[0].document)
         if document is None:
             return None
-        text = self._store.text(places[0].document) if self._verify else None
-        best: Source | None = None
-        for _, start, end in places:
-            if text is None:
-                source_text, similarity = "", self._scheme.estimated_similarity(distance)
-            else:
-                source_text = text[start:end]
-                similarity = similarity_of(passage, source_text)
-            if similarity < self._options.min_similarity:
-                continue
-            if best is None or similarity > best.similarity:
-                best = Source(
-                    document=document.name,
-                    start=start,
-                    end=end,
-                    similarity=similarity,
-                    distance=distance,
-                    text=source_text,
-                )
-        return best
+        text = (self._store.text(places[0].document) or "") if self._verify else ""
+        if text:
+            similarities = [similarity_of(passage, text[start:end]) for _, start, end in places]
+        else:
+            similarities = [self._scheme.estimated_similarity(distance)]
+        similarity = max(similarities)
+        if similarity < self._options.min_similarity:
+            return None
+        _, start, end = places[similarities.index(similarity)]
+        return Source(
+            document=document.name,
+            start=start,
+            end=end,
+            similarity=similarity,
+            distance=distance,
+            text=text[start:end],
+        )
 
 
 @lru_cache(maxsize=4096)  # many documents have the same text of a shared passage

@@ -116,7 +116,8 @@ def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
     row = _Row(joined=False, pieces=[], hits=[])
     end = characters = 0  # characters in the row from its first hit on; before it, in the row
     for number, passage in enumerate(passages, start=1):
-        space = text[end : passage.start] if text else _guessed_space(passage.start - end)
+        gap = passage.start - end
+        space = text[end : passage.start] if text else "\n\n" if gap > 1 else " " * gap
         ends_paragraph = "\n" in space or "\r" in space or are_overlapping
         is_hit = passage.level != "none"
         if row.hits:
@@ -135,10 +136,6 @@ def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
         end = passage.end
     if row.pieces:
         yield row
-
-
-def _guessed_space(characters: int) -> str:
-    return "\n\n" if characters > 1 else " " * characters
 
 
 class Bar(NamedTuple):

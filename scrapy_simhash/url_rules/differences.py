@@ -128,9 +128,9 @@ def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
 
 def _word_steps(copy: Segments, original: Segments) -> list[Step]:
     """Return steps that remove the words beside a number, from either path."""
-    steps: list[Step] = []
-    for place in WORD_PLACES:
-        folder, _ = words_at(copy, place) or words_at(original, place) or (None, ())
-        if folder is not None and len(folder) <= _MAX_FOLDER_CHARACTERS:
-            steps.append(("words", folder, place))
-    return steps
+    found = ((words_at(copy, place) or words_at(original, place), place) for place in WORD_PLACES)
+    return [
+        ("words", at[0], place)
+        for at, place in found
+        if at is not None and len(at[0]) <= _MAX_FOLDER_CHARACTERS
+    ]

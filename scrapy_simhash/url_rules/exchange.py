@@ -12,8 +12,6 @@ from scrapy_simhash.sites import registered_domain
 from scrapy_simhash.url_rules.learner import EVERY_SITE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from scrapy_simhash.url_rules.evidence import RuleRecord
     from scrapy_simhash.url_rules.rewriting import Rule
 
@@ -59,21 +57,17 @@ def from_discarder(rules: Any) -> tuple[list[tuple[str, Rule]], int]:
     left_out = 0
     try:
         for plain in rules:
-            include, args = plain["urlPattern"]["include"], plain.get("args") or ()
-            rule = _rule_from(plain["processor"], args)
-            sites = [_site_from(pattern) for pattern in include]
-            if rule is None or plain["urlPattern"].get("exclude") or None in sites:
+            args, pattern = plain.get("args") or (), plain["urlPattern"]
+            names = sorted({name for name in args if isinstance(name, str) and name})
+            sites = [_site_from(text) for text in pattern["include"]]
+            removes_params = plain["processor"] == "queryRemoval" and names
+            if not removes_params or pattern.get("exclude") or None in sites:
                 left_out += 1
                 continue
-            pairs += [(site, rule) for site in sites if site is not None]
+            pairs += [(site, (("drop", *names),)) for site in sites if site is not None]
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise ValueError(f"no list of rules of duplicate-url-discarder ({error!r})") from error
     return pairs, left_out
-
-
-def _rule_from(processor: object, args: Iterable[object]) -> Rule | None:
-    names: Sequence[str] = sorted({name for name in args if isinstance(name, str) and name})
-    return (("drop", *names),) if processor == "queryRemoval" and names else None
 
 
 def _site_from(pattern: str) -> str | None:
