@@ -82,6 +82,8 @@ class Calibrated:
     :param rows: the score of each k with the least resemblance in `least`, or the present one.
     :param choice: the chosen k; None if the sample has too few pairs.
     :param least: the chosen least resemblance; None if no k was chosen, or the present one is 0.
+    :param table_recall: the expected share of pairs within the chosen k that its tables find; None
+        if no k was chosen, or no tables support it.
     """
 
     preset: PresentSettings
@@ -93,6 +95,7 @@ class Calibrated:
     rows: list[Score]
     choice: Choice | None
     least: LeastResemblance | None
+    table_recall: float | None
 
     @property
     def confirmation(self) -> Confirmation:
@@ -115,18 +118,6 @@ class Calibrated:
     def chosen(self) -> Score | None:
         """Return the score of the chosen k and least resemblance; None if no k was chosen."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
-
-    @property
-    def table_recall(self) -> float | None:
-        """Return the expected share of pairs within the chosen k that its tables find, or None."""
-        if self.choice is None or self.choice.plan is None:
-            return None
-        weight = fill_weight(self.near_duplicate_pairs, self.edited_copy_pairs)
-        pairs = [
-            near + weight * copies
-            for near, copies in zip(self.counts.near_duplicate, self.edited.distances, strict=True)
-        ]
-        return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +243,10 @@ def _calibrate_preset(
         least = choose_resemblance(pairs, wrong, present_per_cent)
         if least.per_cent != present_per_cent:  # k depends on it, and is chosen again
             scores, choice = scores_and_choice(least.per_cent)
+    recall = None
+    if choice is not None and choice.plan is not None:
+        all_near = np.array(counts.near_duplicate) + weight * np.array(edited.distances)
+        recall = table_recall(choice.plan, all_near.tolist(), choice.max_distance)
     return Calibrated(
         preset=preset,
         fingerprints=sum(page.fingerprint is not None for page in pages),
@@ -262,6 +257,7 @@ def _calibrate_preset(
         rows=scores,
         choice=choice,
         least=least,
+        table_recall=recall,
     )
 
 
