@@ -8,6 +8,8 @@ from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from scrapy_simhash.calibration.choosing import (
     FEW_NEAR_DUPLICATES,
     Choice,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.calibration.counting import Pair
     from scrapy_simhash.calibration.sampling import Sample, SampledPage
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_SAMPLE = 2000
@@ -52,15 +55,6 @@ class PresentSettings(NamedTuple):
     max_distance: int
     confirmation: Confirmation = UNCONFIRMED
     served_distance: int | None = None
-
-    @property
-    def least_per_cent(self) -> int:
-        """Return the present least resemblance in per cent, rounded up."""
-        return ceil(self.confirmation.min_resemblance * STEPS - 1e-9)
-
-
-# The old name, for one release.
-Preset = PresentSettings
 
 
 class EditedCopies(NamedTuple):
@@ -88,6 +82,8 @@ class Calibrated:
     :param rows: the score of each k with the least resemblance in `least`, or the present one.
     :param choice: the chosen k; None if the sample has too few pairs.
     :param least: the chosen least resemblance; None if no k was chosen, or the present one is 0.
+    :param table_recall: the expected share of pairs within the chosen k that its tables find; None
+        if no k was chosen, or no tables support it.
     """
 
     preset: PresentSettings
@@ -99,6 +95,7 @@ class Calibrated:
     rows: list[Score]
     choice: Choice | None
     least: LeastResemblance | None
+    table_recall: float | None
 
     @property
     def confirmation(self) -> Confirmation:
@@ -121,22 +118,6 @@ class Calibrated:
     def chosen(self) -> Score | None:
         """Return the score of the chosen k and least resemblance; None if no k was chosen."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
-
-    # Old names, for one release.
-    made_pairs = edited_copy_pairs
-    found = chosen
-
-    @property
-    def table_recall(self) -> float | None:
-        """Return the expected share of pairs within the chosen k that its tables find, or None."""
-        if self.choice is None or self.choice.plan is None:
-            return None
-        weight = fill_weight(self.near_duplicate_pairs, self.edited_copy_pairs)
-        pairs = [
-            near + weight * copies
-            for near, copies in zip(self.counts.near_duplicate, self.edited.distances, strict=True)
-        ]
-        return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,19 +168,17 @@ def calibrate(
     pages = sample.pages(
         [preset.scheme for preset in presets], min_tokens, on_progress=on_page_progress
     )
-    bits = [preset.scheme.bits for preset in presets]
+    schemes = [(preset.scheme.bits, preset.confirmation) for preset in presets]
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
-    pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
+    pairs = Pairs(used, schemes, threshold)
     counted = pairs.count(on_progress=on_pairs_progress)
     has_few = [sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES for counts in counted]
     copies = _make_copies(used, seed, threshold) if any(has_few) else []
     calibrated = []
     for number, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
         edited = _count_copies(copies if has_few[number] else (), used, number, preset, min_tokens)
-        of_scheme = [page.fingerprints[number] for page in pages]
-        fingerprints = sum(page.fingerprint is not None for page in of_scheme)
-        skipped = Counter(page.skipped for page in of_scheme if page.skipped is not None)
-        calibrated.append(_calibrate_preset(preset, fingerprints, skipped, counts, edited))
+        fingerprints = [page.fingerprints[number] for page in pages]
+        calibrated.append(_calibrate_preset(preset, fingerprints, counts, edited))
     listed = []
     for number, each in enumerate(calibrated if list_pairs else ()):
         k = each.choice.max_distance if each.choice else each.preset.max_distance
@@ -231,53 +210,54 @@ def _make_copies(
 
 def _calibrate_preset(
     preset: PresentSettings,
-    fingerprints: int,
-    skipped: Counter[str],
+    pages: Sequence[PageFingerprint],
     counts: Counts,
     edited: EditedCopies,
 ) -> Calibrated:
     """Return the calibration of a preset from the counts of its pairs."""
-    import numpy as np
-
     near, different, loss = np.array(counts.confirmable)
-    copies = np.array(edited.confirmable)
     weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
+    near = near + weight * np.array(edited.confirmable)
+    total = sum(counts.near_duplicate) + weight * sum(edited.distances)
+    present = None if preset.confirmation == UNCONFIRMED else preset.max_distance
 
-    def scores_at(least: int) -> list[Score]:
-        """Return the score of each k with a least resemblance in per cent."""
-        confirmed = different[least:].sum(axis=0)
-        return figures(
-            (near[least:].sum(axis=0) + weight * copies[least:].sum(axis=0)).tolist(),
+    def scores_and_choice(least_per_cent: int) -> tuple[list[Score], Choice | None]:
+        confirmed = different[least_per_cent:].sum(axis=0)
+        scores = figures(
+            near[least_per_cent:].sum(axis=0).tolist(),
             confirmed.tolist(),
-            total=sum(counts.near_duplicate) + weight * sum(edited.distances),
+            total=total,
             similar=(counts.different - confirmed).tolist(),
         )
+        bits, served = preset.scheme.bits, preset.served_distance
+        return scores, choose(scores, bits, present=present, served=served)
 
-    present_per_cent = preset.least_per_cent
-    scores = scores_at(present_per_cent)
+    present_per_cent = ceil(preset.confirmation.min_resemblance * STEPS - 1e-9)
+    scores, choice = scores_and_choice(present_per_cent)
     now = scores[preset.max_distance]
-    bits, served = preset.scheme.bits, preset.served_distance
-    present = None if preset.confirmation == UNCONFIRMED else preset.max_distance
-    choice = choose(scores, bits, present=present, served=served)
     least = None
     if choice is not None and present_per_cent:
-        within_k = slice(choice.max_distance + 1)
-        pairs = near[:, within_k].sum(axis=1) + weight * copies[:, within_k].sum(axis=1)
-        wrong = loss[:, within_k].sum(axis=1)
-        least = choose_resemblance(pairs.tolist(), wrong.tolist(), present_per_cent)
+        pairs, wrong = (
+            table[:, : choice.max_distance + 1].sum(axis=1).tolist() for table in (near, loss)
+        )
+        least = choose_resemblance(pairs, wrong, present_per_cent)
         if least.per_cent != present_per_cent:  # k depends on it, and is chosen again
-            scores = scores_at(least.per_cent)
-            choice = choose(scores, bits, present=present, served=served)
+            scores, choice = scores_and_choice(least.per_cent)
+    recall = None
+    if choice is not None and choice.plan is not None:
+        all_near = np.array(counts.near_duplicate) + weight * np.array(edited.distances)
+        recall = table_recall(choice.plan, all_near.tolist(), choice.max_distance)
     return Calibrated(
         preset=preset,
-        fingerprints=fingerprints,
-        skipped=skipped,
+        fingerprints=sum(page.fingerprint is not None for page in pages),
+        skipped=Counter(page.skipped for page in pages if page.skipped is not None),
         counts=counts,
         edited=edited,
         now=now,
         rows=scores,
         choice=choice,
         least=least,
+        table_recall=recall,
     )
 
 

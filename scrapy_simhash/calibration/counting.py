@@ -4,15 +4,17 @@
 page and of its copy. A crawl misses such a pair. To count it as missed, pages also are
 near-duplicates if their whole contents resemble each other enough. If the confirmation compares
 names, pages of one site with different names are *named apart*, and not near-duplicates.
-
-Matrices have a row and a column for each page, and are computed in blocks of rows.
 """
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from scrapy_simhash.calibration.pairs import Resemblances, distance_blocks
+import numpy as np
+
+from scrapy_simhash.calibration.pairs import Resemblances
+from scrapy_simhash.clustering.words import columns_of, distances
 from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, UNCONFIRMED, names_agree
 from scrapy_simhash.resemblance import DIFFERENT
 from scrapy_simhash.sketch import SKETCH_BYTES, estimate_resemblance
@@ -20,53 +22,42 @@ from scrapy_simhash.sketch import SKETCH_BYTES, estimate_resemblance
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
-
     from scrapy_simhash.calibration.sampling import SampledPage
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.detector import PageFingerprint
 
     Array = np.ndarray[Any, Any]
 
 Kind = Literal["near-duplicate", "between", "different", "named-apart"]
-KINDS: tuple[Kind, ...] = ("near-duplicate", "between", "different", "named-apart")
-_NEAR, _BETWEEN, _DIFFERENT, _NAMED_APART = range(4)
-_MAX_PAIRS = 1000
+# Dropping one page of a pair with less resemblance loses content: such pairs are `_BETWEEN_LOSS` or
+# `_DIFFERENT`.
+LOSS = 0.5
+_NEAR, _BETWEEN, _BETWEEN_LOSS, _DIFFERENT, _NAMED_APART = range(5)
+_KINDS: tuple[Kind, ...] = ("near-duplicate", "between", "between", "different", "named-apart")
+_MAX_LISTED = 1000
 STEPS = 100
 """Similarities are counted in per cent."""
-# Below this resemblance, dropping one page of a pair loses content.
-LOSS = 0.5
-# The similarity in per cent that pages with different names need: no pair has it.
+# The similarity in per cent of a pair that a crawl never confirms.
 _NEVER = STEPS + 1
 # To save time, sketches are compared up to a third of the bits. Farther pairs are not confirmed.
 _REACH_DIVISOR = 3
-
-
-class Confirmable(NamedTuple):
-    """The numbers of pairs that a crawl may confirm, by similarity in per cent, then distance.
-
-    Pairs whose names need a higher similarity are left out. Unknown similarities count as 100.
-
-    :param near_duplicate: pairs that should be found, without those that are named apart.
-    :param different: pairs that should not be found.
-    :param loss: pairs with a resemblance below `LOSS` that are not near-duplicates.
-    """
-
-    near_duplicate: list[list[int]]
-    different: list[list[int]]
-    loss: list[list[int]]
 
 
 class Counts(NamedTuple):
     """The numbers of pairs of each kind for one scheme, at each distance from 0 to its bits.
 
     :param named_apart: number of all pairs with enough resemblance, but different names.
+    :param confirmable: the pairs that a crawl may confirm, counted by similarity in per cent, then
+        distance; three tables: for near-duplicate pairs, different pairs, and pairs with a
+        resemblance below `LOSS`. Pairs whose names need a higher similarity are left out. Unknown
+        similarities count as 100.
     """
 
     near_duplicate: list[int]
     between: list[int]
     different: list[int]
     named_apart: int
-    confirmable: Confirmable
+    confirmable: list[list[list[int]]]
 
 
 class Pair(NamedTuple):
@@ -91,203 +82,159 @@ class Pair(NamedTuple):
 
 
 class Pairs:
-    """The set of all pairs of some pages. Methods name a scheme by its position in `bits`.
+    """The set of all pairs of some pages. Methods name a scheme by its position in `schemes`.
 
-    :param bits: fingerprint width of each scheme.
+    :param schemes: (bits, confirmation) of each scheme.
     :param threshold: pages with this exact resemblance or more are near-duplicates.
-    :param confirmations: one for each scheme; None for `UNCONFIRMED`.
     """
 
     def __init__(
         self,
         pages: Sequence[SampledPage],
-        bits: Sequence[int],
+        schemes: Sequence[tuple[int, Confirmation]],
         threshold: float,
-        confirmations: Sequence[Confirmation] | None = None,
     ) -> None:
         self._pages = pages
-        self._bits = bits
-        self._confirmations = confirmations or [UNCONFIRMED] * len(bits)
         self._threshold = threshold
         self._texts = Resemblances([page.extraction.text for page in pages])
         are_equal = all(page.content == page.extraction.text for page in pages)
         self._contents = None if are_equal else Resemblances([page.content for page in pages])
-        self._sketches = [_sketches(pages, number) for number in range(len(bits))]
-        self._names = [_name_numbers(pages, number) for number in range(len(bits))]
+        self._schemes = [
+            _Fingerprints([page.fingerprints[number] for page in pages], *scheme)
+            for number, scheme in enumerate(schemes)
+        ]
 
     def count(
         self, *, on_progress: Callable[[int, int], object] = lambda _done, _of: None
     ) -> list[Counts]:
         """Return the counts of each scheme; `on_progress` gets (pages done, pages in all)."""
-        import numpy as np
-
-        totals = [np.zeros((3, bits + 1), dtype=np.int64) for bits in self._bits]
-        confirmable = [np.zeros((3, STEPS + 1, bits + 1), dtype=np.int64) for bits in self._bits]
-        named_apart = [0] * len(self._bits)
-        blocks = [self._distances(number) for number in range(len(self._bits))]
-        for start, kinds, texts, _ in self._kinds():
-            loss = (kinds >= 0) & (kinds != _NEAR) & (texts < LOSS)
-            for number, bits in enumerate(self._bits):
-                distances = next(blocks[number])
-                is_known = distances >= 0
-                named_kinds = kinds
-                if self._confirmations[number].same_name:
-                    rows, columns = np.nonzero((kinds == _NEAR) & is_known)
-                    is_apart = self._least_by_names(number, rows + start, columns) == _NEVER
-                    named_kinds = kinds.copy()
-                    named_kinds[rows[is_apart], columns[is_apart]] = -1
-                    named_apart[number] += int(np.count_nonzero(is_apart))
-                for kind in (_NEAR, _BETWEEN, _DIFFERENT):
-                    of_kind = distances[(named_kinds == kind) & is_known]
-                    totals[number][kind] += np.bincount(of_kind, minlength=bits + 1)
-                groups = (named_kinds == _NEAR, named_kinds == _DIFFERENT, loss)
-                self._add_confirmable(confirmable[number], number, start, distances, groups)
-            on_progress(min(start + len(kinds), len(self._pages)), len(self._pages))
+        shapes = [(len(_KINDS), _NEVER + 1, scheme.bits + 1) for scheme in self._schemes]
+        tables = [np.zeros(shape, dtype=np.int64) for shape in shapes]
+        for page, kinds, *_ in self._rows():
+            for scheme, table in zip(self._schemes, tables, strict=True):
+                later, apart = scheme.after(page)
+                judged = scheme.judged(page, later, apart, kinds[later])
+                cells = np.ravel_multi_index((*judged, apart), table.shape)
+                np.add.at(table.reshape(-1), cells, 1)
+            on_progress(page + 1, len(self._pages))
         counts = []
-        for total, named, table in zip(totals, named_apart, confirmable, strict=True):
-            near, between, different = total.tolist()
-            counts.append(Counts(near, between, different, named, Confirmable(*table.tolist())))
+        for table in tables:
+            totals = table.sum(axis=1)
+            confirmable = table[:, :_NEVER]
+            loss = confirmable[_BETWEEN_LOSS] + confirmable[_DIFFERENT]
+            counts.append(
+                Counts(
+                    totals[_NEAR].tolist(),
+                    (totals[_BETWEEN] + totals[_BETWEEN_LOSS]).tolist(),
+                    totals[_DIFFERENT].tolist(),
+                    int(totals[_NAMED_APART].sum()),
+                    [t.tolist() for t in (confirmable[_NEAR], confirmable[_DIFFERENT], loss)],
+                )
+            )
         return counts
-
-    def _add_confirmable(
-        self, table: Array, number: int, start: int, distances: Array, groups: Sequence[Array]
-    ) -> None:
-        """Add the pairs of a block to `table`, by group (field of `Confirmable`)."""
-        import numpy as np
-
-        is_counted = (distances >= 0) & np.logical_or.reduce(groups)
-        confirmation, bits = self._confirmations[number], self._bits[number]
-        if confirmation == UNCONFIRMED:
-            steps = np.full(distances.shape, STEPS)
-        else:
-            is_counted &= distances <= bits // _REACH_DIVISOR
-            steps = self._similarity_steps(number, start, is_counted)
-            if confirmation.same_name:
-                rows, columns = np.nonzero(is_counted)
-                least = self._least_by_names(number, rows + start, columns)
-                is_counted[rows, columns] = steps[rows, columns] >= least
-        rows, columns = np.nonzero(is_counted)
-        cells = steps[rows, columns] * (bits + 1) + distances[rows, columns]
-        for group_number, group in enumerate(groups):
-            of_group = cells[group[rows, columns]]
-            counts = np.bincount(of_group, minlength=(STEPS + 1) * (bits + 1))
-            table[group_number] += counts.reshape(STEPS + 1, bits + 1)
-
-    def _similarity_steps(self, number: int, start: int, is_counted: Array) -> Array:
-        """Return the similarities of a block in per cent, rounded down; 100 if not computed."""
-        import numpy as np
-
-        sketches = self._sketches[number]
-        has_sketch = np.any(sketches, axis=1)
-        steps = np.full(is_counted.shape, STEPS)
-        has_pairs = is_counted.any(axis=1)
-        for row in np.flatnonzero(has_pairs & has_sketch[start : start + len(is_counted)]):
-            columns = np.flatnonzero(is_counted[row] & has_sketch)
-            estimates = estimate_resemblance(sketches[start + row].tobytes(), sketches[columns])
-            steps[row, columns] = np.floor(estimates * STEPS + 1e-9)
-        return steps
-
-    def _least_by_names(self, number: int, ones: Array, others: Array) -> Array:
-        """Return, for each pair, the least similarity in per cent that its names require."""
-        import numpy as np
-
-        pairs, inverse = np.unique(
-            self._names[number][np.stack((ones, others))], axis=1, return_inverse=True
-        )
-        least = []
-        for pair in pairs.T.tolist():
-            one, other = (self._pages[at].fingerprints[number].evidence for at in pair)
-            agree = names_agree(one, other)
-            in_doubt = round(MIN_RESEMBLANCE_IN_DOUBT * STEPS)
-            least.append(in_doubt if agree is None else 0 if agree else _NEVER)
-        return np.array(least, dtype=np.int64)[inverse.reshape(-1)]
 
     def to_review(self, number: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
         """Return at most 1,000 pairs of a scheme that are on the wrong side of k, or near k.
 
         Pairs that a crawl gets wrong come first, then pairs by their difference from k.
         """
-        import numpy as np
+        near_k = self._near_k(self._schemes[number], max_distance)
+        listed = []
+        for *_, one, other, apart, kind, text, content in nsmallest(_MAX_LISTED, near_k):
+            a, b = self._pages[one], self._pages[other]
+            evidence = [page.fingerprints[number].evidence for page in (a, b)]
+            [(similarity, confirmed)] = confirmation.similarities(evidence[0], evidence[1:])
+            shown = _KINDS[kind]
+            if kind == _NEAR and confirmation.same_name and names_agree(*evidence) is False:
+                shown = "named-apart"
+            listed.append(Pair(shown, apart, similarity, text, content, confirmed, a.name, b.name))
+        return sorted(listed, key=lambda pair: _review_order(pair, max_distance))
 
-        bits = self._bits[number]
-        blocks = self._distances(number)
-        listed: list[Pair] = []
-        for start, kinds, texts, contents in self._kinds():
-            distances = next(blocks)
-            is_close = abs(distances - max_distance) <= max(2, bits // 32)
-            is_wrong = np.where(distances <= max_distance, kinds == _DIFFERENT, kinds == _NEAR)
-            is_listed = (is_close | is_wrong) & (kinds >= 0) & (distances >= 0)
-            rows, columns = np.nonzero(is_listed)
-            # A block of similar pages may have very many such pairs.
-            first = np.argsort(
-                abs(distances[rows, columns] - max_distance)
-                + np.where(is_wrong[rows, columns], 0, bits + 1),
-                kind="stable",
-            )[:_MAX_PAIRS]
-            for a, b in zip(rows[first], columns[first], strict=True):
-                one, other = self._pages[a + start], self._pages[b]
-                evidence = [page.fingerprints[number].evidence for page in (one, other)]
-                [(similarity, confirmed)] = confirmation.similarities(evidence[0], evidence[1:])
-                kind = kinds[a, b]
-                if kind == _NEAR and confirmation.same_name and names_agree(*evidence) is False:
-                    kind = _NAMED_APART
-                resemblances = float(texts[a, b]), float(contents[a, b])
-                measures = int(distances[a, b]), similarity, *resemblances
-                listed.append(Pair(KINDS[kind], *measures, confirmed, one.name, other.name))
-            listed.sort(key=lambda pair: _review_order(pair, max_distance))
-            del listed[_MAX_PAIRS:]
-        return listed
+    def _near_k(self, scheme: _Fingerprints, max_distance: int) -> Iterator[tuple[Any, ...]]:
+        """Yield pairs on the wrong side of k or near k: (right, margin, page, later page, …)."""
+        for page, kinds, *resemblances in self._rows():
+            later, apart = scheme.after(page)
+            is_found = apart <= max_distance
+            is_right = kinds[later] != np.where(is_found, _DIFFERENT, _NEAR)
+            margins = abs(apart.astype(int) - max_distance)
+            columns = [is_right, margins, np.full_like(later, page), later, apart]
+            columns += [row[later] for row in (kinds, *resemblances)]
+            listed = ~is_right | (margins <= max(2, scheme.bits // 32))
+            yield from zip(*(column[listed].tolist() for column in columns), strict=True)
 
-    def _kinds(self) -> Iterator[tuple[int, Array, Array, Array]]:
-        """Yield blocks of rows: (first row, kinds, resemblance of main texts, of whole contents).
+    def _rows(self) -> Iterator[tuple[int, Array, Array, Array]]:
+        """Yield (page, kinds, resemblances of main texts, of contents): a value for each page."""
+        contents = None if self._contents is None else self._contents.rows()
+        for page, texts in enumerate(self._texts.rows()):
+            wholes = texts if contents is None else next(contents)
+            is_near = (texts >= self._threshold) | (wholes >= self._threshold)
+            kinds = np.select(
+                (is_near, texts < DIFFERENT, texts < LOSS),
+                (_NEAR, _DIFFERENT, _BETWEEN_LOSS),
+                _BETWEEN,
+            )
+            yield page, kinds, texts, wholes
 
-        Kinds are -1 on and below the diagonal, where the pairs above it are repeated.
+
+class _Fingerprints:
+    """The fingerprints of the pages by one scheme, with their evidence."""
+
+    def __init__(
+        self, pages: Sequence[PageFingerprint], bits: int, confirmation: Confirmation
+    ) -> None:
+        self.bits = bits
+        self._confirmation = confirmation
+        self._evidence = [page.evidence for page in pages]
+        self._columns = columns_of([page.fingerprint or 0 for page in pages], bits)
+        self._is_known = np.array([page.fingerprint is not None for page in pages], dtype=bool)
+        sketches = b"".join(one.sketch or bytes(SKETCH_BYTES) for one in self._evidence)
+        self._sketches = np.frombuffer(sketches, dtype=np.uint8).reshape(-1, SKETCH_BYTES)
+        # For each page, the first page with the same names and site.
+        first: dict[tuple[object, ...], int] = {}
+        names = ((one.site, one.title, one.heading) for one in self._evidence)
+        self._names = np.array([first.setdefault(name, at) for at, name in enumerate(names)])
+
+    def after(self, page: int) -> tuple[Array, Array]:
+        """Return the later pages, and their distances to a page; only pages with fingerprints."""
+        later = np.flatnonzero(self._is_known[page + 1 :]) + page + 1
+        if not self._is_known[page]:
+            later = later[:0]
+        return later, distances(self._columns, self._columns, np.full_like(later, page), later)
+
+    def judged(self, page: int, later: Array, apart: Array, kinds: Array) -> tuple[Array, Array]:
+        """Return the kinds of pairs, some of them named apart, and their similarities in per cent.
+
+        The similarity is `_NEVER` if a crawl never confirms the pair.
         """
-        import numpy as np
+        if self._confirmation == UNCONFIRMED:
+            return kinds, np.full(len(later), STEPS)
+        steps = np.full(len(later), _NEVER)
+        reached = np.flatnonzero(apart <= self.bits // _REACH_DIVISOR)
+        steps[reached] = self._similarities(page, later[reached])
+        if self._confirmation.same_name:
+            named = np.flatnonzero((kinds == _NEAR) | (steps != _NEVER))
+            least = self._least_by_names(page, later[named])
+            steps[named[steps[named] < least]] = _NEVER
+            is_apart = (kinds[named] == _NEAR) & (least == _NEVER)
+            kinds[named[is_apart]] = _NAMED_APART
+        return kinds, steps
 
-        contents = None if self._contents is None else self._contents.blocks()
-        for start, texts in self._texts.blocks():
-            wholes = texts if contents is None else next(contents)[1]
-            kinds = np.full(texts.shape, _BETWEEN, dtype=np.int8)
-            kinds[texts < DIFFERENT] = _DIFFERENT
-            kinds[(texts >= self._threshold) | (wholes >= self._threshold)] = _NEAR
-            is_repeated = np.arange(len(texts))[:, None] + start >= np.arange(texts.shape[1])
-            kinds[is_repeated] = -1
-            yield start, kinds, texts, wholes
+    def _similarities(self, page: int, others: Array) -> Array:
+        """Return the similarities to other pages in per cent, rounded down; 100 if unknown."""
+        steps = np.full(len(others), STEPS)
+        sketch, sketches = self._evidence[page].sketch, self._sketches[others]
+        has_sketch = sketches.any(axis=1)
+        if sketch and has_sketch.any():
+            estimates = estimate_resemblance(sketch, sketches[has_sketch])
+            steps[has_sketch] = np.floor(estimates * STEPS + 1e-9)
+        return steps
 
-    def _distances(self, number: int) -> Iterator[Array]:
-        """Yield blocks of distances; -1 if a page has no fingerprint."""
-        import numpy as np
-
-        fingerprints = [page.fingerprints[number].fingerprint for page in self._pages]
-        is_missing = np.array([fingerprint is None for fingerprint in fingerprints], dtype=bool)
-        zero_if_missing = [fingerprint or 0 for fingerprint in fingerprints]
-        for start, distances in distance_blocks(zero_if_missing, self._bits[number]):
-            distances[is_missing[start : start + len(distances)]] = -1
-            distances[:, is_missing] = -1
-            yield distances
-
-
-def _sketches(pages: Sequence[SampledPage], number: int) -> Array:
-    """Return an array with the sketch of each page as a row; zeros if a page has no sketch."""
-    import numpy as np
-
-    sketches = (page.fingerprints[number].evidence.sketch for page in pages)
-    packed = b"".join(sketch or bytes(SKETCH_BYTES) for sketch in sketches)
-    return np.frombuffer(packed, dtype=np.uint8).reshape(-1, SKETCH_BYTES)
-
-
-def _name_numbers(pages: Sequence[SampledPage], number: int) -> Array:
-    """Return, for each page, the number of the first page with the same names and site."""
-    import numpy as np
-
-    first_pages: dict[tuple[object, ...], int] = {}
-    numbers = []
-    for at, page in enumerate(pages):
-        evidence = page.fingerprints[number].evidence
-        names = (evidence.site, evidence.title, evidence.heading)
-        numbers.append(first_pages.setdefault(names, at))
-    return np.array(numbers, dtype=np.int64)
+    def _least_by_names(self, page: int, others: Array) -> Array:
+        """Return, for each other page, the least similarity in per cent that the names require."""
+        least_of = {True: 0, None: round(MIN_RESEMBLANCE_IN_DOUBT * STEPS), False: _NEVER}
+        names, inverse = np.unique(self._names[others], return_inverse=True)
+        agree = (names_agree(self._evidence[page], self._evidence[at]) for at in names.tolist())
+        return np.array([least_of[one] for one in agree], dtype=int)[inverse]
 
 
 def _review_order(pair: Pair, max_distance: int) -> tuple[bool, int, str, str]:

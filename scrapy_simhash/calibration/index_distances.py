@@ -7,8 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.calibration.pairs import distance_blocks
-from scrapy_simhash.index.manifest import DATABASES, FILE_NAME
+import numpy as np
+
+from scrapy_simhash.clustering.words import columns_of, distances
+from scrapy_simhash.index.manifest import FILE_NAME, databases
 from scrapy_simhash.maintenance.sources import opened_source
 
 if TYPE_CHECKING:
@@ -63,8 +65,7 @@ def is_index(path: Path) -> bool:
             start = file.read(_START_BYTES)
     except OSError:
         return False
-    databases = (database for kind in DATABASES for database in path.glob(f"{kind}*"))
-    return b"scrapy-simhash index" in start or any(database.is_dir() for database in databases)
+    return b"scrapy-simhash index" in start or bool(databases(path))
 
 
 def index_distances(
@@ -79,8 +80,6 @@ def index_distances(
     :param sample: upper limit for the representatives to draw.
     :raises StorageError: the index is missing, open elsewhere, damaged, or cannot be read.
     """
-    import numpy as np
-
     chance = random.Random(seed)  # noqa: S311 - no secret
     drawn: list[int] = []
     count = 0
@@ -98,9 +97,11 @@ def index_distances(
             logged[line.distance if line.confirmed else None] += 1
             on_progress()
     apart = np.zeros(bits + 1, dtype=np.int64)
-    for start, block in distance_blocks(drawn, bits):
-        later = np.arange(len(block))[:, None] + start < np.arange(len(drawn))
-        apart += np.bincount(block[later], minlength=bits + 1)
+    columns = columns_of(drawn, bits)
+    for row in range(len(drawn)):
+        later = np.arange(row + 1, len(drawn))
+        between = distances(columns, columns, np.full_like(later, row), later)
+        apart += np.bincount(between, minlength=bits + 1)
     return IndexDistances(
         directory=str(directory),
         scheme_id=manifest.scheme.id,

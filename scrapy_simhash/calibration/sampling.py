@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.detector import Detector, evidence_of
+from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.reader import Document, HtmlDocument, Skipped
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.extraction import Extraction, extract
@@ -18,7 +17,6 @@ from scrapy_simhash.inspection import content_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.scheme import Scheme
 
 
@@ -107,37 +105,25 @@ class SampledPage(NamedTuple):
     :param content: what `segments` extracts, whatever the scheme's extractor is; the main text if
         selectors found it, or if the document is plain text; empty if the extraction failed.
     :param fingerprints: one for each scheme.
-    :param extraction_ms: CPU time of the extraction; 0 for plain text, or if the extraction failed.
     """
 
     name: str
     extraction: Extraction
     content: str
     fingerprints: list[PageFingerprint]
-    extraction_ms: float = 0.0
 
 
 def _page(name: str, text: str, detectors: Sequence[Detector], *, is_html: bool) -> SampledPage:
-    if not is_html:
-        extraction = Extraction(text)
-        return SampledPage(name, extraction, text, _fingerprints(name, extraction, detectors))
-    scheme = detectors[0].scheme
-    started = time.thread_time()
-    try:
-        extraction = extract(text, scheme.extractor, scheme.selectors)
-    except ExtractionError:
-        failed = [detector.fingerprint_page(text) for detector in detectors]
-        return SampledPage(name, Extraction(""), "", failed)
-    extraction_ms = (time.thread_time() - started) * 1000
-    fingerprints = _fingerprints(name, extraction, detectors)
-    is_selected = extraction.way == "selected"
-    content = extraction.text if is_selected else content_text(text, scheme.remove)
-    return SampledPage(name, extraction, content, fingerprints, extraction_ms)
-
-
-def _fingerprints(
-    name: str, extraction: Extraction, detectors: Sequence[Detector]
-) -> list[PageFingerprint]:
-    """Return the fingerprint of an extraction, with its evidence, for each detector."""
+    extraction, content = Extraction(text), text
+    if is_html:
+        scheme = detectors[0].scheme
+        try:
+            extraction = extract(text, scheme.extractor, scheme.selectors)
+        except ExtractionError:
+            failed = PageFingerprint(skipped="extraction_error")
+            return SampledPage(name, Extraction(""), "", [failed] * len(detectors))
+        is_selected = extraction.way == "selected"
+        content = extraction.text if is_selected else content_text(text, scheme.remove)
     pages = [detector.fingerprint_extraction(extraction) for detector in detectors]
-    return [replace(page, evidence=evidence_of(name, page)) for page in pages]
+    fingerprints = [replace(page, evidence=evidence_of(name, page)) for page in pages]
+    return SampledPage(name, extraction, content, fingerprints)

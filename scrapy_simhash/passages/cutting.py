@@ -35,7 +35,7 @@ _SENTENCE_END = re.compile(
     # The lookbehind avoids quadratic time on a long row of these marks.
     rf"|(?<![.!?;])[.!?;]+(?:[{re.escape(_CLOSING)}]+|(?=\s|$|[{_UNSPACED}]))"
 )
-_CLAUSE_END = re.compile(r"[，、：,:؛،;]+|\s[-–—]\s|[—–]+|$")
+_CLAUSE_END = re.compile(r"[，、：,:؛،;]+|\s[-–—]\s|[—–]+")
 # A run may end after one of these characters, or before white space.
 _RUN_ENDS = frozenset("。！？；…｡؟।，、：,:؛،;.!?" + _CLOSING)
 
@@ -84,7 +84,7 @@ class Cutting:
         with white space.
         """
         spans = self._runs(text) if self.unit == "runs" else _sentence_parts(text)
-        return [span for span in (_strip(text, *span) for span in spans) if span is not None]
+        return [Span(start, start + len(text[start:end].rstrip())) for start, end in spans]
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield runs. Each sentence begins a new run, so its runs do not depend on earlier text."""
@@ -107,6 +107,7 @@ class Cutting:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each sentence; like all of these functions, from no white space on."""
     start = 0
     for match in _SENTENCE_END.finditer(text):
         end = match.end()
@@ -117,26 +118,21 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _sentence_parts(text: str) -> Iterator[tuple[int, int]]:
-    for start, end in _sentences(text):
-        if end - start <= _LONG_SENTENCE_CHARACTERS:
-            yield start, end
-        else:
-            yield from _parts(text, start, end)
-
-
-def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a long sentence at commas, and parts that are still too long as runs are split."""
-    for match in _CLAUSE_END.finditer(text, start, end):
-        at = min(match.end(), end)
-        if at < end and at - start < _PART_CHARACTERS:
-            continue
-        while at - start > _LONG_SENTENCE_CHARACTERS:
-            cut = _run_end(text, start + _PART_CHARACTERS, start + _LONG_SENTENCE_CHARACTERS)
-            yield start, cut
-            start = _skip_space(text, cut, at)
-        if at > start:
-            yield start, at
-        start = _skip_space(text, at, end)
+    """Split long sentences at commas, and parts that are still too long as runs are split."""
+    for sentence_start, end in _sentences(text):
+        start = sentence_start
+        is_long = end - start > _LONG_SENTENCE_CHARACTERS
+        clauses = _CLAUSE_END.finditer(text, start, end) if is_long else ()
+        for at in [*(clause.end() for clause in clauses), end]:
+            if at < end and at - start < _PART_CHARACTERS:
+                continue
+            while at - start > _LONG_SENTENCE_CHARACTERS:
+                cut = _run_end(text, start + _PART_CHARACTERS, start + _LONG_SENTENCE_CHARACTERS)
+                yield start, cut
+                start = _skip_space(text, cut, at)
+            if at > start:
+                yield start, at
+            start = _skip_space(text, at, end)
 
 
 def _run_end(text: str, earliest: int, latest: int) -> int:
@@ -153,10 +149,3 @@ def _skip_space(text: str, start: int, end: int) -> int:
     while start < end and text[start].isspace():
         start += 1
     return start
-
-
-def _strip(text: str, start: int, end: int) -> Span | None:
-    passage = text[start:end]
-    start += len(passage) - len(passage.lstrip())
-    end -= len(passage) - len(passage.rstrip())
-    return Span(start, end) if start < end else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,30 +25,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.index.base import SyncPolicy
     from scrapy_simhash.passages.result import PassageReport
 
 
-@dataclass(eq=False)
-class _Shared:
-    """An open index and the number of its users. A process can open a database only once."""
-
-    store: PassageStore
-    manifest: PassagesManifest
-    location: str
-    name: str
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    users: int = 0
-
-    def leave(self) -> None:
-        """Close the databases if this was the last user. The caller holds `_opening`."""
-        self.users -= 1
-        if not self.users:
-            del _shared[self.name]
-            self.store.close()
-
-
-_shared: dict[str, _Shared] = {}
+# Open stores by real path. A database can be opened only once, so its users in a process share one.
+_stores: dict[str, PassageStore] = {}
 _opening = threading.Lock()
 
 
@@ -60,10 +40,11 @@ class PassageIndex:
     other. After `close`, all others raise IndexClosed.
     """
 
-    def __init__(self, shared: _Shared) -> None:
-        self._shared = shared
+    def __init__(self, store: PassageStore, name: str) -> None:
+        self._store = store
+        self._name = name
         self._closed = False
-        self.manifest = shared.manifest
+        self.manifest = store.manifest
 
     @property
     def documents(self) -> int:
@@ -76,16 +57,16 @@ class PassageIndex:
         return self._require_open().passages
 
     def __contains__(self, name: str) -> bool:
-        with self._shared.lock:
+        with self._store.lock:
             return self._require_open().number(name) is not None
 
     def add(self, name: str, text: str) -> int | None:
         """Add a document, or replace the document with this name.
 
         :return: number of its passages with a fingerprint; None if it was stored with this text.
-        :raises StorageError: the disk fails, the index is damaged or full, or the text is too long.
+        :raises StorageError: the disk fails, or the index is damaged.
         """
-        with self._shared.lock:
+        with self._store.lock:
             if self._require_open().has(name, text):
                 return None
         scheme = self.manifest.scheme
@@ -93,12 +74,12 @@ class PassageIndex:
             (span, scheme.fingerprint(text[slice(*span)])) for span in scheme.cutting.spans(text)
         )
         passages = [(span, fingerprint) for span, fingerprint in pairs if fingerprint is not None]
-        with self._shared.lock:
+        with self._store.lock:
             return len(passages) if self._require_open().put(name, text, passages) else None
 
     def remove(self, name: str) -> bool:
         """Remove a document. Return False if no document has this name. Errors are as in `add`."""
-        with self._shared.lock:
+        with self._store.lock:
             return self._require_open().remove(name)
 
     def check(
@@ -117,25 +98,24 @@ class PassageIndex:
         :param on_progress: called with (passages done, passages in all).
         :raises StorageError: the index cannot be read, or is damaged.
         """
-        with self._shared.lock:
-            matcher = Matcher(
-                self._require_open(),
-                self.manifest.scheme,
-                options or CheckOptions(),
-                verify=self.manifest.keep_text,
-            )
-            return matcher.check(name, text, exclude=exclude, on_progress=on_progress)
+        with self._store.lock:
+            matcher = Matcher(self._require_open(), options or CheckOptions(), exclude)
+            return matcher.check(name, text, on_progress)
 
     def sync(self) -> None:
-        """Sync all writes to disk; with the policy ``no``, only those of documents."""
+        """Sync all writes to disk, as `close` does."""
         self._require_open().sync()
 
     def close(self) -> None:
         """Close the index. May be called repeatedly."""
-        with _opening, self._shared.lock:
-            if not self._closed:
-                self._closed = True
-                self._shared.leave()
+        with _opening, self._store.lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._store.users -= 1
+            if not self._store.users:
+                del _stores[self._name]
+                self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -145,8 +125,8 @@ class PassageIndex:
 
     def _require_open(self) -> PassageStore:
         if self._closed:
-            raise IndexClosed(self._shared.location, "used after close()")
-        return self._shared.store
+            raise IndexClosed(self._store.location, "used after close()")
+        return self._store
 
 
 def open_passages(
@@ -157,7 +137,6 @@ def open_passages(
     keep_text_of_new: bool = False,
     create: bool = True,
     kind: str | None = None,
-    sync: SyncPolicy = "everysec",
 ) -> PassageIndex:
     """Open a passage index, or create it. An index that this process has open is shared.
 
@@ -167,7 +146,6 @@ def open_passages(
     :param keep_text_of_new: `keep_text` of a new index if `keep_text` is None.
     :param create: create the index if it is missing.
     :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
-    :param sync: see `SyncPolicy`, for fingerprints; only `sync` and `close` sync documents.
     :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
     :raises PlanError: no tables support the distance of a new index.
     :raises SchemeError: the kind of database is unknown, or its driver is not installed.
@@ -176,62 +154,50 @@ def open_passages(
     directory = Path(directory).absolute()
     name = os.path.realpath(directory)
     with _opening:
-        shared = _shared.get(name)
-        if shared is None:
+        store = _stores.get(name)
+        if store is None:
             new_manifest = PassagesManifest(
                 scheme or PassageScheme(),
                 keep_text_of_new if keep_text is None else keep_text,
                 kind or default_kind_name(),
             )
             new = new_manifest if create else None
-            shared = _open_shared(directory, new, scheme, keep_text=keep_text, sync=sync)
-            _shared[name] = shared
+            store = _stores[name] = _open_store(directory, new, scheme, keep_text)
         else:
-            _require_same(shared.location, shared.manifest, scheme, keep_text=keep_text)
-        shared.users += 1
-    return PassageIndex(shared)
+            _require_same(store.location, store.manifest, scheme, keep_text)
+        store.users += 1
+    return PassageIndex(store, name)
 
 
-def _open_shared(
+def _open_store(
     directory: Path,
     new_manifest: PassagesManifest | None,
     scheme: PassageScheme | None,
-    *,
     keep_text: bool | None,
-    sync: SyncPolicy,
-) -> _Shared:
+) -> PassageStore:
     """Open an index, or create it with a new manifest; for errors see `open_passages`."""
     location = str(directory)
     try:
-        manifest = PassagesManifest.read(directory)
+        existing = PassagesManifest.read(directory)
+        manifest = existing or new_manifest
         if manifest is None:
-            if new_manifest is None:
-                raise StorageError(location, "there is no passage index: add documents first")
-            manifest = new_manifest
+            raise StorageError(location, "there is no passage index: add documents first")
+        _require_same(location, manifest, scheme, keep_text)
+        opener = database_kind(manifest.database)
+        fingerprints, max_distance = manifest.scheme.scheme, manifest.scheme.max_distance
+        if existing is None:
             # Raises PlanError before anything is written.
-            choose_plan(manifest.scheme.scheme.bits, manifest.scheme.max_distance, probing=False)
-            opener = database_kind(manifest.database)
+            choose_plan(fingerprints.bits, max_distance, probing=False)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             manifest.write(directory)
-        else:
-            opener = database_kind(manifest.database)
-            _require_same(location, manifest, scheme, keep_text=keep_text)
-        bits = manifest.scheme.scheme.bits
         with ExitStack() as opened:
-            tables = open_tables(
-                directory / "index",
-                manifest.database,
-                manifest.scheme.scheme,
-                manifest.scheme.max_distance,
-                sync=sync,
-            )
+            tables = open_tables(directory / "index", manifest.database, fingerprints, max_distance)
             opened.callback(tables.close)
             database = opener(location, directory / "documents", DAMAGE_REMEDY)
             opened.callback(database.close)
-            store = PassageStore(
-                tables, database, location, bits=bits, keep_text=manifest.keep_text
-            )
+            store = PassageStore(tables, database, location, manifest)
             opened.pop_all()
+            return store
     except IndexLocked as error:
         raise IndexLocked(
             location,
@@ -244,31 +210,22 @@ def _open_shared(
             f"it cannot be created, read or written ({error}): check the path, its rights and the "
             "disk",
         ) from error
-    return _Shared(store, manifest, location, os.path.realpath(directory))
 
 
 def _require_same(
-    location: str,
-    manifest: PassagesManifest,
-    scheme: PassageScheme | None,
-    *,
-    keep_text: bool | None,
+    location: str, manifest: PassagesManifest, scheme: PassageScheme | None, keep_text: bool | None
 ) -> None:
+    """Raise IndexMismatch if an index has another scheme or choice of `keep_text`; None is any."""
+    why = None
     if scheme is not None and scheme != manifest.scheme:
         old, new = manifest.scheme.to_dict(), scheme.to_dict()
         old["scheme"], new["scheme"] = manifest.scheme.scheme.id, scheme.scheme.id
-        differing = [
+        differing = (
             f"{name} {old[name]}, not {new[name]}" for name in old if old[name] != new[name]
-        ]
-        raise IndexMismatch(
-            location,
-            f"it was made with {'; '.join(differing)}: use the values of the index, or choose "
-            "another directory; nothing was changed",
         )
-    if keep_text is not None and keep_text != manifest.keep_text:
-        does = "keeps texts" if manifest.keep_text else "keeps no texts"
-        raise IndexMismatch(
-            location,
-            f"it {does}, as when it was created: use it as it is, or choose another directory; "
-            "nothing was changed",
-        )
+        why = f"was made with {'; '.join(differing)}: use the values of the index"
+    elif keep_text is not None and keep_text != manifest.keep_text:
+        kept = "texts" if manifest.keep_text else "no texts"
+        why = f"keeps {kept}, as when it was created: use it as it is"
+    if why is not None:
+        raise IndexMismatch(location, f"it {why}, or choose another directory; nothing was changed")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.passages.rows import Place
-    from scrapy_simhash.passages.scheme import PassageScheme
     from scrapy_simhash.passages.store import PassageStore
 
 Mode = Literal["exact", "fast"]
@@ -74,55 +73,44 @@ class CheckOptions:
 
 
 class Matcher:
-    """A matcher of texts against the documents of a store.
+    """A matcher of a text against the documents of a store.
 
-    :param verify: compute similarities from the stored texts; if False, estimate them from the
-        fingerprints.
+    It computes similarities from the stored texts, or estimates them from the fingerprints if the
+    store keeps no texts.
+
+    :param exclude: name of a document that is no source.
     """
 
-    def __init__(
-        self, store: PassageStore, scheme: PassageScheme, options: CheckOptions, *, verify: bool
-    ) -> None:
+    def __init__(self, store: PassageStore, options: CheckOptions, exclude: str | None) -> None:
         self._store = store
-        self._scheme = scheme
+        self._scheme = store.manifest.scheme
         self._options = options
-        self._verify = verify
+        self._verify = store.manifest.keep_text
         self._neighbour_count = 0
-        self._excluded: int | None = None
+        self._excluded = None if exclude is None else store.number(exclude)
 
     def check(
-        self,
-        name: str,
-        text: str,
-        *,
-        exclude: str | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
+        self, name: str, text: str, on_progress: Callable[[int, int], None] | None
     ) -> PassageReport:
         """Return the report that `PassageIndex.check` describes."""
-        options = self._options
-        self._neighbour_count = 0
-        self._excluded = None if exclude is None else self._store.number(exclude)
         spans = self._scheme.cutting.spans(text)
         by_text: dict[str, CheckedPassage] = {}
         passages = []
         for done, (start, end) in enumerate(spans, 1):
             passage = text[start:end]
-            checked = by_text.get(passage)
-            if checked is None:
-                checked = by_text[passage] = self._check_passage(start, end, passage)
-            elif checked.start != start:
-                checked = replace(checked, start=start, end=end)
-            passages.append(checked)
+            if passage not in by_text:
+                by_text[passage] = self._check_passage(start, end, passage)
+            passages.append(replace(by_text[passage], start=start, end=end))
             if on_progress is not None:
                 on_progress(done, len(spans))
         return summed_up(
             name,
             text,
             passages,
-            mode=options.mode,
+            mode=self._options.mode,
             verified=self._verify,
-            high_similarity=options.high_similarity,
-            ignore_common=options.ignore_common,
+            high_similarity=self._options.high_similarity,
+            ignore_common=self._options.ignore_common,
         )
 
     def _check_passage(self, start: int, end: int, passage: str) -> CheckedPassage:
@@ -131,16 +119,15 @@ class Matcher:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
         max_distance = self._scheme.reach(passage) if self._verify else self._scheme.max_distance
         is_fast = self._options.mode == "fast"
-        neighbours = self._neighbours(fingerprint, max_distance, is_fast=is_fast)
         sources: list[Source] = []
-        documents = compared = 0
-        for distance, entry in neighbours:
+        documents = 0
+        stored = (
+            (distance, entry)
+            for distance, entry in self._neighbours(fingerprint, max_distance, is_fast=is_fast)
             # The index keeps fingerprints of replaced and removed documents.
-            if not self._store.passage(entry.ordinal, entry.fingerprint).documents:
-                continue
-            compared += 1
-            if compared > _MAX_NEIGHBOURS:
-                break
+            if self._store.passage(entry.ordinal, entry.fingerprint).documents
+        )
+        for distance, entry in islice(stored, _MAX_NEIGHBOURS):
             document_count, new_sources = self._sources(passage, distance, entry)
             documents += document_count
             sources += new_sources
@@ -162,13 +149,14 @@ class Matcher:
     def _neighbours(
         self, fingerprint: int, max_distance: int, *, is_fast: bool
     ) -> Iterable[tuple[int, Entry]]:
+        """Return (distance, entry) of neighbours, nearest first, or as the tables find them."""
         # The tables miss many neighbours beyond their distance, unless prefixes are flipped, too.
         is_beyond = max_distance > self._scheme.max_distance
         if (is_fast and not is_beyond) or self._neighbour_count > _MAX_NEIGHBOURS_OF_TEXT:
-            return self._store.within_in_turn(fingerprint, max_distance)
-        neighbours = self._store.within(fingerprint, max_distance, flipped=is_beyond)
+            return self._store.index.within_in_turn(fingerprint, max_distance)
+        neighbours = self._store.index.within(fingerprint, max_distance, flipped=is_beyond)
         self._neighbour_count += len(neighbours)
-        return neighbours
+        return sorted(neighbours, key=lambda near: (near[0], near[1].number))
 
     def _level(self, sources: list[Source], documents: int) -> Level:
         if not sources:
@@ -182,13 +170,12 @@ class Matcher:
     def _sources(self, passage: str, distance: int, entry: Entry) -> tuple[int, list[Source]]:
         """Return (number of documents with a neighbour, sources in those compared), or (0, [])."""
         store, excluded = self._store, self._excluded
-        neighbour = entry.ordinal, entry.fingerprint
-        documents = store.passage(*neighbour).documents
-        if excluded is not None and store.is_in_document(*neighbour, excluded):
+        documents = store.passage(entry.ordinal, entry.fingerprint).documents
+        if excluded is not None and store.is_in_document(entry, excluded):
             documents -= 1
         sources: list[Source] = []
         equal_sources = 0
-        for places in islice(store.places(*neighbour), _MAX_DOCUMENTS):
+        for places in islice(store.places(entry), _MAX_DOCUMENTS):
             if places[0].document == excluded:
                 continue
             source = self._best_source(passage, distance, places)
@@ -206,26 +193,23 @@ class Matcher:
         document = self._store.document(places[0].document)
         if document is None:
             return None
-        text = self._store.text(places[0].document) if self._verify else None
-        best: Source | None = None
-        for _, start, end in places:
-            if text is None:
-                source_text, similarity = "", self._scheme.estimated_similarity(distance)
-            else:
-                source_text = text[start:end]
-                similarity = similarity_of(passage, source_text)
-            if similarity < self._options.min_similarity:
-                continue
-            if best is None or similarity > best.similarity:
-                best = Source(
-                    document=document.name,
-                    start=start,
-                    end=end,
-                    similarity=similarity,
-                    distance=distance,
-                    text=source_text,
-                )
-        return best
+        text = (self._store.text(places[0].document) or "") if self._verify else ""
+        if text:
+            similarities = [similarity_of(passage, text[start:end]) for _, start, end in places]
+        else:
+            similarities = [self._scheme.estimated_similarity(distance)]
+        similarity = max(similarities)
+        if similarity < self._options.min_similarity:
+            return None
+        _, start, end = places[similarities.index(similarity)]
+        return Source(
+            document=document.name,
+            start=start,
+            end=end,
+            similarity=similarity,
+            distance=distance,
+            text=text[start:end],
+        )
 
 
 @lru_cache(maxsize=4096)  # many documents have the same text of a shared passage

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.passages.result import SHOWN_DIGITS
+from scrapy_simhash.report import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +37,6 @@ _MAX_TICKS = 6
 
 # Characters that are invalid in HTML or UTF-8.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f\ud800-\udfff]+", re.IGNORECASE)
 
 
 def render_page(report: PassageReport, text: str = "") -> str:
@@ -69,25 +68,16 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        name=_name,
-        address=_address,
+        name=lambda document: printable(document) or "(no name)",
+        address=visible.address,
         percent=_percent,
-        share=_share,
-        count="{:,}".format,
+        share=visible.share,
+        count=visible.count,
         fraction=_fraction,
         digest=_digest,
     )
     source = files("scrapy_simhash.passages").joinpath("page.html.j2")
     return environment.from_string(source.read_text(encoding="utf-8"))
-
-
-def _name(document: str) -> str:
-    return printable(document) or "(no name)"
-
-
-def _address(document: str) -> str:
-    """Return the name if it is an http or https URL, otherwise an empty string."""
-    return document if _WEB_ADDRESS.fullmatch(document) else ""
 
 
 def _fraction(value: float) -> float:
@@ -97,12 +87,6 @@ def _fraction(value: float) -> float:
 def _percent(similarity: float) -> str:
     """Return a similarity in per cent, rounded down so that only a similarity of 1 has 100 %."""
     return f"{int(_fraction(similarity) * 100 + 1e-9)}\N{NO-BREAK SPACE}%"
-
-
-def _share(share: float) -> str:
-    per_cent = _fraction(share) * 100
-    shown = "< 0.1" if 0 < per_cent < 0.1 else f"{per_cent:.1f}"  # noqa: PLR2004
-    return f"{shown}\N{NO-BREAK SPACE}%"
 
 
 def _digest(style: str) -> str:
@@ -118,59 +102,40 @@ class _Piece(NamedTuple):
     passage: CheckedPassage
 
 
-@dataclass
-class _Row:
-    """A row of text, with notes beside it.
-
-    :param joined: the row continues the paragraph of the row before.
-    :param characters_to_hit: number of characters in passages before the first hit.
-    :param characters_from_hit: number of characters in passages from the first hit on.
-    """
+class _Row(NamedTuple):
+    """A row of text, with notes on its hits beside it. If `joined`, it goes on with a paragraph."""
 
     joined: bool
-    pieces: list[_Piece] = field(default_factory=list)
-    characters_to_hit: int = 0
-    characters_from_hit: int = 0
-
-    @property
-    def hits(self) -> list[_Piece]:
-        return [piece for piece in self.pieces if piece.passage.level != "none"]
-
-    def add(self, piece: _Piece) -> None:
-        self.pieces.append(piece)
-        if self.characters_from_hit or piece.passage.level != "none":
-            self.characters_from_hit += len(piece.passage.text)
-        else:
-            self.characters_to_hit += len(piece.passage.text)
-
-    def has_room(self, passage: CheckedPassage) -> bool:
-        if self.characters_from_hit:
-            return (
-                self.characters_from_hit < _MAX_CHARACTERS_FROM_HIT
-                and len(self.hits) < _MAX_HITS_IN_ROW
-            )
-        return passage.level == "none" or self.characters_to_hit < _MAX_CHARACTERS_TO_HIT
+    pieces: list[_Piece]
+    hits: list[_Piece]
 
 
 def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
     """Yield rows of the text by paragraph; one row for each passage if passages overlap."""
     are_overlapping = any(after.start < before.end for before, after in pairwise(passages))
-    row = _Row(joined=False)
-    end = 0
+    row = _Row(joined=False, pieces=[], hits=[])
+    end = characters = 0  # characters in the row from its first hit on; before it, in the row
     for number, passage in enumerate(passages, start=1):
-        space = text[end : passage.start] if text else _guessed_space(passage.start - end)
+        gap = passage.start - end
+        space = text[end : passage.start] if text else "\n\n" if gap > 1 else " " * gap
         ends_paragraph = "\n" in space or "\r" in space or are_overlapping
-        if row.pieces and (ends_paragraph or not row.has_room(passage)):
+        is_hit = passage.level != "none"
+        if row.hits:
+            is_full = len(row.hits) == _MAX_HITS_IN_ROW or characters >= _MAX_CHARACTERS_FROM_HIT
+        else:
+            is_full = is_hit and characters >= _MAX_CHARACTERS_TO_HIT
+        if row.pieces and (ends_paragraph or is_full):
             yield row
-            row = _Row(joined=not ends_paragraph)
-        row.add(_Piece(space if row.pieces else "", number, passage))
+            row, characters = _Row(joined=not ends_paragraph, pieces=[], hits=[]), 0
+        piece = _Piece(space if row.pieces else "", number, passage)
+        row.pieces.append(piece)
+        if is_hit:
+            characters = characters if row.hits else 0
+            row.hits.append(piece)
+        characters += len(passage.text)
         end = passage.end
     if row.pieces:
         yield row
-
-
-def _guessed_space(characters: int) -> str:
-    return "\n\n" if characters > 1 else " " * characters
 
 
 class Bar(NamedTuple):

@@ -119,7 +119,7 @@ class PassageReport:
             return [_rounded(share, digits) for share in shares]
         unit = 10**digits
         units = [math.floor(share * unit + 1e-6) for share in shares]
-        missing = max(round(self.known_share * unit) - sum(units), 0)
+        missing = max(round(round(self.known_share, digits) * unit) - sum(units), 0)
         # The missing units go to the shares that lost most by rounding.
         most_lost_first = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
         for at in most_lost_first[:missing]:
@@ -151,7 +151,6 @@ def summed_up(
     length = _length(text)
     known, similar, common = (_Coverage(text, length) for _ in range(3))
     by_source: dict[str, _Coverage] = {}
-    counts: dict[str, int] = {}
     for passage in passages:
         if passage.level == "common":
             common.add(passage)
@@ -161,9 +160,8 @@ def summed_up(
         similar.add(passage, passage.similarity)
         for name in {source.document for source in passage.sources}:
             by_source.setdefault(name, _Coverage(text, length)).add(passage)
-            counts[name] = counts.get(name, 0) + 1
     shares = [
-        SourceShare(document=name, share=coverage.share, passages=counts[name])
+        SourceShare(document=name, share=coverage.share, passages=coverage.passages)
         for name, coverage in by_source.items()
     ]
     shares.sort(key=lambda source: (-source.share, -source.passages, source.document))
@@ -193,8 +191,10 @@ class _Coverage:
         self._length = length
         self._end = 0
         self._covered = 0.0
+        self.passages = 0
 
     def add(self, passage: CheckedPassage, weight: float = 1.0) -> None:
+        self.passages += 1
         start = max(passage.start, self._end)
         if passage.end > start:
             self._covered += weight * _length(self._text[start : passage.end])

@@ -37,12 +37,11 @@ NUMBER = struct.Struct(">I")
 STATE = struct.Struct(">IIQI")
 PASSAGE = struct.Struct(">II")
 _DOCUMENT = struct.Struct(">16sQI")
-_PAIR = struct.Struct(">II")
+_SPAN = struct.Struct(">II")
 # The exceptions that decoding an invalid value raises.
 INVALID = (ValueError, struct.error, zlib.error)
 # Upper limit for stored places of a passage in one document.
 KEPT_PLACES = 4
-MAX_NUMBER = (1 << 32) - 1
 
 
 class Place(NamedTuple):
@@ -89,29 +88,14 @@ def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def key(first: bytes, *numbers: int) -> bytes:
+    """Return a key: its first byte, and the numbers that follow."""
+    return first + struct.pack(f">{len(numbers)}I", *numbers)
+
+
 def name_key(name: str) -> bytes:
     """Return the key of the id of the document with a name."""
     return b"N" + digest(name)
-
-
-def document_key(number: int) -> bytes:
-    """Return the key of a document."""
-    return b"D" + NUMBER.pack(number)
-
-
-def text_key(number: int) -> bytes:
-    """Return the key of the text of a document."""
-    return b"T" + NUMBER.pack(number)
-
-
-def passage_key(ordinal: int) -> bytes:
-    """Return the key of a passage."""
-    return b"P" + NUMBER.pack(ordinal)
-
-
-def places_key(ordinal: int, number: int = 0) -> bytes:
-    """Return the key of the places of a passage in a document; keys sort by passage, then id."""
-    return b"W" + _PAIR.pack(ordinal, number)
 
 
 def encode_document(document: Document) -> bytes:
@@ -147,14 +131,14 @@ def check(fingerprint: int) -> int:
 
 def encode_places(check: int, spans: Iterable[tuple[int, int]]) -> bytes:
     """Return the value that stores the places of a passage in a document."""
-    return NUMBER.pack(check) + b"".join(_PAIR.pack(*span) for span in spans)
+    return NUMBER.pack(check) + b"".join(_SPAN.pack(*span) for span in spans)
 
 
 def decode_places(key: bytes, value: bytes) -> tuple[int, list[Place]]:
     """Return the (check, places) that a row stores, or raise one of `INVALID`."""
-    _, number = _PAIR.unpack(key[1:])
+    [number] = NUMBER.unpack(key[5:])
     if len(value) <= NUMBER.size:
         raise ValueError(f"places of {len(value)} bytes")
     [check] = NUMBER.unpack_from(value)
-    spans = _PAIR.iter_unpack(value[NUMBER.size :])
+    spans = _SPAN.iter_unpack(value[NUMBER.size :])
     return check, [Place(number, *span) for span in spans]

@@ -19,15 +19,10 @@ DEFAULT_MIN_CHARACTERS = 8
 # A passage with fewer letters and digits is looked up within a larger distance.
 _SHORT_CHARACTERS = 25
 _SHORT_FACTOR = 1.4
-
-
-def default_scheme() -> Scheme:
-    """Return the default scheme: characters and pairs of them, each counted once, in 256 bits.
-
-    A sentence has so few words that one edited word would change too many features of words. An
-    edited character changes at most three features of characters. 256 bits need the fewest tables.
-    """
-    return Scheme(bits=256, tokenizer="characters-and-pairs", weighting="uniform")
+# Characters and pairs of them, each counted once. An edited word would change too many of the few
+# words of a sentence; an edited character changes at most three features. 256 bits need the fewest
+# tables.
+_SCHEME = Scheme(bits=256, tokenizer="characters-and-pairs", weighting="uniform")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +36,7 @@ class PassageScheme:
     :raises SchemeError: `min_characters` is not an int of 1 or more.
     """
 
-    scheme: Scheme = field(default_factory=default_scheme)
+    scheme: Scheme = _SCHEME
     max_distance: int = DEFAULT_MAX_DISTANCE
     cutting: Cutting = field(default_factory=Cutting)
     min_characters: int = DEFAULT_MIN_CHARACTERS

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.passages import rows
 from scrapy_simhash.passages.rows import Document, Passage, Place, State
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.tables import TableStore
     from scrapy_simhash.passages.cutting import Span
+    from scrapy_simhash.passages.manifest import PassagesManifest
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +39,10 @@ _Decoded = TypeVar("_Decoded")
 
 
 class PassageStore:
-    """A store of passages and documents. Its methods are not thread-safe, except `sync`.
+    """A store of passages and documents, which several `PassageIndex` objects share.
 
-    All methods raise StorageError if a database fails, and IndexCorrupt if a row is invalid.
+    Callers of its methods, except `sync`, hold its lock. All methods raise StorageError if a
+    database fails, and IndexCorrupt if a row is invalid.
 
     :param index: the fingerprint index, which this store closes.
     :param database: the document database, which this store closes.
@@ -49,13 +50,14 @@ class PassageStore:
     """
 
     def __init__(
-        self, index: TableStore, database: Database, location: str, *, bits: int, keep_text: bool
+        self, index: TableStore, database: Database, location: str, manifest: PassagesManifest
     ) -> None:
-        self._index = index
+        self.index = index
         self._database = database
-        self._location = location
-        self._bits = bits
-        self._keep_text = keep_text
+        self.location = location
+        self.manifest = manifest
+        self.lock = RLock()
+        self.users = 0
         state = self._read(rows.STATE_KEY, rows.STATE.unpack)
         self._state = State() if state is None else State(*state)
         if index.next_sequence < self._state.next_sequence:
@@ -68,8 +70,9 @@ class PassageStore:
             self._state = self._state._replace(
                 next_sequence=index.next_sequence, suspect_below=self._state.next_number
             )
-        self._documents: OrderedDict[int, Document | None] = OrderedDict()
-        self._texts: OrderedDict[int, str] = OrderedDict()
+        # Caches that are emptied when they are full.
+        self._documents: dict[int, Document | None] = {}
+        self._texts: dict[int, str] = {}
         self._text_characters = 0
 
     @property
@@ -80,7 +83,7 @@ class PassageStore:
     @property
     def passages(self) -> int:
         """Return the count of distinct fingerprints, removed documents included."""
-        return len(self._index)
+        return len(self.index)
 
     def number(self, name: str) -> int | None:
         """Return the number of the document with a name; None if there is none."""
@@ -89,31 +92,24 @@ class PassageStore:
 
     def document(self, number: int) -> Document | None:
         """Return the document with a number; None if it was replaced, removed or never added."""
-        if number in self._documents:
-            self._documents.move_to_end(number)
-            return self._documents[number]
-        document = self._read(rows.document_key(number), rows.decode_document)
-        self._remember(number, document)
-        return document
-
-    def _remember(self, number: int, document: Document | None) -> None:
-        self._documents[number] = document
-        if len(self._documents) > _CACHED_DOCUMENTS:
-            self._documents.popitem(last=False)
+        if number not in self._documents:
+            if len(self._documents) >= _CACHED_DOCUMENTS:
+                self._documents.clear()
+            self._documents[number] = self._read(rows.key(b"D", number), rows.decode_document)
+        return self._documents[number]
 
     def text(self, number: int) -> str | None:
         """Return the text of a document; None if it is not stored."""
-        if number in self._texts:
-            self._texts.move_to_end(number)
-            return self._texts[number]
-        text = self._read(rows.text_key(number), rows.decode_text) if self._keep_text else None
-        if text is None:
-            return None
-        self._texts[number] = text
-        self._text_characters += len(text)
-        while self._text_characters > _CACHED_TEXT_CHARACTERS and len(self._texts) > 1:
-            self._text_characters -= len(self._texts.popitem(last=False)[1])
-        return text
+        if number not in self._texts and self.manifest.keep_text:
+            text = self._read(rows.key(b"T", number), rows.decode_text)
+            if text is None:
+                return None
+            self._text_characters += len(text)
+            if self._text_characters > _CACHED_TEXT_CHARACTERS:
+                self._texts.clear()
+                self._text_characters = len(text)
+            self._texts[number] = text
+        return self._texts.get(number)
 
     def passage(self, ordinal: int, fingerprint: int) -> Passage:
         """Return the passage of an entry of the index; in 0 documents if it is not stored."""
@@ -121,12 +117,12 @@ class PassageStore:
         passage = self._passage(ordinal)
         return passage if passage is not None and passage.check == check else Passage(check)
 
-    def places(self, ordinal: int, fingerprint: int) -> Iterator[list[Place]]:
+    def places(self, entry: Entry) -> Iterator[list[Place]]:
         """Yield the stored places of a passage, a list for each document, in order of numbers."""
-        stop = rows.places_key(ordinal + 1) if ordinal < rows.MAX_NUMBER else b"X"
-        for key, value in self._database.rows(rows.places_key(ordinal), stop):
+        start = rows.key(b"W", entry.ordinal)
+        for key, value in self._database.rows(start, start + b"\xff" * 5):
             check, places = self._decoded(partial(rows.decode_places, key), value)
-            if check == rows.check(fingerprint):
+            if check == rows.check(entry.fingerprint):
                 yield places
 
     def has(self, name: str, text: str) -> bool:
@@ -137,141 +133,104 @@ class PassageStore:
         document = self.document(number)
         return document is not None and document.digest == rows.digest(text)
 
-    def is_in_document(self, ordinal: int, fingerprint: int, number: int) -> bool:
+    def is_in_document(self, entry: Entry, number: int) -> bool:
         """Return True if a document contains the passage of an entry of the index."""
-        return self._check_at(ordinal, number) == rows.check(fingerprint)
-
-    def within(
-        self, fingerprint: int, max_distance: int, *, flipped: bool = False
-    ) -> list[tuple[int, Entry]]:
-        """Return the (distance, entry) pairs within a distance, nearest first, then oldest.
-
-        :param flipped: also look up each prefix with one bit flipped. This is slower, but finds
-            more fingerprints beyond the distance of the tables.
-        """
-        neighbours = self._index.within(fingerprint, max_distance, flipped=flipped)
-        return sorted(neighbours, key=_distance_and_age)
-
-    def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the results of `within` as tables find them, in any order."""
-        return self._index.within_in_turn(fingerprint, max_distance)
+        return self._check_at(entry.ordinal, number) == rows.check(entry.fingerprint)
 
     def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
         """Add a document, or replace the document with this name. Return False if `has` is True.
 
         :param passages: (span, fingerprint) of passages of the text, in text order.
-        :raises StorageError: a database fails, the text is too long, or no number is left.
         """
         if self.has(name, text):
             return False
-        old_number = self.number(name)
-        old = None if old_number is None else self.document(old_number)
-        number = self._state.next_number
-        if number > rows.MAX_NUMBER:
-            raise StorageError(self._location, "it has had too many documents: start another index")
-        if len(text) > rows.MAX_NUMBER:
-            raise StorageError(self._location, f"the document {name!r} is too long: split it")
+        old_number, number = self.number(name), self._state.next_number
         changed: dict[int, Passage] = {}
-        deletes: list[bytes] = []
-        if old is not None and old_number is not None:
-            deletes = self._subtract(old_number, old, changed)
+        deletes = [] if old_number is None else self._subtract(old_number, changed)
         spans: dict[int, list[Span]] = {}
-        ordinals = []
-        by_fingerprint: dict[int, int] = {}
         for span, fingerprint in passages:
-            ordinal = by_fingerprint.get(fingerprint)
-            if ordinal is None:
-                ordinal = by_fingerprint[fingerprint] = self._ordinal(fingerprint)
-                passage = changed.get(ordinal)
-                if passage is None or passage.check != rows.check(fingerprint):
-                    passage = self.passage(ordinal, fingerprint)
-                changed[ordinal] = Passage(passage.check, passage.documents + 1)
-            ordinals.append(ordinal)
-            spans.setdefault(ordinal, []).append(span)
-        document = Document(name, rows.digest(text), len(text), tuple(ordinals))
+            spans.setdefault(fingerprint, []).append(span)
+        ordinals = {fingerprint: self._ordinal(fingerprint) for fingerprint in spans}
+        for fingerprint, ordinal in ordinals.items():
+            passage = changed.get(ordinal)
+            if passage is None or passage.check != rows.check(fingerprint):
+                passage = self.passage(ordinal, fingerprint)
+            changed[ordinal] = Passage(passage.check, passage.documents + 1)
+        of_text = tuple(ordinals[fingerprint] for _, fingerprint in passages)
+        document = Document(name, rows.digest(text), len(text), of_text)
         puts: list[Row] = [
             (rows.name_key(name), rows.NUMBER.pack(number)),
-            (rows.document_key(number), rows.encode_document(document)),
+            (rows.key(b"D", number), rows.encode_document(document)),
         ]
-        if self._keep_text:
-            puts.append((rows.text_key(number), rows.encode_text(text)))
-        puts += [
-            (
-                rows.places_key(ordinal, number),
-                rows.encode_places(changed[ordinal].check, places[: rows.KEPT_PLACES]),
-            )
-            for ordinal, places in spans.items()
-        ]
+        if self.manifest.keep_text:
+            puts.append((rows.key(b"T", number), rows.encode_text(text)))
+        for fingerprint, places in spans.items():
+            value = rows.encode_places(rows.check(fingerprint), places[: rows.KEPT_PLACES])
+            puts.append((rows.key(b"W", ordinals[fingerprint], number), value))
         state = self._state._replace(
             next_number=number + 1,
-            documents=self._state.documents + (1 if old is None else 0),
-            next_sequence=self._index.next_sequence,
+            documents=self._state.documents + (old_number is None),
+            next_sequence=self.index.next_sequence,
         )
-        self._write(puts, changed, old_number, state, deletes)
-        self._remember(number, document)
+        self._write(puts, deletes, changed, state)
         return True
 
     def remove(self, name: str) -> bool:
         """Remove a document. Return False if no document has this name."""
         number = self.number(name)
-        document = None if number is None else self.document(number)
-        if number is None or document is None:
+        if number is None:
             return False
         changed: dict[int, Passage] = {}
-        deletes = [*self._subtract(number, document, changed), rows.name_key(name)]
+        deletes = [*self._subtract(number, changed), rows.name_key(name)]
         state = self._state._replace(documents=self._state.documents - 1)
-        self._write([], changed, number, state, deletes)
+        self._write([], deletes, changed, state)
         return True
 
     def sync(self) -> None:
-        """Sync all writes to disk; with the policy ``no``, only those of documents."""
-        self._index.sync()
+        """Sync all writes to disk."""
+        self.index.sync()
         self._database.sync()
 
     def close(self) -> None:
         """Sync as `sync` does, and close both databases."""
         try:
-            self._index.close()
+            self.index.close()
             self._database.sync()
         finally:
             self._database.close()
 
     def _ordinal(self, fingerprint: int) -> int:
         """Return the ordinal of the entry of a fingerprint; create the entry if necessary."""
-        key = to_hex(fingerprint, self._bits)
-        entry = self._index.entry(key)
+        key = to_hex(fingerprint, self.manifest.scheme.scheme.bits)
+        entry = self.index.entry(key)
         if entry is None:
-            now_s, number = int(time.time()), self._index.next_sequence
+            now_s, number = int(time.time()), self.index.next_sequence
             put = Entry(number, key, fingerprint, number, now_s, now_s)
-            entry = self._index.write(put, None, (), number + 1)
+            entry = self.index.write(put, None, (), number + 1)
         return entry.ordinal
 
-    def _subtract(self, number: int, old: Document, changed: dict[int, Passage]) -> list[bytes]:
-        """Put the passages of `old` in `changed`, with lower counts; return the keys to delete."""
-        deletes = []
-        for ordinal in dict.fromkeys(old.passages):
+    def _subtract(self, number: int, changed: dict[int, Passage]) -> list[bytes]:
+        """Put the passages of a document in `changed`, with lower counts. Return keys to delete."""
+        deletes = [rows.key(b"D", number), rows.key(b"T", number)]
+        document = self.document(number)
+        for ordinal in dict.fromkeys(() if document is None else document.passages):
             check = self._check_at(ordinal, number)
             if check is None:
                 continue
-            deletes.append(rows.places_key(ordinal, number))
+            deletes.append(rows.key(b"W", ordinal, number))
             passage = self._passage(ordinal)
             if passage is not None and passage.check == check:
                 changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0))
+        self._documents.pop(number, None)
+        self._text_characters -= len(self._texts.pop(number, ""))
         return deletes
 
     def _write(
-        self,
-        puts: list[Row],
-        changed: dict[int, Passage],
-        old_number: int | None,
-        state: State,
-        deletes: list[bytes],
+        self, puts: list[Row], deletes: list[bytes], changed: dict[int, Passage], state: State
     ) -> None:
-        """Write rows, changed passages and the state; delete rows and the document `old_number`."""
-        if old_number is not None:
-            deletes += [rows.document_key(old_number), rows.text_key(old_number)]
+        """Write rows, changed passages and the state, and delete rows, all or none."""
         for ordinal, passage in changed.items():
-            key = rows.passage_key(ordinal)
+            key = rows.key(b"P", ordinal)
             if passage.documents:
                 puts.append((key, rows.PASSAGE.pack(*passage)))
             else:
@@ -279,17 +238,14 @@ class PassageStore:
         puts.append((rows.STATE_KEY, rows.STATE.pack(*state)))
         self._database.write(puts, deletes)
         self._state = state
-        if old_number is not None:
-            self._documents.pop(old_number, None)
-            self._text_characters -= len(self._texts.pop(old_number, ""))
 
     def _passage(self, ordinal: int) -> Passage | None:
-        unpacked = self._read(rows.passage_key(ordinal), rows.PASSAGE.unpack)
+        unpacked = self._read(rows.key(b"P", ordinal), rows.PASSAGE.unpack)
         return None if unpacked is None else Passage(*unpacked)
 
     def _check_at(self, ordinal: int, number: int) -> int | None:
         """Return the check of a passage in a document; None if the document does not have it."""
-        key = rows.places_key(ordinal, number)
+        key = rows.key(b"W", ordinal, number)
         decoded = self._read(key, partial(rows.decode_places, key))
         return None if decoded is None else decoded[0]
 
@@ -301,8 +257,16 @@ class PassageStore:
         try:
             return decode(value)
         except rows.INVALID as error:
+<<<<<<< HEAD
             raise corrupt(self._location, error, DAMAGE_REMEDY) from error
 
 
 def _distance_and_age(neighbour: tuple[int, Entry]) -> tuple[int, int]:
     return neighbour[0], neighbour[1].number
+=======
+            raise IndexCorrupt(
+                self.location,
+                f"it is damaged ({error}): restore it from a backup, or delete it and add the "
+                "documents again; nothing was changed",
+            ) from error
+>>>>>>> w-g

@@ -74,12 +74,14 @@ def _param_steps(copy: UrlParts, original: UrlParts) -> list[Step]:
 
 
 def _path_steps(copy: Segments, original: Segments) -> list[Step]:
-    steps = _word_steps(copy, original)
-    if len(copy) != len(original):
-        steps += _extra_steps(*sorted((copy, original), key=len))
-    else:
-        steps += _replacing_steps(copy, original)
-    return steps
+    """Return steps that make two paths equal."""
+    steps = (
+        _replacing_steps(copy, original)
+        if len(copy) == len(original)
+        else _extra_steps(*sorted((copy, original), key=len))
+    )
+    short = (s for s in steps if all(len(word) <= _MAX_SEGMENT_CHARACTERS for word in s[1:]))
+    return [*_word_steps(copy, original), *short]
 
 
 def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
@@ -87,9 +89,7 @@ def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
     pairs = zip(longer, shorter, strict=False)
     at = next((at for at, (one, other) in enumerate(pairs) if one != other), len(shorter))
     run = longer[at : at + len(longer) - len(shorter)]
-    if len(run) > _MAX_REMOVED_SEGMENTS:
-        return []
-    return _segment_steps(run)
+    return _segment_steps(run) if len(run) <= _MAX_REMOVED_SEGMENTS else []
 
 
 def _segment_steps(run: Segments) -> list[Step]:
@@ -98,7 +98,7 @@ def _segment_steps(run: Segments) -> list[Step]:
     wide = wider((named,))[0]
     # Removing any number would make nearly all pages equal.
     steps = [wide] if wide[1] != "#" else []
-    return _without_long_words(steps if wide == named else [*steps, named])
+    return steps if wide == named else [*steps, named]
 
 
 def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
@@ -115,33 +115,22 @@ def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
         if "*" in generalize(one):
             steps += _segment_steps((generalize(one),))
         elif 0 < at < len(copy) - 1 and not copy[at - 1].isdecimal():
-            steps += _without_long_words([("segment", f"{copy[at - 1]}/#")])
-    steps += _suffix_steps(one, other)
+            steps.append(("segment", f"{copy[at - 1]}/#"))
+    shorter, longer = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)
+    suffix = longer.removeprefix(shorter)
+    # A suffix begins with a sign, as in story-print.html. boats.html is no version of boat.html.
+    if suffix and suffix != longer and not suffix[0].isalnum():
+        steps.append(("suffix", suffix))
     if not any(map(str.isdigit, one + other)):
-        steps += _without_long_words([("instead", max(one, other), min(one, other))])
+        steps.append(("instead", max(one, other), min(one, other)))
     return steps
 
 
 def _word_steps(copy: Segments, original: Segments) -> list[Step]:
     """Return steps that remove the words beside a number, from either path."""
-    steps: list[Step] = []
-    for place in WORD_PLACES:
-        folder, _ = words_at(copy, place) or words_at(original, place) or (None, ())
-        if folder is not None and len(folder) <= _MAX_FOLDER_CHARACTERS:
-            steps.append(("words", folder, place))
-    return steps
-
-
-def _without_long_words(steps: list[Step]) -> list[Step]:
+    found = ((words_at(copy, place) or words_at(original, place), place) for place in WORD_PLACES)
     return [
-        step for step in steps if all(len(word) <= _MAX_SEGMENT_CHARACTERS for word in step[1:])
+        ("words", at[0], place)
+        for at, place in found
+        if at is not None and len(at[0]) <= _MAX_FOLDER_CHARACTERS
     ]
-
-
-def _suffix_steps(one: str, other: str) -> list[Step]:
-    stems = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)
-    suffix = stems[1].removeprefix(stems[0])
-    # A suffix begins with a sign, as in story-print.html. boats.html is no version of boat.html.
-    if suffix and len(suffix) < len(stems[1]) and not suffix[0].isalnum():
-        return _without_long_words([("suffix", suffix)])
-    return []

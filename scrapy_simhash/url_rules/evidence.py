@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal, TypeAlias
 
-# A rule holds with nine pages for it if no URL is against it, else with 200 pages for each URL.
-MIN_LOWER_BOUND = 0.75
-MAX_CONTRADICTED = 0.005
+# A rule holds with nine pages for it if no URL is against it (then the lower bound of its precision
+# is 0.75), else with 200 pages for each URL against it.
 _MIN_PAGES = 9
+_PAGES_FOR_EACH_AGAINST = 200
 _Z = 1.645  # one-sided, 95 %
 # Larger counts are halved. So old evidence fades, and a rule ends soon after its site has changed.
-MAX_PAGES = 400
+_MAX_PAGES = 400
 MAX_PATTERNS = 100
 
 Origin: TypeAlias = Literal["learned", "imported", "removed"]
@@ -46,10 +46,7 @@ class Evidence:
     @property
     def holds(self) -> bool:
         """Return True if the evidence is enough for the rule."""
-        return (
-            self.against <= MAX_CONTRADICTED * self.pages
-            and lower_bound(self.pages, self.against) >= MIN_LOWER_BOUND
-        )
+        return self.pages >= max(_MIN_PAGES, self.against * _PAGES_FOR_EACH_AGAINST)
 
     def count(self, *, same: bool, is_new_page: bool) -> None:
         """Count a comparison of two equal URLs. `is_new_page`: their page is not counted yet."""
@@ -59,7 +56,7 @@ class Evidence:
             return
         self.streak += 1
         self.pages += is_new_page
-        if self.pages > MAX_PAGES:
+        if self.pages > _MAX_PAGES:
             self.pages //= 2
             self.against //= 2
 

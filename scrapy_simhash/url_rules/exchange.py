@@ -12,8 +12,6 @@ from scrapy_simhash.sites import registered_domain
 from scrapy_simhash.url_rules.learner import EVERY_SITE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from scrapy_simhash.url_rules.evidence import RuleRecord
     from scrapy_simhash.url_rules.rewriting import Rule
 
@@ -27,23 +25,22 @@ def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | 
     holds. Without such a pattern, the result is None.
     """
     kind, *words = rule[0]
-    names = [word for word in words if not word.startswith(";")]
     patterns = [""]
     if record.origin == "learned" and not record.total.holds:
         # The format has no wildcards for parameters.
         patterns = [
             name for name, evidence in record.patterns.items() if evidence.holds and "?" not in name
         ]
-    if len(rule) > 1 or kind not in ("drop", "segment") or not patterns:
+    if len(rule) > 1 or not patterns or any(not word or word[0] == ";" for word in words):
         return None
     changes: dict[str, Any]
     if kind == "drop":
         include = [site + pattern for pattern in patterns] if site else [""]
-        changes = {"processor": "queryRemoval", "args": names}
-    else:
+        changes = {"processor": "queryRemoval", "args": words}
+    elif kind == "segment" and not set("/#*") & set(words[0]):
         include = [f"{site}/{words[0]}{pattern}" for pattern in patterns]
         changes = {"processor": "subpathRemoval", "args": [0]}
-    if not all(words) or names != words or (kind == "segment" and set("/#*") & set(words[0])):
+    else:
         return None
     return {"order": _ORDER, "urlPattern": {"include": include}, **changes}
 
@@ -60,21 +57,17 @@ def from_discarder(rules: Any) -> tuple[list[tuple[str, Rule]], int]:
     left_out = 0
     try:
         for plain in rules:
-            include, args = plain["urlPattern"]["include"], plain.get("args") or ()
-            rule = _rule_from(plain["processor"], args)
-            sites = [_site_from(pattern) for pattern in include]
-            if rule is None or plain["urlPattern"].get("exclude") or None in sites:
+            args, pattern = plain.get("args") or (), plain["urlPattern"]
+            names = sorted({name for name in args if isinstance(name, str) and name})
+            sites = [_site_from(text) for text in pattern["include"]]
+            removes_params = plain["processor"] == "queryRemoval" and names
+            if not removes_params or pattern.get("exclude") or None in sites:
                 left_out += 1
                 continue
-            pairs += [(site, rule) for site in sites if site is not None]
+            pairs += [(site, (("drop", *names),)) for site in sites if site is not None]
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise ValueError(f"no list of rules of duplicate-url-discarder ({error!r})") from error
     return pairs, left_out
-
-
-def _rule_from(processor: object, args: Iterable[object]) -> Rule | None:
-    names: Sequence[str] = sorted({name for name in args if isinstance(name, str) and name})
-    return (("drop", *names),) if processor == "queryRemoval" and names else None
 
 
 def _site_from(pattern: str) -> str | None:

@@ -19,8 +19,8 @@ from scrapy_simhash.sites import registered_domain
 from scrapy_simhash.url_rules.differences import rules_between
 from scrapy_simhash.url_rules.evidence import RuleRecord
 from scrapy_simhash.url_rules.rewriting import Rule, rewrite, touched_by, values_in
-from scrapy_simhash.url_rules.seen import SLOTS, Seen, SeenTable, content_hash, variant_hash
-from scrapy_simhash.url_rules.site import Site
+from scrapy_simhash.url_rules.seen import CONTENT_MASK, SLOTS, VARIANT_MASK, Seen, SeenTable
+from scrapy_simhash.url_rules.site import MIN_PAGES_BETWEEN_REVISIONS, Site
 from scrapy_simhash.url_rules.url_parts import UrlParts, url_parts
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class UrlRules:
             return 0
         site = self._site(parts)
         base, used = site.form_of(parts)
-        content_id = content_hash(content)
+        content_id = hash(content) & CONTENT_MASK
         contradicted = 0
         for rule in [*site.rules]:
             differs = self._compare(site, rule, parts, rewrite(rule, base), content_id)
@@ -177,7 +177,8 @@ class UrlRules:
         self._contents.move_to_end(content_id)
         if len(self._contents) > _MAX_CONTENTS:
             self._contents.popitem(last=False)
-        if site.is_revision_due():
+        site.pages_to_revision -= 1
+        if site.pages_to_revision <= 0 and not site.is_revised:
             self._revise(site)
         return contradicted
 
@@ -188,8 +189,7 @@ class UrlRules:
 
         :param form: the URL that the rule makes of the page's form.
         """
-        key, touched = self._key(rule, form), touched_by(rule, parts)
-        variant = variant_hash(touched)
+        key, variant = self._key(rule, form), _variant_of(rule, parts)
         other = self._seen.get(key)
         if other is None:
             if rewrite(rule, parts) is parts:
@@ -211,14 +211,16 @@ class UrlRules:
     def _revise(self, site: Site) -> None:
         """Put the last contents of a site in the table under the URLs that its rules make now."""
         contents = [item for item in self._contents.items() if self._site(item[1]) is site]
-        site.revised(len(contents))
+        site.is_revised = True
+        # On average, look at two pages for each new page.
+        site.pages_to_revision = max(MIN_PAGES_BETWEEN_REVISIONS, len(contents) // 2)
         for content_id, parts in contents:
             base, _ = site.form_of(parts)
             keys = [(self._key(None, base), 0)]
             for rule in site.rules:
                 if rewrite(rule, parts) is not parts:
-                    variant = variant_hash(touched_by(rule, parts))
-                    keys.append((self._key(rule, rewrite(rule, base)), variant))
+                    key = self._key(rule, rewrite(rule, base))
+                    keys.append((key, _variant_of(rule, parts)))
             for key, variant in keys:
                 if self._seen.get(key) is None:
                     self._seen.put(key, Seen(content_id, variant, counted=False))
@@ -238,6 +240,11 @@ class UrlRules:
 
     def _site(self, parts: UrlParts) -> Site:
         return self.site(_site_of(parts.origin))
+
+
+def _variant_of(rule: Rule, parts: UrlParts) -> int:
+    """Return `Seen.variant`: URLs with equal variants are no evidence for the rule."""
+    return hash(touched_by(rule, parts)) & VARIANT_MASK
 
 
 @lru_cache(maxsize=4096)

@@ -13,8 +13,6 @@ from scrapy_simhash.url_rules.rows import decode_rules
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_ID_BYTES = 4
-
 
 class KnownRule(NamedTuple):
     """A stored rule with its site, which is empty for a rule for all sites."""
@@ -27,7 +25,7 @@ class KnownRule(NamedTuple):
     def id(self) -> str:
         """Return eight hexadecimal digits, which depend on the site and the rule alone."""
         text = json.dumps([self.site, self.rule])
-        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_ID_BYTES).hexdigest()
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
     @property
     def words(self) -> str:

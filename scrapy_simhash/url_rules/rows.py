@@ -83,17 +83,16 @@ def decode_rules(row: bytes | None) -> Rules:
     """
     if row is None:
         return {}
+    rules = {}
     try:
-        return {
-            _rule(steps): RuleRecord(
-                _origin(origin),
-                _evidence(total),
-                {str(pattern): _evidence(numbers) for pattern, numbers in patterns.items()},
-            )
-            for steps, origin, total, patterns in json.loads(row)
-        }
+        for steps, origin, total, patterns in json.loads(row):
+            if not steps or origin not in get_args(Origin):
+                raise ValueError(f"{[steps, origin]} is no rule of URLs")
+            by_pattern = {str(pattern): _evidence(numbers) for pattern, numbers in patterns.items()}
+            rules[tuple(map(_step, steps))] = RuleRecord(origin, _evidence(total), by_pattern)
     except (TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"rules of URLs that cannot be read ({error})") from error
+    return rules
 
 
 def encode_evidence(evidence: Evidence) -> bytes:
@@ -120,27 +119,12 @@ def _evidence(numbers: list[Any]) -> Evidence:
     return Evidence(pages, against, streak, spared)
 
 
-def _rule(steps: list[Any]) -> Rule:
-    if not steps:
-        raise ValueError("a rule has no steps")
-    return tuple(map(_step, steps))
-
-
 def _step(step: list[Any]) -> tuple[str, ...]:
     kind, *words = map(str, step)
     if kind in PARAM_STEPS:
         is_valid = bool(words) and (kind != "default" or len(words) % 2 == 0)
     else:
         is_valid = len(words) == WORDS_IN_STEP.get(kind)
-    if kind == "words":
-        is_valid = is_valid and words[1] in WORD_PLACES
-    if not is_valid:
+    if not is_valid or (kind == "words" and words[1] not in WORD_PLACES):
         raise ValueError(f"{step} is no step of a rule")
     return (kind, *words)
-
-
-def _origin(value: Any) -> Origin:
-    if value not in get_args(Origin):
-        raise ValueError(f"{value!r} is no origin of a rule")
-    origin: Origin = value
-    return origin

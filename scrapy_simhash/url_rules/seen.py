@@ -12,14 +12,15 @@ from typing import NamedTuple
 SLOTS = 1 << 19
 SLOT_BYTES = 16
 _KEY_MASK = (1 << 64) - 1
-_VARIANT_MASK = (1 << 31) - 1
+CONTENT_MASK = (1 << 32) - 1
+VARIANT_MASK = (1 << 31) - 1
 
 
 class Seen(NamedTuple):
     """The page that was found last under a rewritten URL.
 
-    :param content: `content_hash` of the page.
-    :param variant: `variant_hash` of the parts of its URL that the rule may change.
+    :param content: 32 bits of the hash of the content.
+    :param variant: 31 bits of the hash of the parts of its URL that the rule may change.
     :param counted: the page was counted for the rule.
     """
 
@@ -43,7 +44,7 @@ class SeenTable:
         if self._keys[slot] != number:
             return None
         value = self._values[slot]
-        return Seen(value >> 32, value >> 1 & _VARIANT_MASK, bool(value & 1))
+        return Seen(value >> 32, value >> 1 & VARIANT_MASK, bool(value & 1))
 
     def put(self, key: object, seen: Seen) -> None:
         """Put a page under a key."""
@@ -51,13 +52,3 @@ class SeenTable:
         slot = number % self._slots
         self._keys[slot] = number
         self._values[slot] = seen.content << 32 | seen.variant << 1 | seen.counted
-
-
-def content_hash(identity: str) -> int:
-    """Return 32 bits for a content, from what identifies it."""
-    return hash(identity) & 0xFFFFFFFF
-
-
-def variant_hash(parts: object) -> int:
-    """Return 31 bits for the parts of a URL in which its variants differ."""
-    return hash(parts) & _VARIANT_MASK

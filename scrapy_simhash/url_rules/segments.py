@@ -87,11 +87,6 @@ def rewrite_segments(step: tuple[str, ...], segments: Segments) -> Segments:
     if kind == "words":
         found = words_at(segments, words[1])
         return found[1] if found is not None and found[0] == words[0] else segments
-    return _without_suffix(segments, words[0])
-
-
-def _without_suffix(segments: Segments, suffix: str) -> Segments:
     stem, dot, extension = stem_of(segments[-1])
-    if not stem.endswith(suffix) or stem == suffix:
-        return segments
-    return (*segments[:-1], stem.removesuffix(suffix) + dot + extension)
+    shorter = stem.removesuffix(words[0])
+    return (*segments[:-1], shorter + dot + extension) if shorter else segments

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 MAX_RULES = 32
 # A suspect is a rule that one page has suggested.
 _MAX_SUSPECTS = 100
-_MIN_PAGES_BETWEEN_REVISIONS = 20
-# A revision looks at hundreds of pages. On average, at most so many for each new page.
-_REVISED_PER_PAGE = 2
+MIN_PAGES_BETWEEN_REVISIONS = 20
 # If so many values of parameters make no difference, others are not tested.
 MANY_VALUES = 16
 
@@ -37,9 +35,9 @@ class Site:
         self.unsaved = 0
         """Number of comparisons and spared requests since the rules were stored."""
         self._stored = copy_rules(self.rules)
-        self._is_revised = True
-        self._pages = 0
-        self._next_revision = _MIN_PAGES_BETWEEN_REVISIONS
+        self.is_revised = True
+        """False if rules have changed since the table of pages was revised."""
+        self.pages_to_revision = MIN_PAGES_BETWEEN_REVISIONS
         self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
         # (rule, path pattern) → hashes of values that the rule removed without a difference.
         self._confirmed: dict[tuple[Rule, str], set[int]] = {}
@@ -63,7 +61,7 @@ class Site:
         del self._suspects[rule]
         self.rules[rule] = RuleRecord()
         self.rules = _sorted(self.rules)
-        self._is_revised = False
+        self.is_revised = False
 
     def _is_needed(self, rule: Rule, form: UrlParts) -> bool:
         """Return False for a rule that names values if the one for any value may be as good."""
@@ -110,7 +108,7 @@ class Site:
         self.unsaved += 1
         if applied != record.applies(pattern):
             self.generation += applied
-            self._is_revised = False
+            self.is_revised = False
 
     def confirm(self, rule: Rule, form: UrlParts, values: int) -> None:
         """Remember that values of parameters made no difference.
@@ -125,18 +123,6 @@ class Site:
         """Return True if these values, or many others, made no difference; see `confirm`."""
         confirmed = self._confirmed.get((rule, self.patterns.of(form)), ())
         return len(confirmed) >= MANY_VALUES or values in confirmed
-
-    def is_revision_due(self) -> bool:
-        """Count a page. Return True once, some pages after the rules have changed."""
-        self._pages += 1
-        is_due = not self._is_revised and self._pages >= self._next_revision
-        if is_due:
-            self._is_revised, self._pages = True, 0
-        return is_due
-
-    def revised(self, pages: int) -> None:
-        """Delay the next revision by the number of pages that this one looked at."""
-        self._next_revision = max(_MIN_PAGES_BETWEEN_REVISIONS, pages // _REVISED_PER_PAGE)
 
     def to_store(self) -> tuple[Rules, Rules]:
         """Return the rules now, and as they were read or stored last, for `rows.combined`."""

@@ -9,7 +9,7 @@ URLs, or a folder, with many barren pages in a row, each of them deep in a chain
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -77,8 +77,9 @@ def repeats_itself(url: str) -> bool:
     parts = url_parts(url) if len(url) <= MAX_URL_CHARACTERS else None
     if parts is None:
         return True
-    names = ([name for name in parts.segments if name], [name for name, _ in parts.params])
-    return any(max(map(kind.count, kind), default=0) > _MAX_REPEATED for kind in names)
+    segments = Counter(filter(None, parts.segments))
+    params = Counter(name for name, _ in parts.params)
+    return max([*segments.values(), *params.values()], default=0) > _MAX_REPEATED
 
 
 def chain_after(verdict: Verdict, chain: int, url: str) -> int:

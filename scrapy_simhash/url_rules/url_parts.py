@@ -26,13 +26,6 @@ class UrlParts(NamedTuple):
     segments: tuple[str, ...]
     params: tuple[Param, ...]
 
-    def __str__(self) -> str:
-        of_path = "".join(f"{name}={value}" for name, value in self.params if name[0] == ";")
-        query = "&".join(
-            f"{name}={value}" if value else name for name, value in self.params if name[0] != ";"
-        )
-        return f"{self.origin}/{'/'.join(self.segments)}{of_path}" + (f"?{query}" if query else "")
-
 
 def url_parts(url: str) -> UrlParts | None:
     """Return the parts of a URL; None if it is no web URL, too long, or has over 64 parameters."""

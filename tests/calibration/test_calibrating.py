@@ -9,7 +9,7 @@ import pytest
 from scrapy_simhash.calibration.calibrating import PresentSettings, calibrate
 from scrapy_simhash.calibration.counting import Pairs
 from scrapy_simhash.calibration.sampling import Sample
-from scrapy_simhash.confirmation import Confirmation, names_agree
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, names_agree
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.documents.reader import Document, DocumentReader, HtmlDocument
 from scrapy_simhash.fingerprint import hamming_distance
@@ -125,9 +125,11 @@ def test_copies_that_extraction_takes_apart_count_as_near_duplicates():
         extraction=replace(pages[1].extraction, text=" ".join(TEXTS[0].split(". ")[:4]))
     )
     assert resemblance(pages[0].extraction.text, short.extraction.text) < 0.8
-    (counts,) = Pairs([pages[0], short], [256], 0.8).count()
+    schemes = [(256, UNCONFIRMED)]
+    (counts,) = Pairs([pages[0], short], schemes, 0.8).count()
     assert sum(counts.near_duplicate) == 1
-    (counts,) = Pairs([pages[0], short._replace(content=short.extraction.text)], [256], 0.8).count()
+    same = short._replace(content=short.extraction.text)
+    (counts,) = Pairs([pages[0], same], schemes, 0.8).count()
     assert sum(counts.near_duplicate) == 0
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.calibration import pairs
-from scrapy_simhash.calibration.pairs import Resemblances, distance_blocks
+from scrapy_simhash.calibration.pairs import Resemblances
 from scrapy_simhash.resemblance import shingle_length, shingle_tokens, shingles
 
 WORDS = "boat sea pier nine 九 点 渡 轮".split()
@@ -18,9 +18,8 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=24).map(" ".join), ma
 
 
 def matrix(texts):
-    blocks = list(Resemblances(texts).blocks())
-    assert [start for start, _ in blocks] == list(range(0, len(texts), pairs._BLOCK_ROWS))
-    return np.concatenate([rows for _, rows in blocks]) if blocks else np.zeros((0, 0))
+    rows = list(Resemblances(texts).rows())
+    return np.stack(rows) if rows else np.zeros((0, 0))
 
 
 def one_by_one(texts):
@@ -38,13 +37,10 @@ def test_resemblances(texts):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 256])
-@pytest.mark.parametrize(("texts_of_a_common_one", "at_once"), [(0, 2), (1, 3), (4, 2048), (99, 2)])
-def test_neither_the_rows_nor_what_is_common_change_them(
-    monkeypatch, rows, texts_of_a_common_one, at_once
-):
+@pytest.mark.parametrize("texts_of_a_common_one", [0, 1, 4, 99])
+def test_neither_the_rows_nor_what_is_common_change_them(monkeypatch, rows, texts_of_a_common_one):
     monkeypatch.setattr(pairs, "_BLOCK_ROWS", rows)
     monkeypatch.setattr(pairs, "_COMMON_TEXTS", texts_of_a_common_one)
-    monkeypatch.setattr(pairs, "_COMMON_AT_ONCE", at_once)
     dice = random.Random(4)
     texts = [" ".join(dice.choices(WORDS, k=dice.randint(0, 40))) for _ in range(30)]
     texts += [texts[3]] * 9
@@ -57,14 +53,3 @@ def test_a_text_of_characters_shares_nothing_with_one_of_words():
     found = matrix([words, characters, characters])
     assert found[1, 2] == 1
     assert found[0, 1] == 0
-
-
-@given(
-    st.sampled_from([8, 64, 72, 256]).flatmap(
-        lambda bits: st.tuples(st.just(bits), st.lists(st.integers(0, (1 << bits) - 1), max_size=9))
-    )
-)
-def test_distances(bits_and_fingerprints):
-    bits, fingerprints = bits_and_fingerprints
-    found = [row for _, rows in distance_blocks(fingerprints, bits) for row in rows.tolist()]
-    assert found == [[(a ^ b).bit_count() for b in fingerprints] for a in fingerprints]

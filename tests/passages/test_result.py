@@ -105,6 +105,26 @@ def test_rounded_shares_of_sources_add_up(count, digits):
         assert abs(source.share - 1 / (count + 1)) < 10**-digits
 
 
+def test_rounding_twice_leaves_shares_of_sources_that_add_up():
+    text, passages = "", []
+    for number, length in enumerate((47, 59, 37)):
+        source = Source(document=f"{number}", start=0, end=length, similarity=1.0, distance=0)
+        passages.append(
+            CheckedPassage(
+                start=len(text),
+                end=len(text) + length,
+                text="x" * length,
+                level="high",
+                sources=(source,),
+                documents=1,
+            )
+        )
+        text += "x" * length + " "
+    for rest in range(1, 100):
+        found = summed_up("q", text + "y" * rest, passages, mode="exact", verified=True).rounded(3)
+        assert sum(one.share for one in found.sources) == pytest.approx(found.known_share)
+
+
 def test_a_share_is_not_rounded_to_nothing():
     text = "a " + "b" * 99_999
     passage = CheckedPassage(

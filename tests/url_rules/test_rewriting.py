@@ -20,6 +20,14 @@ def parts_of(url: str):
     return parts
 
 
+def shown_as(parts) -> str:
+    of_path = "".join(f"{name}={value}" for name, value in parts.params if name[0] == ";")
+    query = "&".join(
+        f"{name}={value}" if value else name for name, value in parts.params if name[0] != ";"
+    )
+    return f"{parts.origin}/{'/'.join(parts.segments)}{of_path}" + (f"?{query}" if query else "")
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
@@ -35,7 +43,7 @@ def parts_of(url: str):
     ],
 )
 def test_parts_keep_what_rules_can_rewrite(url, shown):
-    assert str(parts_of(url)) == (shown if "://" in shown else SITE + shown)
+    assert shown_as(parts_of(url)) == (shown if "://" in shown else SITE + shown)
 
 
 @pytest.mark.parametrize(
