@@ -40,15 +40,11 @@ NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
     *(f"{NAME}.index.redis.{name}" for name in ("content", "index", "layout", "manifest")),
-<<<<<<< HEAD
     *(f"{NAME}.index.{name}" for name in ("pages", "run", "runs")),
-=======
-    *(f"{NAME}.index.{name}" for name in ("pages", "run", "run_merge", "runs")),
     *(
         f"{NAME}.calibration.{name}"
         for name in ("calibrating", "counting", "index_distances", "pairs")
     ),
->>>>>>> w-g
     f"{NAME}.maintenance.redis_check",
     f"{NAME}.spark.candidates",
     f"{NAME}.tagging",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from scrapy_simhash.calibration.pairs import Resemblances
-from scrapy_simhash.clustering.words import columns_of, distances
+from scrapy_simhash.clustering.words import distances, words_of
 from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, UNCONFIRMED, names_agree
 from scrapy_simhash.resemblance import DIFFERENT
 from scrapy_simhash.sketch import SKETCH_BYTES, estimate_resemblance
@@ -185,7 +185,7 @@ class _Fingerprints:
         self.bits = bits
         self._confirmation = confirmation
         self._evidence = [page.evidence for page in pages]
-        self._columns = columns_of([page.fingerprint or 0 for page in pages], bits)
+        self._words = words_of([page.fingerprint or 0 for page in pages], bits)
         self._is_known = np.array([page.fingerprint is not None for page in pages], dtype=bool)
         sketches = b"".join(one.sketch or bytes(SKETCH_BYTES) for one in self._evidence)
         self._sketches = np.frombuffer(sketches, dtype=np.uint8).reshape(-1, SKETCH_BYTES)
@@ -199,7 +199,7 @@ class _Fingerprints:
         later = np.flatnonzero(self._is_known[page + 1 :]) + page + 1
         if not self._is_known[page]:
             later = later[:0]
-        return later, distances(self._columns, self._columns, np.full_like(later, page), later)
+        return later, distances(self._words, self._words, np.full_like(later, page), later)
 
     def judged(self, page: int, later: Array, apart: Array, kinds: Array) -> tuple[Array, Array]:
         """Return the kinds of pairs, some of them named apart, and their similarities in per cent.

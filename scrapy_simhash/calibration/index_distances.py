@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_simhash.clustering.words import columns_of, distances
+from scrapy_simhash.clustering.words import distances, words_of
 from scrapy_simhash.index.manifest import FILE_NAME, databases
 from scrapy_simhash.maintenance.sources import opened_source
 
@@ -97,10 +97,10 @@ def index_distances(
             logged[line.distance if line.confirmed else None] += 1
             on_progress()
     apart = np.zeros(bits + 1, dtype=np.int64)
-    columns = columns_of(drawn, bits)
+    words = words_of(drawn, bits)
     for row in range(len(drawn)):
         later = np.arange(row + 1, len(drawn))
-        between = distances(columns, columns, np.full_like(later, row), later)
+        between = distances(words, words, np.full_like(later, row), later)
         apart += np.bincount(between, minlength=bits + 1)
     return IndexDistances(
         directory=str(directory),

@@ -14,9 +14,9 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
-from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.passages import rows
 from scrapy_simhash.passages.rows import Document, Passage, Place, State
 
@@ -257,16 +257,4 @@ class PassageStore:
         try:
             return decode(value)
         except rows.INVALID as error:
-<<<<<<< HEAD
-            raise corrupt(self._location, error, DAMAGE_REMEDY) from error
-
-
-def _distance_and_age(neighbour: tuple[int, Entry]) -> tuple[int, int]:
-    return neighbour[0], neighbour[1].number
-=======
-            raise IndexCorrupt(
-                self.location,
-                f"it is damaged ({error}): restore it from a backup, or delete it and add the "
-                "documents again; nothing was changed",
-            ) from error
->>>>>>> w-g
+            raise corrupt(self.location, error, DAMAGE_REMEDY) from error

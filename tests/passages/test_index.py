@@ -483,15 +483,10 @@ def test_damaged_rows_are_errors(tmp_path, key):
     documents = database_kind(database)(str(tmp_path), tmp_path / "index" / "documents")
     documents.write([(key, b"123")])
     documents.close()
-<<<<<<< HEAD
     with (
         pytest.raises(IndexCorrupt, match=r"damaged .* add the documents again"),
         open_passages(tmp_path / "index") as index,
     ):
-=======
-    said = "damaged .*: restore it from a backup, or delete it and add"
-    with pytest.raises(IndexCorrupt, match=said), open_passages(tmp_path / "index") as index:
->>>>>>> w-g
         index.check("ferry", FERRY, exclude="ferry")
 
 
