@@ -20,7 +20,6 @@ from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, prese
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_TOML = ".toml"
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 # Users cannot choose the version: only a new release of this package changes it.
 _PARAMETERS = [field.name for field in fields(SchemeParameters) if field.name != "version"]
@@ -49,7 +48,7 @@ def choose_preset(value: object) -> tuple[str, Preset]:
             return _change_preset(json.loads(value))
         except ValueError as error:
             raise SchemeError(f"{value!r} is no JSON object: {error}") from error
-    if value.endswith(_TOML):
+    if value.endswith(".toml"):
         return value, _change_preset(_read_toml(Path(value)))[1]
     if _IMPORT_PATH.fullmatch(value):
         return value, _import_preset(value)
@@ -66,7 +65,7 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     if not isinstance(name, str) or name not in PRESETS:
         raise SchemeError(f"there is no preset {name!r}{_suggestion(name, PRESETS)}")
     base = PRESETS[name]
-    changes = {key: value for key, value in values.items() if key in _PARAMETERS}
+    changes = {key: values[key] for key in _PARAMETERS if key in values}
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
     if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:

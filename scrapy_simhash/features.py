@@ -59,14 +59,9 @@ def _weighted(counts: Counter[str], weighting: Weighting, idf: IdfTable | None) 
     total = counts.total()
     # In jieba's order of operations, so that the floats are equal to jieba's.
     tf_idf = {feature: count * (idf.get(feature) / total) for feature, count in counts.items()}
-    return _levels(tf_idf) if weighting == "levels" else tf_idf
-
-
-def _levels(tf_idf: dict[str, float]) -> dict[str, float]:
-    """Return feature → level, from 1 to 5, by the share of the largest TF-IDF."""
-    largest = max(tf_idf.values(), default=0.0)
-    if not largest:
-        return dict.fromkeys(tf_idf, 1.0)
+    if weighting == "tf-idf":
+        return tf_idf
+    largest = max(tf_idf.values(), default=0.0) or 1.0
     return {
         # Rounded before ceil(): 3/5 of the largest may be a little more than that as a float.
         feature: max(1.0, float(math.ceil(round(_MAX_LEVEL * weight / largest, 9))))
