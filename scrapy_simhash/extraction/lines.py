@@ -304,14 +304,8 @@ def _split(marked: str) -> list[Line]:
         row = heading = False
         mark = text[0]  # the stylesheet writes the other marks right after a break
         if _CHROME <= mark <= _ROW:
-            if mark == _CHROME:
-                chrome_depth += 1
-            elif mark == _END_CHROME:
-                chrome_depth -= 1
-            elif mark == _ROW:
-                row = True
-            else:
-                heading = True
+            chrome_depth += (mark == _CHROME) - (mark == _END_CHROME)
+            row, heading = mark == _ROW, mark == _HEADING
             text = text[1:].lstrip(" ")
         link_characters = len(text) if in_link else 0
         if _LINK in text:

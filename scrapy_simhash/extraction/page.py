@@ -168,16 +168,12 @@ class Page:
 
 def _declared_host(root: HtmlElement) -> str:
     """Return the first host in a ``base`` or an ``og:url``, or ``""``."""
-    for element in root.iter("base", "meta"):
-        if element.tag == "base":
-            url = element.get("href", "")
-        elif element.get("property") == "og:url":
-            url = element.get("content", "")
-        else:
-            continue
-        if host := _host(url):
-            return host
-    return ""
+    urls = (
+        element.get("href" if element.tag == "base" else "content", "")
+        for element in root.iter("base", "meta")
+        if element.tag == "base" or element.get("property") == "og:url"
+    )
+    return next(filter(None, map(_host, urls)), "")
 
 
 def _host(url: str) -> str:
