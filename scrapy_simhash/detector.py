@@ -70,7 +70,7 @@ class PageFingerprint:
     fingerprint_ms: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Detector:
     """The steps from page to verdict.
 
