@@ -91,12 +91,6 @@ class WorkerPool(Generic[Content, Result]):
         for thread in self._threads:
             thread.start()
 
-    @property
-    def process_ids(self) -> list[int]:
-        """Return the process ids of the running workers."""
-        with self._changed:
-            return [process.pid for process in self._processes]
-
     def submit(self, make_content: Callable[[], Content]) -> Future[Result]:
         """Queue a job, and return a future of its result.
 
