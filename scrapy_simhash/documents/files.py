@@ -12,7 +12,7 @@ import zlib
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scrapy_simhash.errors import SimhashError
 
@@ -61,10 +61,9 @@ def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
 
     :raises DamagedFile: at exit, if the caller has read up to damaged data, where the stream ends.
     """
-    buffered = cast(
-        "io.BufferedReader",
-        stream if hasattr(stream, "peek") else io.BufferedReader(cast("Any", stream)),
-    )
+    buffered: Any = stream
+    if not hasattr(stream, "peek"):
+        buffered = io.BufferedReader(buffered)
     if not buffered.peek(2).startswith(GZIP_MARK):
         yield buffered
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.lines import join, lines_of, own_heading
@@ -105,11 +105,14 @@ class Page:
         from lxml import etree
         from lxml.html import document_fromstring
 
+        parser = etree.HTMLParser(
+            encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=self._collect_ids
+        )
+        # The parser of lxml.html chooses each class in Python, which takes as long as parsing.
+        parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
         try:
             # Bytes, because lxml refuses strings with an encoding declaration.
-            root: HtmlElement = document_fromstring(
-                self._bytes, parser=_parser(collect_ids=self._collect_ids)
-            )
+            root: HtmlElement = document_fromstring(self._bytes, parser=parser)
         except etree.ParserError:  # no element: empty, or only comments
             return None
         for text in self._remove:
@@ -181,17 +184,3 @@ def _host(url: str) -> str:
         return (urlsplit(url.strip()).hostname or "").removeprefix("www.")
     except ValueError:  # brackets that are no IPv6 address
         return ""
-
-
-def _parser(*, collect_ids: bool) -> Any:
-    """Return a parser whose elements are all of the `element_class`.
-
-    The parser of lxml.html chooses each class in Python, which takes as long as the parsing itself.
-    """
-    from lxml import etree
-
-    parser = etree.HTMLParser(
-        encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=collect_ids
-    )
-    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
-    return parser
