@@ -138,17 +138,14 @@ def own_heading(lines: Iterable[Line]) -> Line | None:
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the cookie banners and consent dialogs without an ``h1``, in document order."""
+    named = set(_named_for_consent(root, *_CONSENT_TAGS))
+    found = [
+        element
+        for element in root.iter(*_CONSENT_TAGS)
+        if element in named or element.tag == "dialog" or element.get("role") in _DIALOG_ROLES
+    ]
     # The content of a page about cookies may look like a consent dialog, too.
-    return _unless_headed(
-        root,
-        [
-            element
-            for element in root.iter(*_CONSENT_TAGS)
-            if element.tag == "dialog"
-            or element.get("role") in _DIALOG_ROLES
-            or _is_named_for_consent(element)
-        ],
-    )
+    return _unless_headed(root, found)
 
 
 def count_words(text: str) -> int:
@@ -237,14 +234,14 @@ def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
     # Most pages have no such names, and one search in all names shows it.
     if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
         return []
-    return [element for element in elements if _is_named_for_consent(element)]
-
-
-def _is_named_for_consent(element: HtmlElement) -> bool:
-    names = _names(element).lower()
-    return _has_one_of(_CONSENT_WORDS, names) and any(
-        _has_one_of(_CONSENT_WORDS, name) and not _NO_CONSENT.search(name) for name in names.split()
-    )
+    return [
+        element
+        for element in elements
+        if any(
+            _has_one_of(_CONSENT_WORDS, name) and not _NO_CONSENT.search(name)
+            for name in _names(element).lower().split()
+        )
+    ]
 
 
 def _is_named_as_logo(element: HtmlElement) -> bool:
