@@ -9,33 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy_simhash.clustering import cluster, near_pairs
-    from scrapy_simhash.crawl.addon import Addon
-    from scrapy_simhash.crawl.exceptions import NearDuplicateItem, NearDuplicatePage, SparedRequest
-    from scrapy_simhash.detector import Detector
-    from scrapy_simhash.errors import EmptyText, SimhashError
-    from scrapy_simhash.fingerprint import hamming_distance
-    from scrapy_simhash.index import open_index
-    from scrapy_simhash.scheme import Scheme
-    from scrapy_simhash.verdict import Verdict
+    from scrapy_simhash.clustering import cluster as cluster
+    from scrapy_simhash.clustering import near_pairs as near_pairs
+    from scrapy_simhash.crawl.addon import Addon as Addon
+    from scrapy_simhash.crawl.exceptions import NearDuplicateItem as NearDuplicateItem
+    from scrapy_simhash.crawl.exceptions import NearDuplicatePage as NearDuplicatePage
+    from scrapy_simhash.crawl.exceptions import SparedRequest as SparedRequest
+    from scrapy_simhash.detector import Detector as Detector
+    from scrapy_simhash.errors import EmptyText as EmptyText
+    from scrapy_simhash.errors import SimhashError as SimhashError
+    from scrapy_simhash.fingerprint import hamming_distance as hamming_distance
+    from scrapy_simhash.index import open_index as open_index
+    from scrapy_simhash.scheme import Scheme as Scheme
+    from scrapy_simhash.verdict import Verdict as Verdict
 
 __version__ = "0.2.0"
-
-__all__ = [
-    "Addon",
-    "Detector",
-    "EmptyText",
-    "NearDuplicateItem",
-    "NearDuplicatePage",
-    "Scheme",
-    "SimhashError",
-    "SparedRequest",
-    "Verdict",
-    "cluster",
-    "hamming_distance",
-    "near_pairs",
-    "open_index",
-]
 
 _MODULES = {
     "Addon": "scrapy_simhash.crawl.addon",
@@ -52,6 +40,7 @@ _MODULES = {
     "near_pairs": "scrapy_simhash.clustering",
     "open_index": "scrapy_simhash.index",
 }
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

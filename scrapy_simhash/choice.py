@@ -20,10 +20,11 @@ from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, prese
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_TOML = ".toml"
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 # Users cannot choose the version: only a new release of this package changes it.
 _PARAMETERS = [field.name for field in fields(SchemeParameters) if field.name != "version"]
+# Width of a scheme in bits → the preset that supplies k and confirmation.
+_BY_WIDTH = {256: PRESETS["wide"], 64: PRESETS["classic"]}
 
 
 def choose_preset(value: object) -> tuple[str, Preset]:
@@ -49,7 +50,7 @@ def choose_preset(value: object) -> tuple[str, Preset]:
             return _change_preset(json.loads(value))
         except ValueError as error:
             raise SchemeError(f"{value!r} is no JSON object: {error}") from error
-    if value.endswith(_TOML):
+    if value.endswith(".toml"):
         return value, _change_preset(_read_toml(Path(value)))[1]
     if _IMPORT_PATH.fullmatch(value):
         return value, _import_preset(value)
@@ -66,7 +67,7 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     if not isinstance(name, str) or name not in PRESETS:
         raise SchemeError(f"there is no preset {name!r}{_suggestion(name, PRESETS)}")
     base = PRESETS[name]
-    changes = {key: value for key, value in values.items() if key in _PARAMETERS}
+    changes = {key: values[key] for key in _PARAMETERS if key in values}
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
     if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:
@@ -76,7 +77,7 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
         scheme = replace(base.scheme, **changes)
     except TypeError as error:
         raise SchemeError(str(error)) from error
-    defaults = base if scheme.bits == base.scheme.bits else _preset_for_width(scheme.bits)
+    defaults = base if scheme.bits == base.scheme.bits else _BY_WIDTH.get(scheme.bits)
     k = values.get("max_distance", None if defaults is None else defaults.max_distance)
     if type(k) is not int or not 0 <= k < scheme.bits:
         raise SchemeError(
@@ -86,11 +87,6 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     if defaults is None:
         defaults = Preset(scheme=scheme, max_distance=k, source="")
     return f"{name}, changed", replace(defaults, scheme=scheme, max_distance=k)
-
-
-def _preset_for_width(bits: int) -> Preset | None:
-    """Return the preset that supplies k and confirmation for a scheme of this width, or None."""
-    return {256: PRESETS["wide"], 64: PRESETS["classic"]}.get(bits)
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
@@ -112,7 +108,7 @@ def _import_preset(path: str) -> Preset:
         return value
     if not isinstance(value, Scheme):
         raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(value).__name__}")
-    defaults = _preset_for_width(value.bits)
+    defaults = _BY_WIDTH.get(value.bits)
     if defaults is None:
         raise SchemeError(
             f"{path} has {value.bits} bits, and no preset has a max_distance for that width: give "

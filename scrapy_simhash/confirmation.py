@@ -11,6 +11,7 @@ timetables or job offers of one template have names of their own, while copies k
 from __future__ import annotations
 
 import re
+import struct
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,16 +24,12 @@ from scrapy_simhash.tokenization import IN_WORDS, normalize
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
 DEFAULT_MIN_RESEMBLANCE = 0.6
 # Lower limit of the resemblance of two pages whose names leave a doubt.
 MIN_RESEMBLANCE_IN_DOUBT = 0.85
 NAME_FIELDS = ("title", "name", "headline")
 """The fields that may contain the name of a record; the first one with a text is used."""
 _MAX_NAME_TOKENS = 32
-_NAME_TOKEN_BYTES = 2
 # Words with the signs that distinguish names: C++, A-, 3.11, 50 %.
 _NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{IN_WORDS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
 _HAS_DIGIT = 1  # the bit of a hash that is set if its word contains a digit
@@ -95,7 +92,18 @@ class Confirmation:
         :return: for each other page, the estimated resemblance, and True if the pages are copies.
             The resemblance is None if a sketch is missing; then only different names reject.
         """
-        estimates = _estimates(page.sketch, [other.sketch for other in others])
+        import numpy as np
+
+        one = page.sketch
+        comparable = [
+            at for at, other in enumerate(others) if one and len(other.sketch) == len(one)
+        ]
+        estimates: list[float | None] = [None] * len(others)
+        if comparable:
+            joined = b"".join([others[at].sketch for at in comparable])
+            rows = np.frombuffer(joined, dtype=np.uint8).reshape(len(comparable), -1)
+            for at, estimate in zip(comparable, estimate_resemblance(one, rows), strict=True):
+                estimates[at] = float(estimate)
         return [
             (estimate, self._confirms(page, other, estimate))
             for estimate, other in zip(estimates, others, strict=True)
@@ -182,7 +190,7 @@ def name_bytes(text: str) -> bytes:
     for token in tokens[:_MAX_NAME_TOKENS]:
         number = xxh3_64_intdigest(token.encode("utf-8", "surrogatepass")) & 0xFFFF & ~_HAS_DIGIT
         numbers.append(number | (_HAS_DIGIT if any(map(str.isdigit, token)) else 0))
-    return b"".join(number.to_bytes(_NAME_TOKEN_BYTES, "big") for number in numbers)
+    return struct.pack(f">{len(numbers)}H", *numbers)
 
 
 def site_number(site: str) -> int:
@@ -193,23 +201,5 @@ def site_number(site: str) -> int:
     return xxh3_64_intdigest(site.encode("utf-8", "surrogatepass")) >> 32 if site else 0
 
 
-def _name_tokens(name: bytes) -> list[int]:
-    return [
-        int.from_bytes(name[at : at + _NAME_TOKEN_BYTES], "big")
-        for at in range(0, len(name), _NAME_TOKEN_BYTES)
-    ]
-
-
-def _estimates(one: bytes, others: Sequence[bytes]) -> list[float | None]:
-    """Return the estimated resemblance of `one` to each other sketch; None without two sketches."""
-    import numpy as np
-
-    comparable = [at for at, other in enumerate(others) if one and len(other) == len(one)]
-    estimates: list[float | None] = [None] * len(others)
-    if comparable:
-        rows: NDArray[np.uint8] = np.frombuffer(
-            b"".join([others[at] for at in comparable]), dtype=np.uint8
-        ).reshape(len(comparable), -1)
-        for at, estimate in zip(comparable, estimate_resemblance(one, rows), strict=True):
-            estimates[at] = float(estimate)
-    return estimates
+def _name_tokens(name: bytes) -> tuple[int, ...]:
+    return struct.unpack_from(f">{len(name) // 2}H", name)

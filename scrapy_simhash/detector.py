@@ -7,7 +7,7 @@ run in any thread. `judge` asks the index, which takes microseconds unless the i
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import (
@@ -70,6 +70,7 @@ class PageFingerprint:
     fingerprint_ms: float = 0.0
 
 
+@dataclass(eq=False)
 class Detector:
     """The steps from page to verdict.
 
@@ -78,18 +79,11 @@ class Detector:
     :param sketches: make the sketches and names that `scrapy_simhash.confirmation` compares.
     """
 
-    def __init__(
-        self,
-        scheme: Scheme,
-        *,
-        min_tokens: int = DEFAULT_MIN_TOKENS,
-        keep_text: bool = False,
-        sketches: bool = True,
-    ) -> None:
-        self.scheme = scheme
-        self.min_tokens = min_tokens
-        self.keep_text = keep_text
-        self.sketches = sketches
+    scheme: Scheme
+    _: KW_ONLY
+    min_tokens: int = DEFAULT_MIN_TOKENS
+    keep_text: bool = False
+    sketches: bool = True
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
         """Return the fingerprint of a page's main text. :raises SchemeError: no such extractor."""

@@ -48,32 +48,6 @@ _BY_COUNT: Mapping[str, Callable[[int], float]] = {
 WEIGHTINGS = (*_BY_COUNT, *IDF_WEIGHTINGS)
 
 
-def _weighted(counts: Counter[str], weighting: Weighting, idf: IdfTable | None) -> dict[str, float]:
-    """Return feature → weight, in the order of the counts. Raise as `weighted_features` does."""
-    if weighting in _BY_COUNT:
-        weigh = _BY_COUNT[weighting]
-        weights = {count: weigh(count) for count in set(counts.values())}
-        return {feature: weights[count] for feature, count in counts.items()}
-    if idf is None:
-        raise SchemeError("the weightings levels and tf-idf need an IDF table: set idf")
-    total = counts.total()
-    # In jieba's order of operations, so that the floats are equal to jieba's.
-    tf_idf = {feature: count * (idf.get(feature) / total) for feature, count in counts.items()}
-    return _levels(tf_idf) if weighting == "levels" else tf_idf
-
-
-def _levels(tf_idf: dict[str, float]) -> dict[str, float]:
-    """Return feature → level, from 1 to 5, by the share of the largest TF-IDF."""
-    largest = max(tf_idf.values(), default=0.0)
-    if not largest:
-        return dict.fromkeys(tf_idf, 1.0)
-    return {
-        # Rounded before ceil(): 3/5 of the largest may be a little more than that as a float.
-        feature: max(1.0, float(math.ceil(round(_MAX_LEVEL * weight / largest, 9))))
-        for feature, weight in tf_idf.items()
-    }
-
-
 def weighted_features(
     tokens: Sequence[str],
     *,
@@ -98,7 +72,23 @@ def weighted_features(
     counts = Counter(shingles(tokens, shingle_length, joiner))
     if pairs and len(tokens) > 1:
         counts.update(shingles(tokens, 2, joiner))
-    features = _weighted(counts, weighting, idf)
+    if weighting in _BY_COUNT:
+        weigh = _BY_COUNT[weighting]
+        weights = {count: weigh(count) for count in set(counts.values())}
+        features = {feature: weights[count] for feature, count in counts.items()}
+    elif idf is None:
+        raise SchemeError("the weightings levels and tf-idf need an IDF table: set idf")
+    else:
+        total = counts.total()
+        # In jieba's order of operations, so that the floats are equal to jieba's.
+        features = {name: count * (idf.get(name) / total) for name, count in counts.items()}
+    if weighting == "levels":
+        largest = max(features.values(), default=0.0) or 1.0
+        features = {
+            # Rounded before ceil(): 3/5 of the largest may be a little more than that as a float.
+            feature: max(1.0, float(math.ceil(round(_MAX_LEVEL * weight / largest, 9))))
+            for feature, weight in features.items()
+        }
     if top:
         heaviest = sorted(features, key=features.__getitem__, reverse=True)[:top]
         return {feature: features[feature] for feature in heaviest}

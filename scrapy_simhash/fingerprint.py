@@ -20,7 +20,7 @@ from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -93,7 +93,11 @@ def simhash(
         # Scaling by a power of two is exact, so only fractions are rounded.
         spare_bits = _MANTISSA_BITS - len(names).bit_length()
         weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
-    for rows, chunk in _hash_in_chunks(names, weights, bits, feature_hash):
+    digests = FEATURE_HASHES[feature_hash].digests
+    for start in range(0, len(names), _CHUNK_FEATURES):
+        chunk = weights[start : start + _CHUNK_FEATURES]
+        hashes = digests(names[start : start + _CHUNK_FEATURES], bits)
+        rows = np.unpackbits(np.frombuffer(hashes, dtype=np.uint8)).reshape(-1, bits)
         if sums == "exact":
             totals += weighted_sums(rows, chunk)
         else:
@@ -124,19 +128,6 @@ def _weighing_features(
         names = tuple(name for name, weight in zip(names, weights, strict=True) if weight)
         weights = weights[weights > 0]
     return names, weights
-
-
-def _hash_in_chunks(
-    names: Sequence[str], weights: NDArray[np.float64], bits: int, feature_hash: FeatureHashName
-) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float64]]]:
-    """Yield (bits of the hashes, weights) of chunks of features; a row of bits for each feature."""
-    import numpy as np
-
-    digests = FEATURE_HASHES[feature_hash].digests
-    for start in range(0, len(names), _CHUNK_FEATURES):
-        chunk = slice(start, start + _CHUNK_FEATURES)
-        rows = np.frombuffer(digests(names[chunk], bits), dtype=np.uint8).reshape(-1, bits // 8)
-        yield np.unpackbits(rows, axis=1), weights[chunk]
 
 
 def simhash_of_hashes(

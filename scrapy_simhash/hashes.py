@@ -31,8 +31,6 @@ _XXH3_BITS = 128
 _WORD_BITS = 64
 # The first seed of `widen`: above all shingle lengths, which are seeds of `mix`, too.
 _WIDEN_SEED = 256
-_INT_BITS = 32
-_LONG_BITS = 64
 
 
 class FeatureHash(NamedTuple):
@@ -198,9 +196,9 @@ def _bkdr(feature: str, bits: int) -> int:
     value = 0
     for unit in _utf16_units(feature):
         value = value * 31 + unit & 0xFFFF_FFFF_FFFF_FFFF
-    value = min(value, (1 << _LONG_BITS) - value)
-    value = int(math.fmod(value, 1 << bits)) & (1 << _INT_BITS) - 1
-    return value if value < 1 << _INT_BITS - 1 else 0
+    value = min(value, (1 << 64) - value)
+    value = int(math.fmod(value, 1 << bits)) & 0xFFFF_FFFF
+    return value if value < 1 << 31 else 0
 
 
 def _string_hash(feature: str, bits: int) -> int:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MIN_BITS = 8
 MAX_BITS = 512
-MAX_SHINGLE_LENGTH = 16
 _PAIR_LENGTH = 2
 # Since version 2, numbers, URLs and e-mail addresses are one token each.
 _VERSION = 2
@@ -96,7 +95,7 @@ class SchemeParameters:
                 raise SchemeError(f"{name}={value!r}: one of {', '.join(allowed)}")
         for name, low, high in (
             ("bits", MIN_BITS, MAX_BITS),
-            ("shingle_length", 1, MAX_SHINGLE_LENGTH),
+            ("shingle_length", 1, 16),
             ("top", 0, 1_000_000),
             ("version", 1, _VERSION),
         ):
@@ -171,19 +170,17 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _field_weights(value: object) -> tuple[tuple[str, float], ...]:
-    message = f"field_weights={value!r}: pairs of a field and its weight are needed"
-    if not isinstance(value, (tuple, list)) or not all(
-        isinstance(pair, (tuple, list)) for pair in value
-    ):
-        raise SchemeError(message)
+def _field_weights(value: Any) -> tuple[tuple[str, float], ...]:
     try:
+        are_lists = all(isinstance(one, (tuple, list)) for one in (value, *value))
         pairs = tuple((name, float(weight)) for name, weight in value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise SchemeError(message) from error
-    names = [name for name, _ in pairs]
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise SchemeError(f"field_weights={value!r}: each field needs a name, and only one weight")
-    if not all(0 <= weight < math.inf for _, weight in pairs):
-        raise SchemeError(f"field_weights={value!r}: weights must be finite and not negative")
+        names = {name for name, _ in pairs if isinstance(name, str) and name}
+    except (TypeError, ValueError, OverflowError):
+        are_lists, pairs, names = False, (), set()
+    is_in_range = all(0 <= weight < math.inf for _, weight in pairs)
+    if not (are_lists and is_in_range and len(names) == len(pairs)):
+        raise SchemeError(
+            f"field_weights={value!r}: pairs of a field and its weight are needed; each field has "
+            "one weight, which is finite and not negative"
+        )
     return pairs

@@ -1,8 +1,8 @@
 """`Scheme`, which makes fingerprints from texts, and `PRESETS`: named schemes with a distance k.
 
 ``wide`` is the default, and ``classic`` follows the literature. The other presets follow published
-programs and descriptions, so that users can reproduce existing fingerprints and migrate. Each
-preset names its source, and what differs from it.
+programs and descriptions, so that users can reproduce existing fingerprints and migrate.
+``docs/presets.md`` says what each preset does, and how it differs from its source.
 """
 
 from __future__ import annotations
@@ -197,8 +197,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "classic": Preset(
             scheme=Scheme(bits=64),
             max_distance=3,
-            source="64 bits and k = 3 as in Manku, Jain and Das Sarma, Detecting Near-Duplicates "
-            "for Web Crawling (WWW 2007), section 2.",
+            source="Manku, Jain and Das Sarma, Detecting Near-Duplicates for Web Crawling, 2007.",
         ),
         "lyq": Preset(
             scheme=Scheme(
@@ -211,23 +210,17 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             # More than half of the bits are equal.
             max_distance=15,
             has_tables=False,
-            source="linyiqun's lyq-algorithms-lib, folder Simhash: words of a tagged text, each "
-            "occurrence weighing its frequency, BKDR hash, similar when more than half of the "
-            "bits are equal.",
+            source="linyiqun's lyq-algorithms-lib, folder Simhash (Java).",
         ),
         "levels": Preset(
             scheme=Scheme(bits=64, stop_words=_JIEBA_STOP_WORDS, weighting="levels", idf="jieba"),
             max_distance=3,
-            source="The description of SimHash with word weights in five levels, 64 bits and "
-            "k = 3, that many Chinese articles repeat. They leave open how levels are found: here "
-            "by the share of the text's largest TF-IDF, which comes close to their example.",
+            source="Chinese articles about SimHash with word weights in five levels.",
         ),
         "string-hash-64": Preset(
             scheme=Scheme(bits=64, weighting="tf", feature_hash="string-hash-java", tie="one"),
             max_distance=3,
-            source="The Java program with IKAnalyzer and the multiplicative string hash of "
-            "Python 2 (1000003): each word weighs 1, the least significant bit first, and "
-            "four blocks of 16 bits. jieba stands in for IKAnalyzer.",
+            source="A Java program with IKAnalyzer and the string hash of Python 2.",
         ),
         "ascii-mt19937": Preset(
             scheme=Scheme(
@@ -239,8 +232,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 empty="ties",
             ),
             max_distance=2,
-            source="The C++ program with ASCII characters as features, 32-bit hashes from "
-            "std::mt19937 seeded with 19260817, and a match at distance < 3.",
+            source="A C++ program with ASCII characters as features, hashed by std::mt19937.",
         ),
         "jieba-tfidf": Preset(
             scheme=Scheme(
@@ -254,8 +246,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 sums="in-order",
             ),
             max_distance=3,
-            source="The Python program that weighs the 50 keywords of jieba's extract_tags by "
-            "TF-IDF and takes 64 bits of the 128-bit string hash.",
+            source="A Python program with the 50 keywords of jieba's extract_tags.",
         ),
         "leonsim": Preset(
             scheme=Scheme(

@@ -232,16 +232,6 @@ def character_and_pair_tokens(text: str) -> list[str]:
     return characters + [first + second for first, second in pairwise(characters)]
 
 
-def whitespace_tokens(text: str) -> list[str]:
-    """Return the pieces between white space, unchanged."""
-    return text.split()
-
-
-def raw_character_tokens(text: str) -> list[str]:
-    """Return every character, unchanged."""
-    return list(text)
-
-
 class TaggedWords(list[str]):
     """The words of a tagged text in order, without noise (see `tagged_tokens`).
 
@@ -265,7 +255,8 @@ def tagged_tokens(text: str) -> TaggedWords:
     pieces = _LINE_BREAK.sub("", text).rstrip(" ").split(" ")
     tags = sum(map(bool, map(_ENDS_WITH_TAG.search, pieces)))
     if tags * _MAX_PIECES_PER_TAG < sum(map(bool, pieces)):
-        pieces = [f"{word}/{tag}" for word, tag in _jieba_tags(text)] or [""]
+        pairs = _load_tagger().cut(text)
+        pieces = [f"{pair.word}/{pair.flag}" for pair in pairs if pair.word.strip()] or [""]
     words, occurrences = [], []
     noise = 0
     for piece in pieces:
@@ -280,10 +271,6 @@ def tagged_tokens(text: str) -> TaggedWords:
     distinct_words = set(words)
     occurrences = [word for word in occurrences if word in distinct_words]
     return TaggedWords(words, occurrences, len(pieces) - noise)
-
-
-def _jieba_tags(text: str) -> list[tuple[str, str]]:
-    return [(pair.word, pair.flag) for pair in _load_tagger().cut(text) if pair.word.strip()]
 
 
 def simhash_package_tokens(text: str) -> list[str]:
@@ -316,8 +303,8 @@ TOKENIZERS: Mapping[str, Tokenizer] = {
     "words": Tokenizer(word_tokens),
     "characters": Tokenizer(character_tokens),
     "characters-and-pairs": Tokenizer(character_and_pair_tokens),
-    "whitespace": Tokenizer(whitespace_tokens),
-    "raw-characters": Tokenizer(raw_character_tokens),
+    "whitespace": Tokenizer(str.split),
+    "raw-characters": Tokenizer(list),
     "tagged": Tokenizer(tagged_tokens),
     "simhash-package": Tokenizer(simhash_package_tokens, joiner=""),
     "jieba-keywords": Tokenizer(jieba_keyword_tokens),

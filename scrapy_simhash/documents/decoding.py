@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from w3lib.encoding import html_to_unicode, read_bom, resolve_encoding
+
 from scrapy_simhash.errors import SimhashError
 
 # A file without a byte order mark is binary if its first block has a zero byte. Any file is if its
@@ -71,8 +73,6 @@ def decoded_as(content: bytes, encoding: str) -> str:
 
 def byte_order_encoding(content: bytes) -> str | None:
     """Return the encoding of a byte order mark, or None. Decoding with it removes the mark."""
-    from w3lib.encoding import read_bom
-
     encoding, _ = read_bom(content)
     if encoding is None:
         return None
@@ -85,8 +85,6 @@ def without_surrogates(text: str) -> str:
 
 
 def _encoding_and_text(content: bytes, content_type: str | None = None) -> tuple[str, str]:
-    from w3lib.encoding import html_to_unicode
-
     return html_to_unicode(
         content_type, content, auto_detect_fun=_guessed_encoding, default_encoding=_UNKNOWN
     )
@@ -94,8 +92,6 @@ def _encoding_and_text(content: bytes, content_type: str | None = None) -> tuple
 
 def _guessed_encoding(content: bytes) -> str | None:
     """Guess the encoding of bytes that do not declare one, as Scrapy does; None if unknown."""
-    from w3lib.encoding import resolve_encoding
-
     for encoding in ("ascii", "utf-8"):
         try:
             content.decode(encoding)

@@ -12,7 +12,7 @@ import zlib
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scrapy_simhash.errors import SimhashError
 
@@ -33,6 +33,7 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
     In a folder, files come before subfolders, both sorted by name. In folders, hidden files and
     subfolders, special files, symlinks to folders and the folder `exclude` are left out.
     """
+    excluded = exclude and exclude.resolve()
     for path in paths:
         if not path.is_dir():
             yield path
@@ -42,18 +43,11 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
             folders[:] = sorted(
                 name
                 for name in folders
-                if not name.startswith(".") and not (exclude and _is_same(inside / name, exclude))
+                if not name.startswith(".") and (inside / name).resolve() != excluded
             )
             for name in sorted(names):
                 if not name.startswith(".") and (inside / name).is_file():
                     yield inside / name
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def path_name(path: Path) -> str:
@@ -67,10 +61,9 @@ def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
 
     :raises DamagedFile: at exit, if the caller has read up to damaged data, where the stream ends.
     """
-    buffered = cast(
-        "io.BufferedReader",
-        stream if hasattr(stream, "peek") else io.BufferedReader(cast("Any", stream)),
-    )
+    buffered: Any = stream
+    if not hasattr(stream, "peek"):
+        buffered = io.BufferedReader(buffered)
     if not buffered.peek(2).startswith(GZIP_MARK):
         yield buffered
         return

@@ -65,7 +65,7 @@ def csv_parts(stream: io.BufferedReader, max_bytes: int) -> Iterator[Part]:
     is_header = True
     # A line of tabs is a record of empty fields. Only the last record may end within quotes: torn.
     for part in _parts(stream, max_bytes, scanner.ends_record, space=b"\r\n"):
-        reason = "not_csv" if part.reason is None and scanner.is_in_quotes else part.reason
+        reason = "not_csv" if part.reason is None and scanner.state == "quoted" else part.reason
         yield part._replace(is_record=part.is_record and not is_header, reason=reason)
         is_header = is_header and not part.is_record
 
@@ -139,9 +139,7 @@ def _rest(stream: BinaryIO, ends_record: Callable[[bytes], bool]) -> Iterator[by
 
 def csv_delimiter(header: bytes) -> str:
     """Return the first of comma, tab and semicolon that the header contains; else a comma."""
-    if b"," in header:
-        return ","
-    return next((other for other in "\t;" if other.encode() in header), ",")
+    return next((delimiter for delimiter in ",\t;" if delimiter.encode() in header), ",")
 
 
 class _CsvScanner:
@@ -154,26 +152,22 @@ class _CsvScanner:
     def __init__(self, delimiter: str) -> None:
         self._delimiter = delimiter.encode()
         self._tokens = re.compile(rb'["\n%b]|[^"\n%b]+' % (self._delimiter, self._delimiter))
-        self._state: Literal["start", "plain", "quoted", "closing"] = "start"
-
-    @property
-    def is_in_quotes(self) -> bool:
-        return self._state == "quoted"
+        self.state: Literal["start", "plain", "quoted", "closing"] = "start"
 
     def ends_record(self, piece: bytes) -> bool:
         """Return True if a record ends with this piece."""
-        if self._state == "start" and b'"' not in piece:
-            self._state = "start" if piece.endswith((b"\n", self._delimiter)) else "plain"
+        if self.state == "start" and b'"' not in piece:
+            self.state = "start" if piece.endswith((b"\n", self._delimiter)) else "plain"
             return piece.endswith(b"\n")
         for match in self._tokens.finditer(piece):
             token = match[0]
-            if self._state == "quoted":
-                self._state = "closing" if token == b'"' else "quoted"
+            if self.state == "quoted":
+                self.state = "closing" if token == b'"' else "quoted"
             elif token == b'"':
-                self._state = "plain" if self._state == "plain" else "quoted"
+                self.state = "plain" if self.state == "plain" else "quoted"
             else:
-                self._state = "start" if token in (self._delimiter, b"\n") else "plain"
-        return self._state == "start" and piece.endswith(b"\n")
+                self.state = "start" if token in (self._delimiter, b"\n") else "plain"
+        return self.state == "start" and piece.endswith(b"\n")
 
 
 def parse_record(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import import_extra
@@ -42,24 +43,19 @@ def row_batches(path: Path, rows: int, columns: Sequence[str] | None = None) -> 
     :raises SimhashError, FileNotFoundError: see `parquet_schema`.
     """
     with _opened(path) as file:
-        try:
-            yield from file.iter_batches(rows, columns=columns)
-        except (OSError, ValueError) as error:  # the errors of pyarrow
-            raise _damaged(path, error) from error
+        yield from file.iter_batches(rows, columns=columns)
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     parquet = import_extra("pyarrow.parquet")
     try:
-        return parquet.ParquetFile(path)
+        with parquet.ParquetFile(path) as file:
+            yield file
     except FileNotFoundError:
         raise
-    except (OSError, ValueError) as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> SimhashError:
-    return SimhashError(f"{path} cannot be read as Parquet: {error}")
+    except (OSError, ValueError) as error:  # the errors of pyarrow
+        raise SimhashError(f"{path} cannot be read as Parquet: {error}") from error
 
 
 def _as_text(value: Any) -> str:

@@ -26,6 +26,8 @@ from scrapy_simhash.extraction.selectors import Selectors
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from scrapy_simhash.extraction.lines import Line
+
 MIN_SHARE_OF_SEGMENTS = 0.8
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -50,65 +52,54 @@ def extract(
         about = page.about
         if page.selected is not None:
             return replace(about, text=page.selected, way="selected")
-        text, way = extract_text(page)
-        return replace(about, text=text, way=way)
+        text = extract_text(page)
+        return replace(about, text=text, way=page.way or extractor)
     except SchemeError:
         raise
     except Exception as error:
         raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error
 
 
-def _readability(page: Page) -> tuple[str, str]:
-    if page.root is None:
-        return "", "readability"
+def _readability(page: Page) -> str:
     segments = content_lines(page.lines)
-    article = lines_of(article_of(page.root, page.parse, drop_consent=True), clean=True)
+    article = _article(page, drop_consent=True)
     if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
-        return join(segments), "segments"
+        page.way = "segments"
+        return join(segments)
     heading = own_heading(page.lines)
     if heading is not None and all(line.text != heading.text for line in article):
         article.insert(0, heading)
-    return join(article), "readability"
+    return join(article)
 
 
-def _plain_readability(page: Page) -> tuple[str, str]:
+def _article(page: Page, *, drop_consent: bool = False) -> list[Line]:
     if page.root is None:
-        return "", "readability-only"
-    article = article_of(page.root, page.parse)
-    return join(lines_of(article, clean=True)), "readability-only"
+        return []
+    return lines_of(article_of(page.root, page.parse, drop_consent=drop_consent), clean=True)
 
 
-def _segments(page: Page) -> tuple[str, str]:
-    return join(content_lines(page.lines)), "segments"
-
-
-def _visible_text(page: Page) -> tuple[str, str]:
-    return join(page.lines), "text"
-
-
-def _trafilatura(page: Page) -> tuple[str, str]:
+def _trafilatura(page: Page) -> str:
     from trafilatura import extract as trafilatura_extract
 
-    text = trafilatura_extract(page.html(), fast=True, include_comments=False)
-    return text or "", "trafilatura"
+    return trafilatura_extract(page.html(), fast=True, include_comments=False) or ""
 
 
-def _resiliparse(page: Page) -> tuple[str, str]:
+def _resiliparse(page: Page) -> str:
     from resiliparse.extract.html2text import extract_plain_text
 
-    text = extract_plain_text(page.html(), main_content=True, alt_texts=False)
-    return text, "resiliparse"
+    text: str = extract_plain_text(page.html(), main_content=True, alt_texts=False)
+    return text
 
 
-EXTRACTORS: Mapping[str, Callable[[Page], tuple[str, str]]] = {
+EXTRACTORS: Mapping[str, Callable[[Page], str]] = {
     "readability": _readability,
-    "readability-only": _plain_readability,
-    "segments": _segments,
-    "text": _visible_text,
+    "readability-only": lambda page: join(_article(page)),
+    "segments": lambda page: join(content_lines(page.lines)),
+    "text": lambda page: join(page.lines),
     "trafilatura": _trafilatura,
     "resiliparse": _resiliparse,
 }
-"""Functions that return (text, `Extraction.way`) of a page, by name."""
+"""Functions that return the text of a page, by name."""
 # Each of these needs the extra of the same name.
 _EXTRAS = ("trafilatura", "resiliparse")
 
@@ -119,7 +110,7 @@ def is_extractor(name: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
+def find_extractor(name: str) -> Callable[[Page], str]:
     """Return the extractor of a name or import path. :raises SchemeError: it cannot be used."""
     if name in _EXTRAS and find_spec(name) is None:
         raise SchemeError(
@@ -138,11 +129,11 @@ def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
             f"function from HTML to text ({type(error).__name__}: {error})"
         ) from error
 
-    def extract_by_function(page: Page) -> tuple[str, str]:
+    def extract_by_function(page: Page) -> str:
         text = function(page.html())
         if text is not None and not isinstance(text, str):
             raise TypeError(f"it returned {type(text).__name__}, not a string")
-        return text or "", name
+        return text or ""
 
     return extract_by_function
 

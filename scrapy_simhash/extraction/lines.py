@@ -62,7 +62,6 @@ _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 # Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends.
 _BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK = map(chr, range(0xE000, 0xE006))
-_MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
 
 # Characters of scripts without spaces between words. Two of them count as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
@@ -116,8 +115,7 @@ def join(lines: Iterable[Line]) -> str:
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the root and elements below it that ``hidden`` or a style hides, in document order."""
-    attributes = _path("descendant-or-self::*/@hidden | descendant-or-self::*/@style")(root)
-    return list(dict.fromkeys(value.getparent() for value in attributes if _hides(value)))
+    return list(dict.fromkeys(value.getparent() for value in _attributes()(root) if _hides(value)))
 
 
 def is_hidden(style: str) -> bool:
@@ -129,9 +127,8 @@ def is_hidden(style: str) -> bool:
 
 def _hides(attribute: Any) -> bool:
     """Return True if an attribute hides its element."""
-    return attribute.attrname == "hidden" or (
-        attribute.attrname == "style" and is_hidden(attribute)
-    )
+    name = attribute.attrname
+    return name == "hidden" or (name == "style" and is_hidden(attribute))
 
 
 def own_heading(lines: Iterable[Line]) -> Line | None:
@@ -139,15 +136,16 @@ def own_heading(lines: Iterable[Line]) -> Line | None:
     return next((line for line in lines if line.heading and not line.chrome), None)
 
 
-def without_marks(html: bytes) -> bytes:
-    """Return a page in UTF-8, with spaces instead of the characters that are marks here."""
-    # A search for one byte is several times faster, and few pages contain it.
-    return _MARK_BYTES.sub(b" ", html) if b"\xee" in html else html
-
-
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the cookie banners and consent dialogs without an ``h1``, in document order."""
-    return _unless_headed(root, [e for e in root.iter(*_CONSENT_TAGS) if _is_consent(e)])
+    named = set(_named_for_consent(root, *_CONSENT_TAGS))
+    found = [
+        element
+        for element in root.iter(*_CONSENT_TAGS)
+        if element in named or element.tag == "dialog" or element.get("role") in _DIALOG_ROLES
+    ]
+    # The content of a page about cookies may look like a consent dialog, too.
+    return _unless_headed(root, found)
 
 
 def count_words(text: str) -> int:
@@ -172,10 +170,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             renamed.append((element, element.tag))
             element.tag = tag
 
-    # One search is faster than three.
-    attributes = _path(
-        "descendant-or-self::*/@hidden | descendant-or-self::*/@style | descendant-or-self::*/@role"
-    )(root)
+    attributes = _attributes()(root)
     for value in attributes:
         if _hides(value):
             rename(value.getparent(), "script")
@@ -185,9 +180,8 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
     # Other consent dialogs are chrome by their tag or role already.
     for element in _unless_headed(root, _named_for_consent(root, "div", "section", "form")):
         rename(element, "nav")
-    # These test each element once. Otherwise deeply nested pages take minutes.
-    named_as_logo = _Ancestry(_is_named_as_logo)
-    in_section = _Ancestry(lambda element: element.tag in _SECTION_TAGS)
+    named_as_logo = _inside(_is_named_as_logo)
+    in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
     for element in root.iter("h1", "header", "form"):
         tag = element.tag
         if tag == "h1":
@@ -202,57 +196,37 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
     return renamed
 
 
-class _Ancestry:
-    """A test with a cache: True if an element, or an element that contains it, passes."""
+def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bool]:
+    """Return a test: True if an element, or an element that contains it, passes.
 
-    def __init__(self, passes: Callable[[HtmlElement], bool]) -> None:
-        self._passes = passes
-        self._answers: dict[HtmlElement, bool] = {}
+    It tests each element once. Otherwise deeply nested pages take minutes.
+    """
+    answers: dict[HtmlElement | None, bool] = {None: False}  # the root is in nothing
 
-    def __call__(self, element: HtmlElement) -> bool:
+    def is_inside(element: HtmlElement) -> bool:
         visited = []
-        answer = False
-        at: HtmlElement | None = element
-        while at is not None:
-            if at in self._answers:
-                answer = self._answers[at]
-                break
+        at: Any = element
+        while at not in answers:
             visited.append(at)
-            if self._passes(at):
-                answer = True
-                break
-            at = at.getparent()
-        self._answers.update(dict.fromkeys(visited, answer))
-        return answer
+            if passes(at):
+                answers[at] = True
+            else:
+                at = at.getparent()
+        answers.update(dict.fromkeys(visited, answers[at]))
+        return answers[at]
 
-
-def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
-    """Return the elements that contain an element with one of the tags."""
-    holders: set[HtmlElement] = set()
-    for element in root.iter(*tags):
-        above = element.getparent()
-        while above is not None and above not in holders:
-            holders.add(above)
-            above = above.getparent()
-    return holders
+    return is_inside
 
 
 def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
     """Return the elements without an ``h1`` inside."""
-    headed = _holders(root, "h1") if elements else ()
+    headed: set[HtmlElement | None] = {None}
+    for heading in root.iter("h1") if elements else ():
+        above = heading.getparent()
+        while above not in headed:
+            headed.add(above)
+            above = above.getparent()
     return [element for element in elements if element not in headed]
-
-
-def _is_consent(element: HtmlElement) -> bool:
-    """Return True for an element that looks like a consent dialog.
-
-    The content of a page about cookies may look like one, too, so callers use `_unless_headed`.
-    """
-    return (
-        element.tag == "dialog"
-        or element.get("role") in _DIALOG_ROLES
-        or _is_named_for_consent(element)
-    )
 
 
 def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
@@ -260,14 +234,14 @@ def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
     # Most pages have no such names, and one search in all names shows it.
     if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
         return []
-    return [element for element in elements if _is_named_for_consent(element)]
-
-
-def _is_named_for_consent(element: HtmlElement) -> bool:
-    names = _names(element).lower()
-    return _has_one_of(_CONSENT_WORDS, names) and any(
-        _has_one_of(_CONSENT_WORDS, name) and not _NO_CONSENT.search(name) for name in names.split()
-    )
+    return [
+        element
+        for element in elements
+        if any(
+            _has_one_of(_CONSENT_WORDS, name) and not _NO_CONSENT.search(name)
+            for name in _names(element).lower().split()
+        )
+    ]
 
 
 def _is_named_as_logo(element: HtmlElement) -> bool:
@@ -298,14 +272,11 @@ def _is_link_home(heading: HtmlElement) -> bool:
             return False
         if href is not None:
             hrefs.append(href)
-    return bool(hrefs) and _leads_home(hrefs[0])
-
-
-def _leads_home(href: str) -> bool:
-    if not href.strip() or href.strip().startswith("#"):
+    href = hrefs[0].strip() if hrefs else ""
+    if not href or href.startswith("#"):
         return False
     try:
-        parts = urlsplit(href.strip())
+        parts = urlsplit(href)
     except ValueError:
         return False
     return parts.path.strip("/") in _HOME_PATHS and not parts.fragment and not parts.query
@@ -326,14 +297,8 @@ def _split(marked: str) -> list[Line]:
         row = heading = False
         mark = text[0]  # the stylesheet writes the other marks right after a break
         if _CHROME <= mark <= _ROW:
-            if mark == _CHROME:
-                chrome_depth += 1
-            elif mark == _END_CHROME:
-                chrome_depth -= 1
-            elif mark == _ROW:
-                row = True
-            else:
-                heading = True
+            chrome_depth += (mark == _CHROME) - (mark == _END_CHROME)
+            row, heading = mark == _ROW, mark == _HEADING
             text = text[1:].lstrip(" ")
         link_characters = len(text) if in_link else 0
         if _LINK in text:
@@ -384,8 +349,11 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
     return compiled
 
 
-@lru_cache(maxsize=8)
-def _path(expression: str) -> Any:
+@lru_cache(maxsize=1)
+def _attributes() -> Any:
+    """Return a search for hidden, style and role attributes. It is faster than three searches."""
     from lxml import etree
 
-    return etree.XPath(expression)
+    return etree.XPath(
+        " | ".join(f"descendant-or-self::*/@{n}" for n in ("hidden", "style", "role"))
+    )

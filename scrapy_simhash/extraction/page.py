@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.lines import join, lines_of, own_heading, without_marks
+from scrapy_simhash.extraction.lines import join, lines_of, own_heading
 from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
 
@@ -26,6 +26,9 @@ _REFERENCES = re.compile(
     rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-6]|[fF]{3}[efEF])(?![0-9a-fA-F])"
     rb");?"
 )
+# The UTF-8 of the marks and the noncharacters. Each is sought only in pages with its first byte:
+# the search for one byte is several times faster, and few pages in Latin script contain it.
+_MARKS = re.compile(b"\xee\x80[\x80-\x86]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
 
@@ -58,22 +61,21 @@ def prepared(html: str) -> bytes:
     Those are control characters, noncharacters and marks of `lines_of`, also as references; NUL is
     removed. lxml refuses to move text with control characters, and browsers do not show them.
     """
-    try:
-        data = html.encode()
-    except UnicodeEncodeError:  # lone surrogates, from a broken page
-        data = html.encode("utf-8", "replace")
+    data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
-    # A search for one byte is several times faster, and few pages in Latin script contain it.
     if b"\xef" in data:
         data = _NONCHARACTERS.sub(b" ", data)
-    return without_marks(data).strip()
+    if b"\xee" in data:
+        data = _MARKS.sub(b" ", data)
+    return data.strip()
 
 
 class Page:
     """A parsed page, without the elements that the selectors remove.
 
     `root` is the tree, or None if the page has no element. `selected` is the text of the elements
-    that ``select`` selectors match, or None if there are none. Raise as `compiled_selector` does.
+    that ``select`` selectors match, or None if there are none. An extractor that leaves the page to
+    another sets `way` to the name of the other. Raise as `compiled_selector` does.
 
     :param html: from `prepared`, not empty.
     """
@@ -86,6 +88,7 @@ class Page:
         self._unmatched: dict[str, None] = {}
         self.root = self.parse()
         self.selected: str | None = None
+        self.way = ""
         if self.root is not None and selectors.select:
             selected = dict.fromkeys(
                 element for text in selectors.select for element in self._select(self.root, text)
@@ -102,11 +105,14 @@ class Page:
         from lxml import etree
         from lxml.html import document_fromstring
 
+        parser = etree.HTMLParser(
+            encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=self._collect_ids
+        )
+        # The parser of lxml.html chooses each class in Python, which takes as long as parsing.
+        parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
         try:
             # Bytes, because lxml refuses strings with an encoding declaration.
-            root: HtmlElement = document_fromstring(
-                self._bytes, parser=_parser(collect_ids=self._collect_ids)
-            )
+            root: HtmlElement = document_fromstring(self._bytes, parser=parser)
         except etree.ParserError:  # no element: empty, or only comments
             return None
         for text in self._remove:
@@ -165,16 +171,12 @@ class Page:
 
 def _declared_host(root: HtmlElement) -> str:
     """Return the first host in a ``base`` or an ``og:url``, or ``""``."""
-    for element in root.iter("base", "meta"):
-        if element.tag == "base":
-            url = element.get("href", "")
-        elif element.get("property") == "og:url":
-            url = element.get("content", "")
-        else:
-            continue
-        if host := _host(url):
-            return host
-    return ""
+    urls = (
+        element.get("href" if element.tag == "base" else "content", "")
+        for element in root.iter("base", "meta")
+        if element.tag == "base" or element.get("property") == "og:url"
+    )
+    return next(filter(None, map(_host, urls)), "")
 
 
 def _host(url: str) -> str:
@@ -182,17 +184,3 @@ def _host(url: str) -> str:
         return (urlsplit(url.strip()).hostname or "").removeprefix("www.")
     except ValueError:  # brackets that are no IPv6 address
         return ""
-
-
-def _parser(*, collect_ids: bool) -> Any:
-    """Return a parser whose elements are all of the `element_class`.
-
-    The parser of lxml.html chooses each class in Python, which takes as long as the parsing itself.
-    """
-    from lxml import etree
-
-    parser = etree.HTMLParser(
-        encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=collect_ids
-    )
-    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
-    return parser

@@ -161,6 +161,8 @@ def _lean_document() -> type[Any]:
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL)
 
+    # Pages of a site share their class names. Long names are not cached, to save memory.
+    @lru_cache(maxsize=16384)
     def looks_unlikely(names: str) -> bool:
         return bool(
             REGEXES["unlikelyCandidatesRe"].search(names)
@@ -171,12 +173,6 @@ def _lean_document() -> type[Any]:
         "boolean(ancestor-or-self::pre | ancestor-or-self::code | descendant-or-self::main"
         " | descendant-or-self::article | descendant-or-self::math)"
     )
-
-    # Pages of a site share their class names. Long names are not cached, to save memory.
-    cached = lru_cache(maxsize=16384)(looks_unlikely)
-
-    def is_unlikely(names: str) -> bool:
-        return (cached if len(names) <= _MAX_CACHED_CHARACTERS else looks_unlikely)(names)
 
     class LeanDocument(readability.Document):  # type: ignore[misc]
         """A readability document with cheaper steps; see the module."""
@@ -243,6 +239,8 @@ def _lean_document() -> type[Any]:
             unlikely = []
             for element in self.html.xpath("//*[@class or @id][not(self::html or self::body)]"):
                 names = f"{element.get('class', '')} {element.get('id', '')}"
+                is_short = len(names) <= _MAX_CACHED_CHARACTERS
+                is_unlikely = looks_unlikely if is_short else looks_unlikely.__wrapped__
                 if is_unlikely(names) and not holds_content(element):
                     unlikely.append(element)
             drop_all(unlikely)

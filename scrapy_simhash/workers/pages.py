@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import evidence_from, plain_evidence
@@ -45,17 +46,12 @@ class PageWorkers(WorkerPool[Content, PageFingerprint]):
         keep_text: bool = False,
         sketches: bool = True,
     ) -> None:
-        job_spec = {
-            "scheme": scheme.to_dict(),
-            "min_tokens": min_tokens,
-            "keep_text": keep_text,
-            "sketches": sketches,
-        }
-        super().__init__(page_work(job_spec, timeout_ms), workers)
+        detector = Detector(scheme, min_tokens=min_tokens, keep_text=keep_text, sketches=sketches)
+        super().__init__(page_work(asdict(detector), timeout_ms), workers)
 
 
 def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFingerprint]:
-    """Return the work of fingerprinting pages and items."""
+    """Return the work of fingerprinting pages and items. `job_spec` is a `Detector` as a dict."""
     return Work(
         server="scrapy_simhash.workers.pages:serve_pages",
         job_spec=job_spec,

@@ -15,9 +15,8 @@ import time
 from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Generic
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Generic
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.process import Content, Result, WorkerProcess, WorkerTimeout
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_simhash.workers.process import Work
+
+    # A function that returns the content, and caches it; and the future of the result.
+    Job = tuple[Callable[[], Content], Future[Result]]
 
 # Upper limit of the pause after a worker failed to start.
 _LONGEST_PAUSE_S = 60.0
@@ -37,19 +39,22 @@ _BATCH_ANSWERS = 8
 _MAX_DELAY_S = 0.05
 
 
-@dataclass(eq=False)
-class _Job(Generic[Content, Result]):
-    """A queued job, and its future."""
+class _Worker(threading.local):
+    """The worker of the current thread. The pause after a failed start doubles with each failure.
 
-    make_content: Callable[[], Content]
-    future: Future[Result]
-    _content: Content | None = None
+    :param asked_job: the last job that was sent to the worker in advance.
+    :param answers: functions that deliver an answer; `since_s` is the time of the first.
+    :param error: message of the last start, if it failed. Its exception would keep pages in memory.
+    """
 
-    def content(self) -> Content:
-        """Return the content, and make it on the first call; raise the error of `make_content`."""
-        if self._content is None:
-            self._content = self.make_content()
-        return self._content
+    def __init__(self) -> None:
+        self.process: WorkerProcess[Any, Any] | None = None
+        self.asked_job: Job[Any, Any] | None = None
+        self.answers: list[Callable[[], None]] = []
+        self.since_s = 0.0
+        self.error = ""
+        self.failures = 0
+        self.not_before_s = 0.0
 
 
 class WorkerPool(Generic[Content, Result]):
@@ -67,13 +72,13 @@ class WorkerPool(Generic[Content, Result]):
         batch_answers: int = _BATCH_ANSWERS,
     ) -> None:
         self._work = work
-        self._timeout_s = work.timeout_ms / 1000
         self._batch_answers = batch_answers
-        self._jobs: deque[_Job[Content, Result]] = deque()
+        self._jobs: deque[Job[Content, Result]] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self.replaced = 0
         """Number of workers that died, or were killed after a time-out or an error."""
+        self._worker = _Worker()
         self._processes: set[WorkerProcess[Content, Result]] = set()
         self._threads = [
             # Daemon threads, so that a forced exit of the interpreter does not wait for them.
@@ -85,12 +90,6 @@ class WorkerPool(Generic[Content, Result]):
         atexit.register(self._at_exit)
         for thread in self._threads:
             thread.start()
-
-    @property
-    def process_ids(self) -> list[int]:
-        """Return the process ids of the running workers."""
-        with self._changed:
-            return [process.pid for process in self._processes]
 
     def submit(self, make_content: Callable[[], Content]) -> Future[Result]:
         """Queue a job, and return a future of its result.
@@ -105,9 +104,9 @@ class WorkerPool(Generic[Content, Result]):
         with self._changed:
             if self._closed:
                 future.set_exception(_closed_error())
-                return future
-            self._jobs.append(_Job(make_content, future))
-            self._changed.notify()
+            else:
+                self._jobs.append((cache(make_content), future))
+                self._changed.notify()
         return future
 
     def close(self) -> None:
@@ -129,34 +128,38 @@ class WorkerPool(Generic[Content, Result]):
             for process in self._processes:
                 process.kill()
             self._changed.notify_all()
-        for job in waiting:
-            if job.future.set_running_or_notify_cancel():
-                job.future.set_exception(_closed_error())
+        for _, future in waiting:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(_closed_error())
 
     def _run(self) -> None:
         """Run jobs with one worker, in a thread of its own, until the pool is closed."""
-        slot: _Slot[Content, Result] = _Slot(self._start, self._end)
-        answers = _Answers()
+        worker = self._worker
         try:
-            job = self._next_job(slot)
+            job = self._next_job()
             while job is not None:
-                answers.add(self._run_job(slot, job, answers.deliver_if_late))
+                answer = self._run_job(job)
+                if not worker.answers:
+                    worker.since_s = time.monotonic()
+                worker.answers.append(answer)
+                self._deliver_late()
                 # Give the worker its next job first, because delivering waits for other threads.
-                job = self._ask_ahead(slot)
+                job = self._ask_ahead()
                 # Deliver if the batch is full, the queue is short, or the worker is idle.
-                if job is None or len(answers) >= min(self._batch_answers, len(self._jobs)):
-                    answers.deliver()
-                job = job or self._next_job(slot)
+                if job is None or len(worker.answers) >= min(self._batch_answers, len(self._jobs)):
+                    self._deliver()
+                job = job or self._next_job()
         finally:
-            answers.deliver()
-            slot.end_worker()
+            self._deliver()
+            self._end_worker()
 
-    def _next_job(self, slot: _Slot[Content, Result]) -> _Job[Content, Result] | None:
+    def _next_job(self) -> Job[Content, Result] | None:
         """Start the worker, wait for a job and return it; None if the pool was closed."""
-        slot.prepare()  # before this thread takes a job that another worker could do
+        with suppress(Exception):  # the job raises the error
+            self._started()  # before this thread takes a job that another worker could do
         return self._take_job(wait=True)
 
-    def _take_job(self, *, wait: bool) -> _Job[Content, Result] | None:
+    def _take_job(self, *, wait: bool) -> Job[Content, Result] | None:
         """Return the first job; None if the pool is closed or, without `wait`, no job is queued."""
         with self._changed:
             while True:
@@ -165,164 +168,104 @@ class WorkerPool(Generic[Content, Result]):
                 if self._closed or not self._jobs:
                     return None
                 job = self._jobs.popleft()
-                if job.future.set_running_or_notify_cancel():
+                if job[1].set_running_or_notify_cancel():
                     return job
 
-    def _ask_ahead(self, slot: _Slot[Content, Result]) -> _Job[Content, Result] | None:
+    def _ask_ahead(self) -> Job[Content, Result] | None:
         """Take a job, send it to the worker in advance, and return it; None without a job."""
-        process = slot.process
+        process = self._worker.process
         if process is None or (job := self._take_job(wait=False)) is None:
             return None
         with suppress(BaseException):  # `_result` tries again, and raises the error
-            content = job.content()
+            content = job[0]()
             try:
                 process.ask(content)
-                slot.asked_job = job
+                self._worker.asked_job = job
             except BaseException:
-                self._discard_worker(slot)
+                self._replace_worker()
                 raise
         return job
 
-    def _run_job(
-        self,
-        slot: _Slot[Content, Result],
-        job: _Job[Content, Result],
-        on_wait: Callable[[], object],
-    ) -> Callable[[], None]:
+    def _run_job(self, job: Job[Content, Result]) -> Callable[[], None]:
         """Run a job. Return a function that sets the result or the error of its future."""
         try:
-            return partial(job.future.set_result, self._result(slot, job, on_wait))
+            return partial(job[1].set_result, self._result(job))
         except BaseException as error:  # noqa: BLE001 - the future raises it
-            return partial(job.future.set_exception, error)
+            return partial(job[1].set_exception, error)
 
-    def _result(
-        self,
-        slot: _Slot[Content, Result],
-        job: _Job[Content, Result],
-        on_wait: Callable[[], object],
-    ) -> Result:
-        content = job.content()
+    def _result(self, job: Job[Content, Result]) -> Result:
+        content = job[0]()
         for _ in range(_ATTEMPTS):
-            process = slot.worker()
+            process = self._started()
             try:
-                if slot.asked_job is not job:
+                if self._worker.asked_job is not job:
                     process.ask(content)
-                return process.answer(self._timeout_s, on_wait)
+                return process.answer(self._work.timeout_ms / 1000, self._deliver_late)
             except WorkerTimeout:
-                self._discard_worker(slot)
+                self._replace_worker()
                 return self._work.lost_result("timeout")
             except (EOFError, OSError):
-                self._discard_worker(slot)
+                self._replace_worker()
             except WorkerError:
                 raise  # the worker can take the next job
             except BaseException:  # a late answer would be taken for the next job's answer
-                self._discard_worker(slot)
+                self._replace_worker()
                 raise
         return self._work.lost_result("worker_died")
 
-    def _discard_worker(self, slot: _Slot[Content, Result]) -> None:
+    def _deliver_late(self) -> None:
+        """Deliver all answers if the first one has waited too long."""
+        if time.monotonic() - self._worker.since_s >= _MAX_DELAY_S:
+            self._deliver()
+
+    def _deliver(self) -> None:
+        answers, self._worker.answers = self._worker.answers, []
+        for set_result in answers:
+            set_result()
+
+    def _started(self) -> WorkerProcess[Content, Result]:
+        """Return the worker, and start it if necessary.
+
+        :raises WorkerError: the pool is closed, the worker cannot be started, or the pause after a
+            failed start is not over.
+        """
+        worker = self._worker
+        if worker.process is None:
+            if worker.error and time.monotonic() < worker.not_before_s:
+                raise WorkerError(worker.error)
+            try:
+                with self._changed:
+                    if self._closed:
+                        raise _closed_error()
+                    worker.process = WorkerProcess(self._work)
+                    self._processes.add(worker.process)
+                worker.process.wait_until_ready()
+            except Exception as error:
+                self._end_worker()
+                worker.failures += 1
+                pause_s = min(2.0**worker.failures, _LONGEST_PAUSE_S)
+                worker.error, worker.not_before_s = str(error), time.monotonic() + pause_s
+                raise
+            worker.error, worker.failures = "", 0
+        return worker.process
+
+    def _replace_worker(self) -> None:
         """Kill the worker and count it as replaced; raise WorkerError if the pool is closed."""
-        slot.end_worker()
+        self._end_worker()
         with self._changed:
             if self._closed:
                 raise _closed_error()
             self.replaced += 1
 
-    def _start(self) -> WorkerProcess[Content, Result]:
-        with self._changed:
-            if self._closed:
-                raise _closed_error()
-            process = WorkerProcess(self._work)
-            self._processes.add(process)
-        try:
-            return process.wait_until_ready()
-        except BaseException:
-            self._end(process)
-            raise
-
-    def _end(self, process: WorkerProcess[Content, Result]) -> None:
-        process.end()
-        with self._changed:
-            self._processes.discard(process)
+    def _end_worker(self) -> None:
+        worker = self._worker
+        worker.asked_job = None
+        if worker.process is not None:
+            worker.process.end()
+            with self._changed:
+                self._processes.discard(worker.process)
+            worker.process = None
 
 
 def _closed_error() -> WorkerError:
     return WorkerError("the workers were closed")
-
-
-class _Answers:
-    """A batch of answers that are not delivered yet."""
-
-    def __init__(self) -> None:
-        self._pending: list[Callable[[], None]] = []
-        self._since_s = 0.0
-
-    def __len__(self) -> int:
-        return len(self._pending)
-
-    def add(self, set_result: Callable[[], None]) -> None:
-        """Add an answer, and deliver the batch if its first answer has waited too long."""
-        if not self._pending:
-            self._since_s = time.monotonic()
-        self._pending.append(set_result)
-        self.deliver_if_late()
-
-    def deliver_if_late(self) -> None:
-        """Deliver the batch if its first answer has waited too long."""
-        if self._pending and time.monotonic() - self._since_s >= _MAX_DELAY_S:
-            self.deliver()
-
-    def deliver(self) -> None:
-        """Deliver all answers."""
-        pending, self._pending = self._pending, []
-        for set_result in pending:
-            set_result()
-
-
-class _Slot(Generic[Content, Result]):
-    """A place for one worker. The pause after a failed start doubles with each failure in a row."""
-
-    def __init__(
-        self,
-        start: Callable[[], WorkerProcess[Content, Result]],
-        end: Callable[[WorkerProcess[Content, Result]], None],
-    ) -> None:
-        self._start = start
-        self._end = end
-        self.process: WorkerProcess[Content, Result] | None = None
-        self.asked_job: _Job[Content, Result] | None = None
-        """The last job that was sent to the worker in advance."""
-        # Only the message, because the traceback of an exception would keep pages in memory.
-        self._error: str | None = None
-        self._failures = 0
-        self._not_before_s = 0.0
-
-    def prepare(self) -> None:
-        """Start the worker before a job needs it. Ignore errors."""
-        with suppress(Exception):  # the job raises the error
-            self.worker()
-
-    def worker(self) -> WorkerProcess[Content, Result]:
-        """Return the worker, and start it if necessary.
-
-        :raises WorkerError: it cannot be started, or the pause after a failed start is not over.
-        """
-        if self.process is None:
-            if self._error is not None and time.monotonic() < self._not_before_s:
-                raise WorkerError(self._error)
-            try:
-                self.process = self._start()
-            except Exception as error:
-                self._failures += 1
-                pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
-                self._error, self._not_before_s = str(error), time.monotonic() + pause_s
-                raise
-            self._error, self._failures = None, 0
-        return self.process
-
-    def end_worker(self) -> None:
-        """Kill the worker, if there is one."""
-        self.asked_job = None
-        if self.process is not None:
-            self._end(self.process)
-            self.process = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import socket
@@ -12,10 +11,10 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.channel import Channel
 from scrapy_simhash.workers.child import ALARM_FACTOR, IGNORED_SIGNALS
 
 if TYPE_CHECKING:
@@ -31,22 +30,22 @@ START_TIMEOUT_S = 60.0
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _WAIT_S = 0.05  # upper limit of one wait for an answer
 # Runs before this package can be imported. It first removes its own "" from `sys.path`, so that no
-# file in the working directory replaces json, signal or socket. Then it takes over the parent's
-# `sys.path`. The alarm ends a start that hangs, in case the parent is dead.
+# file in the working directory replaces a module of the standard library. Then it takes over the
+# parent's `sys.path`. The alarm ends a start that hangs, in case the parent is dead.
 _BOOTSTRAP = """
 import sys
 if sys.path[0] == "":
     del sys.path[0]
-import json, signal, socket
+import json, signal
+from multiprocessing.connection import Connection
 signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2]))
-connected = socket.socket(fileno=int(sys.argv[1]))
-length = int.from_bytes(connected.recv(8, socket.MSG_WAITALL), "big")
-path = connected.recv(length, socket.MSG_WAITALL) if length else b""
-if not path:
+parent = Connection(int(sys.argv[1]))
+try:
+    sys.path[:] = json.loads(parent.recv_bytes())
+except EOFError:
     sys.exit()
-sys.path[:] = json.loads(path)
 from scrapy_simhash.workers.child import serve
-serve(connected)
+serve(parent)
 """
 # Without -P, imports fail in Python 3.13.0 if the working directory was deleted.
 _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
@@ -89,14 +88,11 @@ class WorkerProcess(Generic[Content, Result]):
     def __init__(self, work: Work[Content, Result]) -> None:
         self._work = work
         self._ready = False
-        timeout_ms = work.timeout_ms
         # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
             raise WorkerError(
                 f"no Python interpreter is available to start workers: {work.without_workers}"
             )
-        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": timeout_ms}
-        messages = [json.dumps(content).encode("ascii") for content in (_import_path(), spec)]
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
@@ -104,14 +100,10 @@ class WorkerProcess(Generic[Content, Result]):
         # The worker inherits the mask, which blocks these signals until the worker ignores them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         try:
-            # Without a time-out, sending would block forever if the worker has stopped reading.
-            send_timeout = struct.pack("ll", 1 + timeout_ms // 1000, 0)
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, send_timeout)
-            # `_receive` adds up short waits. So a suspension of the parent counts as at most one
-            # wait towards the time-out of a job.
-            self._wait_s = min(timeout_ms / 1000, _WAIT_S)
-            receive_timeout = struct.pack("ll", 0, math.ceil(self._wait_s * 1e6))
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, receive_timeout)
+            # Otherwise a worker that stops in the middle of a message would block its parent.
+            limit = struct.pack("ll", 1 + work.timeout_ms // 1000, 0)
+            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+                ours.setsockopt(socket.SOL_SOCKET, option, limit)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [
                     *(sys.executable, *_SAFE_PATH, "-c", _BOOTSTRAP),
@@ -127,11 +119,12 @@ class WorkerProcess(Generic[Content, Result]):
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
-        self._channel = Channel(ours)
+        self._channel: Connection[Any, Any] = Connection(ours.detach())
+        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": work.timeout_ms}
         # If the worker has died already, `wait_until_ready` reports it.
         with suppress(OSError):
-            for message in messages:
-                self._channel.send(message)
+            for content in (_import_path(), spec):
+                self._channel.send_bytes(json.dumps(content).encode("ascii"))
 
     @property
     def pid(self) -> int:
@@ -170,7 +163,7 @@ class WorkerProcess(Generic[Content, Result]):
 
         :raises OSError: the worker died, or did not read in time; call `end` then.
         """
-        self._channel.send(*self._work.encode(content))
+        self._channel.send_bytes(b"".join(self._work.encode(content)))
 
     def answer(self, timeout_s: float, on_wait: Callable[[], object] = lambda: None) -> Result:
         """Return the result of the job.
@@ -198,16 +191,15 @@ class WorkerProcess(Generic[Content, Result]):
     def _receive(
         self, timeout_s: float, on_wait: Callable[[], object] = lambda: None
     ) -> dict[str, Any]:
-        while True:
-            try:
-                answer: dict[str, Any] = json.loads(self._channel.receive())
-            except BlockingIOError:  # noqa: PERF203 - the loop usually runs once
-                on_wait()
-                timeout_s -= self._wait_s
-                if timeout_s <= 0:
-                    raise WorkerTimeout from None
-            else:
-                return answer
+        # A suspension of the parent, however long, counts as one wait.
+        wait_s = min(timeout_s, _WAIT_S)
+        while not self._channel.poll(wait_s):
+            on_wait()
+            timeout_s -= wait_s
+            if timeout_s <= 0:
+                raise WorkerTimeout
+        answer: dict[str, Any] = json.loads(self._channel.recv_bytes())
+        return answer
 
 
 def _import_path() -> list[str]:

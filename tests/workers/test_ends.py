@@ -25,7 +25,7 @@ from pathlib import Path
 from scrapy_simhash.workers.pages import PageWorkers
 from tests.crawl.worker_extractors import page_with
 from tests.workers.orders import SCHEME
-from tests.workers.watching import arrived, eventually, meet
+from tests.workers.watching import arrived, eventually, meet, process_ids
 
 directory = Path(sys.argv[1])
 (directory / "runs").open("a").write("once more, ")
@@ -38,7 +38,7 @@ def say(content):
     print(json.dumps(content), flush=True)
 
 """
-STARTING = "eventually(lambda: len(pool.process_ids) == 2)\nsay(pool.process_ids)\n"
+STARTING = "eventually(lambda: len(process_ids(pool)) == 2)\nsay(process_ids(pool))\n"
 READY = "ask().result(60)\n" + STARTING
 AT_WORK = """
 meet(pool, 2, directory / "meeting")  # none of them has to start when it gets its page
@@ -163,7 +163,7 @@ def test_a_crawl_that_is_stopped_for_a_while_loses_no_page(tmp_path):
 meet(pool, 2, directory / "meeting")
 page = ask(f"meet {directory}")
 eventually(lambda: arrived(directory))
-say(pool.process_ids)
+say(process_ids(pool))
 say([page.result(60).skipped, pool.replaced])
 pool.close()
 """

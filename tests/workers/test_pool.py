@@ -30,6 +30,7 @@ from tests.workers.watching import (
     meet,
     needs_proc,
     open_files,
+    process_ids,
     state_of,
 )
 
@@ -139,7 +140,7 @@ def test_a_page_without_an_end_is_skipped_and_costs_one_worker(start_pool, tmp_p
     [victim] = first - second
     assert is_gone(victim)
     assert state_of(survivor) is not None
-    assert second == set(pool.process_ids)
+    assert second == set(process_ids(pool))
     assert children_of(os.getpid()) >= second
     assert "Z" not in map(state_of, children_of(os.getpid()))
 
@@ -168,13 +169,13 @@ def test_a_page_is_not_blamed_for_one_death(start_pool, tmp_path):
 def test_a_lost_worker_is_replaced_before_it_is_needed(start_pool):
     pool = start_pool()
     assert answer(pool, "kill").skipped == "worker_died"
-    eventually(lambda: pool.process_ids)
+    eventually(lambda: process_ids(pool))
 
 
 def test_an_idle_worker_may_be_killed(start_pool):
     pool = start_pool()
     answer(pool)
-    [worker] = pool.process_ids
+    [worker] = process_ids(pool)
     os.kill(worker, signal.SIGKILL)
     eventually(lambda: state_of(worker) == "Z")
     assert answer(pool, number=1).fingerprint == fingerprint_of(1)
@@ -188,7 +189,7 @@ def test_a_stopped_worker_is_replaced(start_pool):
     pool = start_pool(timeout_ms=SHORT_MS // 2)
     for number, size in enumerate((0, 1_000_000)):
         answer(pool)
-        [worker] = pool.process_ids
+        [worker] = process_ids(pool)
         os.kill(worker, signal.SIGSTOP)
         eventually(lambda worker=worker: state_of(worker) == "T")
         page = page_with(number=number) + " " * size
@@ -205,12 +206,12 @@ def test_a_stopped_worker_is_replaced(start_pool):
 def test_an_extractor_that_wants_out_keeps_its_worker(start_pool, order, error):
     pool = start_pool()
     answer(pool)
-    [worker] = pool.process_ids
+    [worker] = process_ids(pool)
     with pytest.raises(WorkerError, match=error):
         answer(pool, order)
     assert answer(pool, "fail here").skipped == "extraction_error"
     assert answer(pool, number=1).fingerprint == fingerprint_of(1)
-    assert pool.process_ids == [worker]
+    assert process_ids(pool) == [worker]
     assert pool.replaced == 0
 
 
@@ -338,7 +339,7 @@ def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, monke
     assert "'__main__.text_of'" in str(errors[0])
     assert {str(error) for error in errors} == {str(errors[0])}
     assert len(starts) <= 3
-    assert pool.process_ids == []
+    assert process_ids(pool) == []
     # An exception that is raised again and again grows, and keeps the pages that it met.
     assert max(len([*traceback.walk_tb(error.__traceback__)]) for error in errors) < 10
     assert all(map(is_gone, starts))
@@ -374,7 +375,7 @@ def test_close_does_not_wait_for_pages(start_pool, tmp_path, order):
         with pytest.raises(WorkerError, match="closed"):
             page.result(0)
     assert all(map(is_gone, workers))
-    assert pool.process_ids == []
+    assert process_ids(pool) == []
     assert pool.replaced == 0
     assert not [thread for thread in threading.enumerate() if "simhash" in thread.name]
     assert open_files() == files
@@ -384,8 +385,8 @@ def test_close_does_not_wait_for_a_start(start_pool, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     pool = start_pool(scheme=scheme_of(tmp_path, "hanging", "import time; time.sleep(3600)"))
     page = pool.submit(page_with)
-    eventually(lambda: pool.process_ids)
-    [worker] = pool.process_ids
+    eventually(lambda: process_ids(pool))
+    [worker] = process_ids(pool)
     pool.close()
     assert is_gone(worker)
     assert isinstance(page.exception(0), WorkerError)

@@ -80,5 +80,10 @@ def meet(pool: PageWorkers, workers: int, directory: Path) -> set[int]:
     return here
 
 
+def process_ids(pool: PageWorkers) -> list[int]:
+    """Those of the workers that run or start."""
+    return [process.pid for process in tuple(pool._processes)]
+
+
 def arrived(directory: Path) -> set[int]:
     return {int(path.name) for path in directory.iterdir() if path.name.isdigit()}
