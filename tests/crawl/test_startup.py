@@ -43,7 +43,7 @@ print(json.dumps({"imported": sorted(imported), "started": stats["modules"],
 UNUSED = {
     # Workers segment, extract and compare texts; the other packages belong to settings that are off.
     *("jieba", "rjieba", "readability", "trafilatura", "resiliparse", "rapidfuzz", "jinja2"),
-    *("redis", "pyarrow", "warcio", "tqdm", "multiprocessing"),
+    *("redis", "pyarrow", "warcio", "tqdm", "concurrent.futures.process"),
     # Only a new index needs it, to simulate which tables find enough.
     "numpy.random",
 }
