@@ -4,8 +4,8 @@ memory, bytes that Spark shuffles and writes, and the number of different verdic
     python benchmarks/spark.py [--records 1e6] [--master local[2]] [--json FILE]
 
 A tenth of the fingerprints are near-duplicates of earlier ones, at distances of 4 to 52 bits. They
-are first written to ``--work``, which all machines of a cluster must share. A million need 0.5 GB
-and half an hour. Needs ``pip install "scrapy-simhash[spark]"`` and Java.
+are first written to ``--work``, which all machines of a cluster must share. A million need 4 GB
+there, and ten minutes. Needs ``pip install "scrapy-simhash[spark]"`` and Java.
 """
 
 from __future__ import annotations
