@@ -156,17 +156,31 @@ class Site:
         merged = combined(self.rules, sent, rules)
         # Several crawlers may have found more rules than a site can have.
         best = sorted(merged, key=lambda rule: -_worth(merged[rule]))[:MAX_RULES]
-        self.rules = _sorted({rule: merged[rule] for rule in best})
+        before, self.rules = self.rules, _sorted({rule: merged[rule] for rule in best})
         self._stored = rules
+        if any(_has_stopped(record, self.rules.get(rule)) for rule, record in before.items()):
+            self.generation += 1
+            self.is_revised = False
 
 
 def _sorted(rules: Rules) -> Rules:
     return {rule: rules[rule] for rule in sorted(rules, key=sort_key)}
 
 
+def _has_stopped(before: RuleRecord, now: RuleRecord | None) -> bool:
+    """Return True if a rule applied to a path pattern to which it no longer applies."""
+    if not before.may_apply:
+        return False
+    # No path pattern is empty: "" stands for patterns without evidence of their own.
+    patterns = {"", *before.patterns, *(() if now is None else now.patterns)}
+    return any(before.applies(p) and (now is None or not now.applies(p)) for p in patterns)
+
+
 def _worth(record: RuleRecord) -> int:
     """Return the value of a rule's evidence; 0 if another rule may replace it."""
     if record.origin != "learned":
         return 1 << 32
-    is_useless = record.total.against >= record.total.pages
-    return 0 if is_useless else 1 + record.total.pages
+    is_contradicted = record.total.against >= record.total.pages
+    # A rule may hold on one part of a site although others contradict it.
+    is_in_use = any(evidence.holds for evidence in record.patterns.values())
+    return 0 if is_contradicted and not is_in_use else 1 + record.total.pages
