@@ -73,7 +73,9 @@ def run(options: argparse.Namespace) -> int:
     manifest: Manifest | RedisManifest
     if options.new_directory is not None:
         if options.redis or options.redis_key or options.redis_cluster:
-            options.wrong_usage("NEW_DIRECTORY cannot be combined with options of Redis")
+            options.wrong_usage(
+                "NEW_DIRECTORY cannot be combined with --redis, --redis-key or --redis-cluster"
+            )
         where = Path(options.new_directory)
         manifest = new_manifest(scheme, max_distance, pages, options.database)
     else:

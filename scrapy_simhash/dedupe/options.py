@@ -58,6 +58,7 @@ class DedupeOptions:
     :param scope: takes the key of a record, and returns a predicate: True for the keys that its
         representative may have. `scope`, or its result, is None if all keys are allowed.
     :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
+    :param min_tokens: records with fewer tokens are not judged, but kept.
     :param max_bytes: longer records are not judged, but kept.
     :param encoding: encoding of JSON and CSV.
     :param expected_records: number of records for which the tables of a new index are chosen.

@@ -27,8 +27,8 @@ _REFERENCES = re.compile(
     rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-6]|[fF]{3}[efEF])(?![0-9a-fA-F])"
     rb");?"
 )
-# Marks and noncharacters in UTF-8. They are sought only in pages with their first byte: to search
-# one byte is several times faster, and few pages in Latin script contain it.
+# Marks and noncharacters in UTF-8. They are sought only in pages that contain their first byte: a
+# search for one byte is several times faster, and few pages in Latin script contain it.
 _MARKS = re.compile(b"\xee\x80[\x80-\x86]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
@@ -94,7 +94,9 @@ class Page:
         self.way = ""
         if self.root is not None and selectors.select:
             selected = dict.fromkeys(
-                element for text in selectors.select for element in self._select(self.root, text)
+                element
+                for selector in selectors.select
+                for element in self._select(self.root, selector)
             )
             # The text of a selected element contains the text of selected elements inside it.
             outer = [
@@ -118,8 +120,8 @@ class Page:
             root: HtmlElement = document_fromstring(self._bytes, parser=parser)
         except etree.ParserError:  # no element: empty, or only comments
             return None
-        for text in self._remove:
-            drop_all(self._select(root, text))
+        for selector in self._remove:
+            drop_all(self._select(root, selector))
         return root
 
     def _select(self, root: HtmlElement, selector: str) -> list[HtmlElement]:
@@ -154,7 +156,8 @@ class Page:
         for element in self.root.iter("title", "link"):
             if element.tag == "title":
                 above = element.getparent()
-                if not title and (above is None or above.tag != "svg"):  # pictures have titles
+                is_of_picture = above is not None and above.tag == "svg"
+                if not title and not is_of_picture:
                     title = " ".join(element.text_content().split())
                 continue
             relation = element.get("rel", "").lower().split()

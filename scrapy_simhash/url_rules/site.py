@@ -2,9 +2,10 @@
 
 A *rule* rewrites URLs whose difference does not change the content (`rewriting`). The *form* of a
 URL is the URL that the rules which apply make of it. A *path pattern* is a part of the site, such
-as ``/shop/*`` (`path_patterns`). Evidence for and against a rule is counted on each (`evidence`).
-The `learner` compares pages, and has a table of the pages that were handled, by the forms of their
-URLs. If rules have changed, it *revises* the table: it adds the last pages under their new forms.
+as ``/shop/*`` (`path_patterns`). On each pattern, evidence for and against a rule is counted
+(`evidence`). The `learner` compares pages, and has a table of the pages that were handled, by the
+forms of their URLs. If rules have changed, it *revises* the table: it adds the last pages under
+their new forms.
 """
 
 from __future__ import annotations
