@@ -30,7 +30,7 @@ MIN_RESEMBLANCE_IN_DOUBT = 0.85
 NAME_FIELDS = ("title", "name", "headline")
 """The fields that may contain the name of a record; the first one with a text is used."""
 _MAX_NAME_TOKENS = 32
-# Words with the signs that distinguish names: C++, A-, 3.11, 50 %.
+# Words with the signs that distinguish names: C++, A-, 3.11, 50%.
 _NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{IN_WORDS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
 _HAS_DIGIT = 1  # the bit of a hash that is set if its word contains a digit
 
@@ -78,7 +78,8 @@ class Confirmation:
     """The conditions that confirm a copy.
 
     :param min_resemblance: lower limit of the estimated resemblance, from 0 to 1.
-    :param same_name: `names_agree` must not return False; None raises the lower limit to 0.85.
+    :param same_name: compare names, too. If they differ, the page is no copy. If `names_agree` is
+        in doubt, the lower limit of the resemblance is at least 0.85.
     """
 
     min_resemblance: float = DEFAULT_MIN_RESEMBLANCE
@@ -90,7 +91,8 @@ class Confirmation:
         """Compare a page with others.
 
         :return: for each other page, the estimated resemblance, and True if the pages are copies.
-            The resemblance is None if a sketch is missing; then only different names reject.
+            If a sketch is missing or their sizes differ, the resemblance is None, and pages are
+            copies unless their names differ.
         """
         import numpy as np
 
@@ -127,10 +129,11 @@ UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)
 def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return True if two pages have the same name, False if not, and None if in doubt.
 
-    - Pages of different sites agree, as sites change headlines of news. Unknown sites are one site.
+    - Names of pages of different sites always agree, because sites change the headlines of news.
+      All pages whose site is unknown count as pages of one site.
     - If both pages have a heading, the headings decide: a site may give all pages one title.
-    - Otherwise the titles decide, or a heading that equals the other title. Without two titles, the
-      pages agree.
+    - If only one page has a heading, and it equals the title of the other page, the names agree.
+    - Otherwise the titles decide. If a page has no title, the names agree.
     - Added words without digits, or swapped parts, leave a doubt: a print version adds words, but
       so does the next model of a product.
     - Equal headings under different titles leave a doubt: the heading may be that of a section.

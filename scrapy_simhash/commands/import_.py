@@ -73,13 +73,17 @@ def run(options: argparse.Namespace) -> int:
     manifest: Manifest | RedisManifest
     if options.new_directory is not None:
         if options.redis or options.redis_key or options.redis_cluster:
-            options.wrong_usage("NEW_DIRECTORY cannot be combined with --redis or --redis-key")
+            options.wrong_usage(
+                "NEW_DIRECTORY cannot be combined with --redis, --redis-key or --redis-cluster"
+            )
         where = Path(options.new_directory)
         manifest = new_manifest(scheme, max_distance, pages, options.database)
     else:
+        if options.database is not None:
+            options.wrong_usage("--database needs NEW_DIRECTORY: an index in Redis has no database")
         address = redis_address(options)
-        if address is None or options.database is not None:
-            options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key without --database")
+        if address is None:
+            options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key")
             raise AssertionError  # pragma: no cover - wrong_usage exits
         where = address
         manifest = new_redis_manifest(scheme, max_distance, expected_pages=pages)

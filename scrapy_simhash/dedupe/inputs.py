@@ -50,13 +50,14 @@ _ENDINGS: dict[str, Format] = {
     ".json": "json",
     ".warc": "warc",
 }
-_PROBED_RECORDS = 100  # the first records, in which the fields are found
+# The fields are found by their names and by the texts of this number of records.
+_SAMPLED_RECORDS = 100
 _BUFFER_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input file or folder, and values that differ after a change of its content.
+    """An input file or folder. `size`, `changed_ns` and `digest` show if its content has changed.
 
     :param name: its name in messages and keys.
     :param size: in bytes; of a folder, the sum of its files.
@@ -125,6 +126,7 @@ class Inputs:
             self._read_headers()
         elif self.format == "parquet":
             self._read_schemas()
+        # Of Parquet, only these columns are read: all of them to find the fields.
         self._columns = self.header
         self.fields = self._find_fields(options.fields)
         used = (*self.fields.text, self.fields.html, self.fields.key)
@@ -150,7 +152,10 @@ class Inputs:
             self._bytes_before += file.size
 
     def share_done(self) -> float | None:
-        """Return the share of all bytes that was read; None for HTML, Parquet or no open file."""
+        """Return the share of all bytes that was read; None if it is unknown.
+
+        It is known only while a file is open here, which files of HTML and Parquet are not.
+        """
         total = sum(file.size for file in self.files)
         if self._file is None or self._file.closed or not total:
             return None
@@ -166,7 +171,11 @@ class Inputs:
                 raise changed_error(file.name)
 
     def yields_compressed(self, path: Path) -> bool:
-        """Return True if WARC records, compressed one by one, are copied to compressed output."""
+        """Return True if `parts` yields the records of a WARC file as they are compressed.
+
+        They are copied to the output if it is compressed, too, and if each record of the file is
+        compressed on its own.
+        """
         if not self._is_output_compressed:
             return False
         with self._open_raw(path) as stream:
@@ -262,14 +271,17 @@ class Inputs:
         self.header = list(schema.names)
 
     def _find_fields(self, asked: Fields) -> Fields:
-        """Return the fields to use, see `find_fields`; `asked` without fields or records."""
+        """Return the fields to use, see `find_fields`.
+
+        Return `asked` if the format has no fields, or the files have no records.
+        """
         if self.format in ("html", "warc"):
             return asked
-        probed = unreadable = 0
+        sampled = unreadable = 0
         records = []
         parts = (part for file in self.files for part in self._undamaged_parts(file))
-        for part in islice((part for part in parts if part.is_record), _PROBED_RECORDS):
-            probed += 1
+        for part in islice((part for part in parts if part.is_record), _SAMPLED_RECORDS):
+            sampled += 1
             if part.reason is None:
                 try:
                     content = part.content or part.data
@@ -278,20 +290,23 @@ class Inputs:
                     )
                 except Unreadable:
                     unreadable += 1
-        if not probed:
+        if not sampled:
             return asked
-        if unreadable and not records and (self.format == "json" or not (asked.text or asked.html)):
+        # JSON without a readable record is mostly a whole array in one line. In other formats, a
+        # readable record is needed only to find the fields; unreadable ones are skipped later.
+        needs_record = self.format == "json" or not (asked.text or asked.html)
+        if unreadable and not records and needs_record:
             advice = (
                 f"is it in {self.encoding}? --encoding names another"
                 if self.format == "csv"
-                else "an item in each line is needed, as Scrapy writes them "
-                "(FEED_EXPORT_INDENT is 0), and the right --encoding"
+                else "an item in each line is needed: Scrapy writes them so if FEED_EXPORT_INDENT "
+                f"is 0. Or is the file not in {self.encoding}? --encoding names another"
             )
             raise SimhashError(f"{self.files[0].name}: no record can be read; {advice}")
         return find_fields(asked, self.header or None, records, self.files[0].name)
 
     def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
-        with suppress(DamagedFile):
+        with suppress(DamagedFile):  # the parts before the damage; `parts` reports it
             yield from self._parts_of(file.path)
 
 

@@ -33,7 +33,9 @@ class Fields:
 
     :param text: fields whose texts are joined; ignored if `html` is given.
     :param html: field with an HTML page.
-    :param key: field with the key; None for ``url``, ``""`` for none. Without one: FILE#NUMBER.
+    :param key: field with the key. None uses ``url`` if there is such a field, ``""`` uses no
+        field. A record without a key gets the key FILE#NUMBER, a WARC record its URL, and an HTML
+        file its path.
     """
 
     text: tuple[str, ...] = ()
@@ -45,15 +47,18 @@ class Fields:
 class DedupeOptions:
     """Options for reading and judging records, and for the treatment of duplicates.
 
-    :param confirmation: rules by which a record within `max_distance` bits counts as a copy; None
-        for the rules of an existing index, else of the scheme's preset.
+    :param confirmation: conditions that confirm a record within `max_distance` bits as a copy.
+        None uses those of the index if it exists, and those of the scheme's preset if not.
     :param format: format of all files; None to tell it from their names.
-    :param fields: without `text` and `html`, fields with usual names are used.
+    :param fields: if `text` and `html` are both missing, `dedupe` looks for fields with usual
+        names (`scrapy_simhash.dedupe.fields`).
     :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and adds fields.
     :param tags: for the action ``tag``: field of a verdict → field of a record.
     :param incremental: records that the index held before this run count as seen.
-    :param scope: takes a key, returns a filter of the keys of its representative. None: no filter.
+    :param scope: takes the key of a record, and returns a predicate: True for the keys that its
+        representative may have. `scope`, or its result, is None if all keys are allowed.
     :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
+    :param min_tokens: records with fewer tokens are not judged, but kept.
     :param max_bytes: longer records are not judged, but kept.
     :param encoding: encoding of JSON and CSV.
     :param expected_records: number of records for which the tables of a new index are chosen.
@@ -81,7 +86,7 @@ class DedupeOptions:
     timeout_ms: int = DEFAULT_TIMEOUT_MS
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options that an interrupted run needs unchanged to go on, as JSON values."""
+        """Return, for JSON, the options that must not change before an interrupted run goes on."""
         excluded = {"scope", "workers", "timeout_ms"}
         values = {name: value for name, value in vars(self).items() if name not in excluded}
         return {
@@ -98,7 +103,8 @@ class DedupePaths:
     """The files and folders of a run.
 
     :param inputs: files and folders.
-    :param state: folder for the state of the run, by which it can go on; deleted at the end.
+    :param state: folder for the state of the run. An interrupted run goes on from it; a finished
+        run deletes it.
     :param output: None to write no output; `STANDARD_OUTPUT` for ``-``.
     :param verdicts: a file for the verdicts, a JSON line for each record.
     :param index: directory of an index to use and to fill; None for a temporary index in `state`.
@@ -127,5 +133,5 @@ class DedupePaths:
 
     @property
     def is_compressed(self) -> bool:
-        """Return True if the output's name ends in ``.gz``: JSON, CSV and WARC are compressed."""
+        """Return True if JSON, CSV or WARC is to be compressed: the name ends in ``.gz``."""
         return self.output is not None and self.output.name.endswith(".gz")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def check_paths(paths: DedupePaths) -> None:
     """Check that no path to write overlaps a path to read or another path to write.
 
-    :raises SimhashError: paths overlap, or output or verdicts are a device or have no folder.
+    :raises SimhashError: two paths overlap. Or the path of the output or of the verdicts is a
+        device or a pipe, or its folder does not exist.
     """
     read = (*paths.inputs, *paths.against)
     by_role = {
@@ -39,7 +40,9 @@ def check_paths(paths: DedupePaths) -> None:
             raise SimhashError(f"{path} cannot be both the {role} and the {other_role}")
         for inner, outer in ((path, other), (other, path)):
             if _lies_in(inner, outer):
-                raise SimhashError(f"{inner} lies in {outer}, which is written, too: move one")
+                raise SimhashError(
+                    f"{inner} lies in {outer}, which is written, too: move it, or name another path"
+                )
     if paths.output_file is not None:
         _check_writable(paths.output_file, " (-o - writes to standard output)")
     if paths.verdicts is not None:
@@ -49,7 +52,7 @@ def check_paths(paths: DedupePaths) -> None:
 def _check_writable(file: Path, advice: str = "") -> None:
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise SimhashError(f"{file} is a device or a pipe: write to a file{advice}")
-    for folder in (file.parent, real_path(file).parent):
+    for folder in (file.parent, real_path(file).parent):  # they differ if the file is a symlink
         if not folder.is_dir():
             raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
 

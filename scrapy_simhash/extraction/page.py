@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
-# Character references to control characters, noncharacters, and the marks of `lines_of`.
+# Character references to control characters, noncharacters and marks. With marks, `lines_of` notes
+# where blocks, links and chrome begin. They are U+E000 to U+E005; U+E006 is a spare one.
 _REFERENCES = re.compile(
     rb"&#(?:"
     rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|57350|6553[45])(?![0-9])"
     rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-6]|[fF]{3}[efEF])(?![0-9a-fA-F])"
     rb");?"
 )
-# The UTF-8 of the marks and the noncharacters. Each is sought only in pages with its first byte:
-# the search for one byte is several times faster, and few pages in Latin script contain it.
+# Marks and noncharacters in UTF-8. They are sought only in pages that contain their first byte: a
+# search for one byte is several times faster, and few pages in Latin script contain it.
 _MARKS = re.compile(b"\xee\x80[\x80-\x86]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
@@ -43,7 +44,7 @@ class Extraction:
     :param canonical: the page's canonical URL (RFC 6596), as the page writes it, or empty.
     :param site: identifies the site: the host, without ``www.``, of the canonical URL, ``base`` or
         ``og:url``; or else the URLs of stylesheets, which pages of one site share; or empty.
-    :param unmatched: selectors (of both kinds) that matched nothing on the page.
+    :param unmatched: selectors, of `select` and `remove`, that matched nothing on the page.
     """
 
     text: str
@@ -58,8 +59,9 @@ class Extraction:
 def prepared(html: str) -> bytes:
     """Return a page in UTF-8, with spaces instead of characters that the parser cannot handle.
 
-    Those are control characters, noncharacters and marks of `lines_of`, also as references; NUL is
-    removed. lxml refuses to move text with control characters, and browsers do not show them.
+    Spaces replace control characters, noncharacters, the marks of `lines_of`, and references to
+    these. NUL is removed. lxml raises an error if text with control characters is moved in the
+    tree, and browsers do not show them.
     """
     data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
@@ -74,10 +76,11 @@ class Page:
     """A parsed page, without the elements that the selectors remove.
 
     `root` is the tree, or None if the page has no element. `selected` is the text of the elements
-    that ``select`` selectors match, or None if there are none. An extractor that leaves the page to
-    another sets `way` to the name of the other. Raise as `compiled_selector` does.
+    that ``select`` selectors match, or None if there are none. An extractor that uses the result of
+    another extractor sets `way` to the name of that one.
 
     :param html: from `prepared`, not empty.
+    :raises: the errors of `compiled_selector`.
     """
 
     def __init__(self, html: bytes, selectors: Selectors) -> None:
@@ -91,7 +94,9 @@ class Page:
         self.way = ""
         if self.root is not None and selectors.select:
             selected = dict.fromkeys(
-                element for text in selectors.select for element in self._select(self.root, text)
+                element
+                for selector in selectors.select
+                for element in self._select(self.root, selector)
             )
             # The text of a selected element contains the text of selected elements inside it.
             outer = [
@@ -115,8 +120,8 @@ class Page:
             root: HtmlElement = document_fromstring(self._bytes, parser=parser)
         except etree.ParserError:  # no element: empty, or only comments
             return None
-        for text in self._remove:
-            drop_all(self._select(root, text))
+        for selector in self._remove:
+            drop_all(self._select(root, selector))
         return root
 
     def _select(self, root: HtmlElement, selector: str) -> list[HtmlElement]:
@@ -151,7 +156,8 @@ class Page:
         for element in self.root.iter("title", "link"):
             if element.tag == "title":
                 above = element.getparent()
-                if not title and (above is None or above.tag != "svg"):
+                is_of_picture = above is not None and above.tag == "svg"
+                if not title and not is_of_picture:
                     title = " ".join(element.text_content().split())
                 continue
             relation = element.get("rel", "").lower().split()

@@ -1,8 +1,10 @@
-"""Run readability-lxml without the work that cannot change the extracted text.
+"""Run readability-lxml without the work that does not change the extracted text.
 
 `readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
-ones with the same results. `benchmarks/fingerprints.py --extraction` compares the texts.
+ones with the same results, but for one: a link density counts any white space in a row as one
+character, where readability counts each tab. At most one page in a hundred gets another text;
+`benchmarks/fingerprints.py --extraction` compares the texts.
 
 Other steps take quadratic time, such as the search for text around a picture, or take longer on
 deeply nested pages. A budget of work limits them. Work is counted, not timed, so a page always has
@@ -35,10 +37,12 @@ _BASE_BUDGET = 100_000
 _BUDGET_PER_ELEMENT = 5
 _BUDGET_PER_CHARACTER = 0.02
 _CHARACTERS_PER_UNIT = 1000
-# Upper limit for HTML whose attributes are removed, which is slow, before its length is measured.
+# The length of the article is measured as HTML without attributes. Their removal is slow, so the
+# attributes of longer HTML are left in.
 _MAX_CLEANED_CHARACTERS = 5000
 _MAX_CACHED_CHARACTERS = 200
-# White space for which `_length` and the length of readability's `clean` differ.
+# readability measures texts after its `clean`. `_length` is faster, and returns the same length
+# unless a text contains such white space.
 _OTHER_SPACE = re.compile(r"[^\S \n]")
 
 
@@ -69,7 +73,7 @@ def article_of(
 
     Return an empty element if the page exceeds its budget.
 
-    :param root: a parsed page of `element_class`, without comments; it is changed.
+    :param root: a page parsed into elements of `element_class`, without comments; it is changed.
     :param parse_again: returns a new tree of the page, for a second attempt that removes less.
     :param drop_consent: first remove cookie banners and consent dialogs, because readability takes
         a long one for the article.
@@ -88,7 +92,7 @@ def article_of(
     _budget.remaining = budget + _BUDGET_PER_CHARACTER * characters
     try:
         document.summary(html_partial=True)
-    except ValueError:
+    except ValueError:  # Unparseable: summary() raises it for any error, `_TooMuchWork` included
         if _budget.remaining >= 0:
             raise
         empty: HtmlElement = root.makeelement("div")
@@ -115,7 +119,12 @@ def element_class() -> type[HtmlElement]:
         def drop_tree(self) -> None:
             # The removal joins the text after the element to the text before it.
             before, above = self.getprevious(), self.getparent()
-            text = before.tail if before is not None else above is not None and above.text
+            if before is not None:
+                text = before.tail
+            elif above is not None:
+                text = above.text
+            else:
+                text = None
             _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_UNIT)
             super().drop_tree()
 
@@ -182,7 +191,8 @@ def _lean_document() -> type[Any]:
         def __init__(self, root: HtmlElement, parse_again: Callable[[], Any]) -> None:
             super().__init__(root)
             self._parse_again = parse_again
-            self._leads_asked: int | None = None
+            # While `get_editorial_leads` runs: the number of leads that it has looked at.
+            self._leads_seen: int | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
             # summary() passes None for its second attempt, if the first one finds too little.
@@ -197,9 +207,9 @@ def _lean_document() -> type[Any]:
             return root
 
         def get_link_density(self, elem: HtmlElement) -> float:
-            if self._leads_asked is not None:
-                self._leads_asked += 1
-                _spend(self._leads_asked)
+            if self._leads_seen is not None:
+                self._leads_seen += 1
+                _spend(self._leads_seen)
             linked = sum(_length(a.text_content()) for a in elem.iterfind(".//a"))
             return linked / max(_length(elem.text_content()), 1) if linked else 0.0
 
@@ -229,10 +239,11 @@ def _lean_document() -> type[Any]:
             return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            # The original compares each lead with all earlier ones, so later ones cost more work.
-            self._leads_asked = 0
+            # Leads are introductions before the article. The original compares each with all
+            # earlier ones, so a later one costs more work. It calls get_link_density for each.
+            self._leads_seen = 0
             leads: list[HtmlElement] = super().get_editorial_leads(best_elem)
-            self._leads_asked = None
+            self._leads_seen = None
             return leads
 
         def remove_unlikely_candidates(self) -> None:
@@ -257,7 +268,8 @@ def _lean_document() -> type[Any]:
         def sanitize(
             self, node: HtmlElement, candidates: Any, keep_all_images: bool = False
         ) -> str:
-            # Elements that readability itself made, and their children, do not count work.
+            # If readability made this element itself, its work is not counted. Move its children
+            # to an element whose work is counted.
             if not isinstance(node, element_class()):
                 children = list(node)
                 node = self.html.makeelement("div")
@@ -266,14 +278,16 @@ def _lean_document() -> type[Any]:
             return clean_html
 
         def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
+            # The original searches the neighbours of each element and its ancestors for quotes.
+            # Here, the elements that contain a quote are found once, for `is_quote_lead`.
             quotes = node.iter("blockquote")
-            self._quoting = {above for quote in quotes for above in quote.iterancestors()}
+            self._with_quote = {above for quote in quotes for above in quote.iterancestors()}
             preserved: dict[HtmlElement, bool] = super().get_preserved_elements(node)
             return preserved
 
         def is_quote_lead(self, elem: HtmlElement) -> bool:
             for lead in (elem, *elem.iterancestors()):
-                if lead.getnext() in self._quoting:
+                if lead.getnext() in self._with_quote:
                     text = clean(lead.text_content())
                     if len(text) >= self.min_text_length and text.endswith(":"):
                         return True

@@ -5,9 +5,10 @@ c chosen blocks to the front of the permuted fingerprint, the *prefix*, and find
 fingerprints with the same prefix. Two fingerprints that differ in at most m - c bits have at least
 c equal blocks (pigeonhole principle), so one of the C(m, c) tables finds the pair. The distance
 m - c is *guaranteed*. Beyond it, `expected_recall` returns the share of pairs that tables find.
+docs/how-it-works.md has an example.
 
 The bits outside the chosen blocks may be cut again, in inner blocks (example 3.1 of the paper). One
-inner block then follows the chosen blocks in the prefix. docs/how-it-works.md has an example.
+inner block then follows the chosen blocks in the prefix, in a table for each inner block.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MAX_PROBED_BITS = 32
 
 
 class Block(NamedTuple):
-    """Contiguous bits of a fingerprint: `width` bits above the `shift` lowest."""
+    """`width` adjacent bits of a fingerprint. `shift` is the number of the bits below them."""
 
     shift: int
     width: int
@@ -44,8 +45,9 @@ class TablePlan:
     :param chosen: number of blocks brought to the front in each table, c.
     :param inner_blocks: number of inner blocks; 0 if there are none.
     :param prefix_bits: width of the prefixes of probed tables; 0 for other tables.
-    :param probes: buckets to look up in all probed tables together, for a page with certainties; 0
-        for other tables. Further buckets that are as likely as the last one are looked up, too.
+    :param probes: number of buckets to look up in all probed tables together, for a page with a
+        known certainty: the likeliest ones, and any that are as likely as the least likely of
+        these. 0 for other tables.
     :raises PlanError: the numbers do not fit each other, or make more than 4096 tables.
     """
 
@@ -71,11 +73,12 @@ class TablePlan:
                 f"blocks, make more than {MAX_TABLES} tables: take fewer blocks"
             )
         shorter_bits, longer = divmod(self.bits, self.blocks)
-        outside_bits = self.bits - shorter_bits * self.chosen - min(longer, self.chosen)
+        most_chosen_bits = shorter_bits * self.chosen + min(longer, self.chosen)
+        outside_bits = self.bits - most_chosen_bits
         if not 0 <= self.inner_blocks <= outside_bits:
             raise PlanError(
-                f"{self.inner_blocks} inner blocks of the {outside_bits} bits outside the chosen "
-                f"blocks: 0 to {outside_bits} are needed"
+                f"{self.inner_blocks} inner blocks cannot be cut from the {outside_bits} bits "
+                f"outside the chosen blocks: use 0 to {outside_bits}"
             )
 
     def _check_probing(self) -> None:
@@ -84,9 +87,9 @@ class TablePlan:
         fits = self.blocks * self.prefix_bits <= self.bits
         if not (fits and 1 <= self.prefix_bits <= MAX_PROBED_BITS and self.blocks <= self.probes):
             raise PlanError(
-                f"{self.blocks} probed tables with prefixes of {self.prefix_bits} of {self.bits} "
-                f"bits and {self.probes} probes: prefixes of 1 to {MAX_PROBED_BITS} bits without "
-                "common bits, and at least a probe for each table, are needed"
+                f"{self.blocks} probed tables, prefixes of {self.prefix_bits} bits and "
+                f"{self.probes} probes: use prefixes of 1 to {MAX_PROBED_BITS} bits, at most "
+                f"{self.bits} bits for all prefixes together, and one probe or more for each table"
             )
 
     @cached_property
@@ -117,6 +120,7 @@ class TablePlan:
     def guaranteed_distance(self) -> int:
         """The largest distance at which the tables still find every fingerprint."""
         distance = self.blocks - self.chosen
+        # All inner blocks but one may differ.
         return min(distance, self.inner_blocks - 1) if self.inner_blocks else distance
 
     @cached_property
@@ -139,9 +143,11 @@ class TablePlan:
         return prefixes
 
     def expected_recall(self, distance: int) -> float:
-        """Return the share of the fingerprints at exactly this distance that the tables find: 1.0
-        up to the guaranteed distance. This assumes that all bits differ equally often, but for
-        probed tables uses the model of `scrapy_simhash.index.probing`.
+        """Return the share of the fingerprints at exactly this distance that the tables find.
+
+        It is 1.0 up to the guaranteed distance. Beyond it, probed tables have the share that the
+        model of `scrapy_simhash.index.probing` gives. For other tables, all bits are assumed to
+        differ equally often.
 
         :raises PlanError: the distance is not 0 to `bits`.
         """
@@ -158,8 +164,11 @@ class TablePlan:
         return _recall_of_blocks(self.bits, self.blocks, self.chosen, distance)
 
     def recall(self, max_distance: int) -> float:
-        """Return the share of pairs that the tables find: see `expected_recall`. For probed tables,
-        this is the share of the real near-duplicates within the distance: see `typical_recall`.
+        """Return the share by which a plan is judged: how many near-duplicates its tables find.
+
+        For probed tables, it is the share of real near-duplicates up to the distance
+        (`typical_recall`). For other tables, it is the share at exactly the distance, where they
+        find least (`expected_recall`).
         """
         if self.prefix_bits:
             from scrapy_simhash.index.probing import typical_recall
@@ -191,8 +200,9 @@ def fewest_tables(
 ) -> TablePlan | None:
     """Return the plan with the fewest blocks that finds `min_recall` of the pairs at a distance.
 
-    More blocks find more pairs, but make more tables and shorter prefixes. Return None if none do
-    with at most 4096 tables and with prefixes of `min_prefix_bits` or more on average.
+    More blocks find more pairs, but make more tables and shorter prefixes. A plan may have 4096
+    tables, and its prefixes must have `min_prefix_bits` or more on average. Return None if no such
+    plan finds enough.
     """
     max_blocks = min(max(chosen, chosen * bits // min_prefix_bits), bits)
     while comb(max_blocks, chosen) > MAX_TABLES:
@@ -230,7 +240,10 @@ def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
 
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
-    """Return the share of all sets of `distance` bits that leave at least `chosen` blocks equal."""
+    """Return the share of pairs at a distance that have at least `chosen` equal blocks.
+
+    The bits in which a pair differs are any set of `distance` bits, each with the same probability.
+    """
     # In a polynomial, the coefficient of x**d counts sets of d bits. A polynomial is packed in one
     # integer, with room for each coefficient, so that a product of polynomials is one operation.
     coefficient_bits = bits + 1
@@ -245,13 +258,14 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
     def all_differing(width: int, count: int) -> int:
         """Return the polynomial of the sets with one or more bits of each of `count` blocks."""
         product = 1
-        for bit in f"{count:b}":
+        for bit in f"{count:b}":  # a power, by squaring
             product = product * product & up_to_distance
             if bit == "1":
                 product = product * differing[width] & up_to_distance
         return product
 
     shorter = blocks - longer
+    # A pair with fewer equal blocks than `chosen` is missed.
     missed = 0
     for equal in range(chosen):
         for equal_longer in range(max(0, equal - shorter), min(equal, longer) + 1):
@@ -265,8 +279,12 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
 
 @lru_cache(maxsize=1024)
 def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance: int) -> float:
-    """Return the share of all sets of `distance` bits that leave the prefix of some table equal."""
-    # For a set of tables, as a bit mask: the number of bits that are in exactly their prefixes.
+    """Return the share of pairs at a distance that have an equal prefix in some table.
+
+    The bits in which a pair differs are any set of `distance` bits, each with the same probability.
+    """
+    # A mask has a bit for each table. Here: the mask of the tables whose prefixes contain a bit of
+    # the fingerprint → the number of such bits.
     bits_by_tables: dict[int, int] = {}
     for bit in range(bits):
         mask = sum(
@@ -275,7 +293,7 @@ def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance
             if any(shift <= bit < shift + width for shift, width in table)
         )
         bits_by_tables[mask] = bits_by_tables.get(mask, 0) + 1
-    # sets[tables][d]: number of sets of d bits that change the prefixes of exactly these tables.
+    # sets[mask][d]: number of sets of d bits that change the prefixes of exactly these tables.
     sets = {0: [1] + [0] * distance}
     for mask, count in bits_by_tables.items():
         extended: dict[int, list[int]] = {}

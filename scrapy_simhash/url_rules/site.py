@@ -1,4 +1,12 @@
-"""The rules of one site, and which of them apply to a URL."""
+"""The rules of one site, and which of them apply to a URL.
+
+A *rule* rewrites URLs whose difference does not change the content (`rewriting`). The *form* of a
+URL is the URL that the rules which apply make of it. A *path pattern* is a part of the site, such
+as ``/shop/*`` (`path_patterns`). On each pattern, evidence for and against a rule is counted
+(`evidence`). The `learner` compares pages, and has a table of the pages that were handled, by the
+forms of their URLs. If rules have changed, it *revises* the table: it adds the last pages under
+their new forms.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +25,7 @@ MAX_RULES = 32
 # A suspect is a rule that one page has suggested.
 _MAX_SUSPECTS = 100
 MIN_PAGES_BETWEEN_REVISIONS = 20
-# If so many values of parameters make no difference, others are not tested.
+# If this number of values of a rule's parameters did not change the content, no more are tested.
 MANY_VALUES = 16
 
 
@@ -31,15 +39,17 @@ class Site:
             for pattern in record.patterns:
                 self.patterns.remember(pattern)
         self.generation = 0
-        """Grows when a rule no longer applies: older entries of `SeenTable` are not found then."""
+        """Part of each key in the table of pages. It grows when a rule stops applying, so that no
+        entries are found under forms that the rule has made."""
         self.unsaved = 0
         """Number of comparisons and spared requests since the rules were stored."""
         self._stored = copy_rules(self.rules)
         self.is_revised = True
         """False if rules have changed since the table of pages was revised."""
         self.pages_to_revision = MIN_PAGES_BETWEEN_REVISIONS
+        """Number of pages to handle before the next revision."""
         self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
-        # (rule, path pattern) → hashes of values that the rule removed without a difference.
+        # (rule, path pattern) → hashes of parameter values that did not change the content.
         self._confirmed: dict[tuple[Rule, str], set[int]] = {}
 
     def suspect(self, rule: Rule, form: UrlParts) -> None:
@@ -49,7 +59,8 @@ class Site:
         """
         if rule in self.rules or not self._is_needed(rule, form):
             return
-        if self._suspects.setdefault(rule, form) == form:
+        suspected_on = self._suspects.setdefault(rule, form)
+        if suspected_on == form:  # the first page, or the same page again
             if len(self._suspects) > _MAX_SUSPECTS:
                 self._suspects.popitem(last=False)
             return
@@ -64,7 +75,11 @@ class Site:
         self.is_revised = False
 
     def _is_needed(self, rule: Rule, form: UrlParts) -> bool:
-        """Return False for a rule that names values if the one for any value may be as good."""
+        """Return True if no wider rule can do the same (`wider`: any value instead of named ones).
+
+        A rule that names values is needed only after a page has contradicted the wider rule, and
+        if the wider rule does not apply to this path pattern.
+        """
         wide = wider(rule)
         if wide == rule:
             return True
@@ -107,8 +122,9 @@ class Site:
         record.count(pattern, same=same, is_new_page=is_new_page)
         self.unsaved += 1
         if applied != record.applies(pattern):
-            self.generation += applied
             self.is_revised = False
+            if applied:
+                self.generation += 1
 
     def confirm(self, rule: Rule, form: UrlParts, values: int) -> None:
         """Remember that values of parameters made no difference.
@@ -125,29 +141,47 @@ class Site:
         return len(confirmed) >= MANY_VALUES or values in confirmed
 
     def to_store(self) -> tuple[Rules, Rules]:
-        """Return the rules now, and as they were read or stored last, for `rows.combined`."""
+        """Return (the rules now, the rules as last read or stored), for `rows.combined`.
+
+        `unsaved` begins again at 0: these rules are about to be stored.
+        """
         self.unsaved = 0
         return copy_rules(self.rules), self._stored
 
     def stored(self, rules: Rules, sent: Rules) -> None:
-        """Take over the stored rules, with what other crawlers have found.
+        """Add to the rules what other crawlers have found, after the rules were stored.
 
-        :param sent: the first result of `to_store`.
+        :param rules: the rules as they are stored now, those of other crawlers included.
+        :param sent: the first result of `to_store`. What was found since then is kept.
         """
         merged = combined(self.rules, sent, rules)
         # Several crawlers may have found more rules than a site can have.
         best = sorted(merged, key=lambda rule: -_worth(merged[rule]))[:MAX_RULES]
-        self.rules = _sorted({rule: merged[rule] for rule in best})
+        before, self.rules = self.rules, _sorted({rule: merged[rule] for rule in best})
         self._stored = rules
+        if any(_has_stopped(record, self.rules.get(rule)) for rule, record in before.items()):
+            self.generation += 1
+            self.is_revised = False
 
 
 def _sorted(rules: Rules) -> Rules:
     return {rule: rules[rule] for rule in sorted(rules, key=sort_key)}
 
 
+def _has_stopped(before: RuleRecord, now: RuleRecord | None) -> bool:
+    """Return True if a rule applied to a path pattern to which it no longer applies."""
+    if not before.may_apply:
+        return False
+    # No path pattern is empty: "" stands for patterns without evidence of their own.
+    patterns = {"", *before.patterns, *(() if now is None else now.patterns)}
+    return any(before.applies(p) and (now is None or not now.applies(p)) for p in patterns)
+
+
 def _worth(record: RuleRecord) -> int:
     """Return the value of a rule's evidence; 0 if another rule may replace it."""
     if record.origin != "learned":
         return 1 << 32
-    is_useless = record.total.against >= record.total.pages
-    return 0 if is_useless else 1 + record.total.pages
+    is_contradicted = record.total.against >= record.total.pages
+    # A rule may hold on one part of a site although others contradict it.
+    is_in_use = any(evidence.holds for evidence in record.patterns.values())
+    return 0 if is_contradicted and not is_in_use else 1 + record.total.pages

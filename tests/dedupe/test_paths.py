@@ -190,7 +190,7 @@ def test_the_state_lies_in_what_is_read(tmp_path, site):
 def test_an_index_that_was_kept_is_not_the_state_of_another_run(tmp_path, feed):
     run(tmp_path, feed, keep_index=True)
     kept = tmp_path / "state" / "index"
-    with pytest.raises(SimhashError, match="which is written, too: move one"):
+    with pytest.raises(SimhashError, match="which is written, too: move it"):
         run(tmp_path, feed, index=kept, overwrite=True)
     with open_index(index_url(kept), options().scheme) as index:
         assert len(index) > 0

@@ -18,6 +18,7 @@ from scrapy_simhash.url_rules.rows import (
 )
 from scrapy_simhash.url_rules.seen import Seen, SeenTable
 from scrapy_simhash.url_rules.site import MAX_RULES
+from scrapy_simhash.url_rules.url_parts import url_parts
 
 SITE = "http://example.com"
 SID = (("drop", "sid"),)
@@ -335,6 +336,47 @@ def test_two_crawlers_add_up_what_they_find():
     stored = combined(now, before, stored)
     other.stored(stored, other.to_store()[0])
     assert not other.rules[SID].applies("/topic")
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        RuleRecord(total=Evidence(pages=50, against=10)),
+        RuleRecord(total=Evidence(pages=50), patterns={"/a": Evidence(pages=9, against=1)}),
+        RuleRecord("removed"),
+    ],
+    ids=["contradicted", "contradicted on a path pattern", "removed"],
+)
+def test_a_rule_that_another_crawler_ended_has_made_no_page_seen(theirs):
+    def rules():
+        return {rule: RuleRecord(total=Evidence(pages=50)) for rule in (SID, (("drop", "utm"),))}
+
+    learner = UrlRules(lambda site: rules() if site else {})
+    learner.handled(SITE + "/a?sid=1", "content")
+    assert learner.equal(SITE + "/a?utm=2") is not None
+    site = learner.site("example.com")
+    now, before = site.to_store()
+    site.stored(combined(now, before, rules() | {SID: theirs}), now)
+    assert not site.rules[SID].applies("/a")
+    # Only /a?sid=1 was downloaded, and nothing makes it equal to /a any more.
+    assert learner.equal(SITE + "/a?utm=2") is None
+    learner.handled(SITE + "/a", "content")
+    assert learner.equal(SITE + "/a?utm=2") is not None
+
+
+def test_a_rule_that_holds_on_a_part_of_the_site_makes_no_place_for_another():
+    site = UrlRules().site("example.com")
+    in_use = RuleRecord(
+        total=Evidence(pages=20, against=60),
+        patterns={"/shop/*": Evidence(pages=20), "/forum/*": Evidence(against=60)},
+    )
+    site.rules = {SID: in_use}
+    for number in range(MAX_RULES):
+        rule = (("drop", f"x{number}"),)
+        for path in ("one", "two"):
+            site.suspect(rule, url_parts(f"{SITE}/{path}"))
+    assert len(site.rules) == MAX_RULES
+    assert SID in site.rules
 
 
 def test_what_is_learned_while_the_rules_are_stored_is_kept():
