@@ -287,7 +287,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             excerpt=page.excerpt,
         )
         if action != PASS and observation is not None and observation.provisional:
-            verdict = replace(verdict, observation=None)  # `act_on` holds the copy, and settled it
+            verdict = replace(verdict, observation=None)  # `act_on` has settled it
         output_action = action if action.call else PASS  # the output of an errback passes
         state = self._settlement.begin(response, key, verdict, output_action, repeatable)
         extension.conditional.arrived(state, response)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.url_rules.rows import Rules
 
-# Marks scheduled requests. Only these may be spared: an inline download waits for its page.
+# Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
+# the page.
 SCHEDULED_META_KEY = "simhash_scheduled"
 CHAIN_META_KEY = "simhash_chain"  # length of the chain of barren pages that led to a request
 POSTPONED_META_KEY = "simhash_postponed"  # marks requests that must not be postponed again

@@ -63,13 +63,13 @@ class _Merged(NamedTuple):
     """A merge whose files are written, but whose row `records.RUNS_KEY` is not yet.
 
     :param replaced: the files of the runs that were merged.
-    :param rows: number of merged pages that were in memory.
+    :param frozen_pages: number of merged pages that were in memory.
     :param removed: keys of the rows that mark removed entries which are in no run any more.
     """
 
     files: RunFiles
     replaced: list[RunFile]
-    rows: int
+    frozen_pages: int
     removed: list[bytes]
 
 
@@ -169,8 +169,8 @@ class Runs:
             if near is None:
                 continue
             # Some of these pages have no probed prefix: all unsorted pages were compared, and a
-            # slot, which has fewer bits, stands for several prefixes. Leave them out, because
-            # results must not depend on what is sorted.
+            # slot may have fewer bits than a prefix, so it stands for several. Leave them out,
+            # because results must not depend on what is sorted.
             near_owners, fingerprints, ids = near
             prefixes_of_near = self._all_prefixes.read(fingerprints).astype(np.int64)
             for owner in np.unique(near_owners).tolist():
@@ -206,8 +206,8 @@ class Runs:
         return self._database.get(row) is not None
 
     def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry to the pages in memory, and freeze these if they are many enough. Ignore an
-        entry that is in files.
+        """Add an entry to the pages in memory; freeze these once they are `MEMORY_PAGES`. Ignore
+        an entry that is in files.
         """
         if ordinal < self.files.stop:
             self._has_ignored = True
@@ -280,9 +280,9 @@ class Runs:
             if file not in merged.replaced
         ]
         self.files = merged.files
-        self.pages.moved(merged.rows, merged.files.pages)
+        self.pages.moved(merged.frozen_pages, merged.files.pages)
         self.runs = [*kept, self._mapped(merged.files.runs[-1])]
-        self._sorted_pages -= merged.rows
+        self._sorted_pages -= merged.frozen_pages
         self._keys = {}
         for page_id in self.pages.newest(0)[1].ravel().tolist():
             self._keys.setdefault(page_id >> KEY_HASH_BITS, []).append(ordinal_of(page_id))
