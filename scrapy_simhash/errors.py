@@ -32,7 +32,10 @@ class SchemeError(SimhashError, ValueError):
 
 
 class PlanError(SimhashError, ValueError):
-    """A distance k out of range, or tables that do not fit the scheme, or find too few at k."""
+    """A distance k that is out of range, or tables that do not suit the scheme or k.
+
+    Tables do not suit k if they find too few of the pairs at distance k.
+    """
 
 
 class SettingsError(SimhashError, ValueError):

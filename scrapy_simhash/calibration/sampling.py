@@ -26,7 +26,8 @@ class Sample:
 
     :param read: number of readable documents.
     :param unreadable: number of unreadable documents, by reason.
-    :param repeated: number of drawn documents left out, as another one has the same name.
+    :param repeated: number of drawn documents that were left out, because another drawn document
+        has the same name.
     """
 
     read: int = 0
@@ -102,8 +103,9 @@ class Sample:
 class SampledPage(NamedTuple):
     """A page of the sample.
 
-    :param content: what `segments` extracts, whatever the scheme's extractor is; the main text if
-        selectors found it, or if the document is plain text; empty if the extraction failed.
+    :param content: an estimate of the content that does not depend on the scheme's extractor: what
+        `segments` extracts. The main text if the user's selectors matched, or if the document is
+        plain text. Empty if the extraction failed.
     :param fingerprints: one for each scheme.
     """
 

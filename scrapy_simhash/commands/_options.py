@@ -81,7 +81,7 @@ def add_number(
     :param kind: int or float.
     """
 
-    def number(text: str) -> float:  # argparse says "invalid number value"
+    def number(text: str) -> float:  # argparse shows this name: "invalid number value"
         value = kind(text)
         if not low <= value <= (inf if high is None else high):
             allowed = f"{low} or more" if high is None else f"from {low} to {high}"
@@ -101,7 +101,8 @@ def add_max_distance(
     add_number(parser, "--max-distance", meaning, 0, MAX_BITS - 1, default=default, metavar="K")
 
 
-# A rebuild uses stored texts, so it cannot change these parameters of a scheme.
+# Parameters of a scheme that choose the text of a page. `rebuild --preset` makes new fingerprints
+# from stored texts, so it cannot change these.
 EXTRACTION = ("extractor", "select", "remove")
 
 
@@ -119,12 +120,12 @@ def add_redis_options(parser: argparse.ArgumentParser) -> None:
         "--redis",
         metavar="URL",
         help="server of the index, such as redis://user:password@host:6379/0 (default: "
-        "SIMHASH_REDIS_URL or REDIS_URL; unlike options, lists of processes do not show them)",
+        "SIMHASH_REDIS_URL or REDIS_URL; put a password there, because ps shows options)",
     )
     group.add_argument(
         "--redis-key",
         metavar="NAME",
-        help="name of the index (default: SIMHASH_REDIS_KEY, with the spider of --spider)",
+        help="name of the index (default: SIMHASH_REDIS_KEY, for the spider that --spider names)",
     )
     group.add_argument(
         "--redis-cluster",
@@ -195,7 +196,7 @@ def _index_directory(options: argparse.Namespace) -> Path:
     existing = _listed(all_indexes(base))
     raise SimhashError(
         f"{base}: {missing}; "
-        + (f"found {existing}" if existing else "name the directory of an index with --index")
+        + (f"choose one with {existing}" if existing else "name a directory with --index")
     )
 
 
@@ -272,15 +273,11 @@ def add_scheme_options(
             "SIMHASH_MAX_DISTANCE, or the preset's)",
         )
     if confirmation:
-        add_number(
-            group,
-            "--min-resemblance",
+        meaning = (
             "least similarity of copies, from 0 to 1 (default: SIMHASH_MIN_RESEMBLANCE, or the "
-            "preset's)",
-            *(0, 1),
-            metavar="R",
-            kind=float,
+            "preset's)"
         )
+        add_number(group, "--min-resemblance", meaning, 0, 1, metavar="R", kind=float)
         group.add_argument(
             "--same-title",
             dest="same_name",
@@ -318,7 +315,9 @@ def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
 
 
 def scheme_and_distance(options: argparse.Namespace, preset: str | None = None) -> SchemeSettings:
-    """Return the settings of the project, replaced by options if given. Exit for wrong options.
+    """Return the project's settings for fingerprints and copies. Options replace them.
+
+    Exit if an option has a value that is not allowed.
 
     :param preset: replaces ``--preset``.
     :raises SettingsError: a setting has a value that is not allowed.
@@ -381,7 +380,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def point_in_time(text: str) -> int:
-    """Return the Unix time that an age such as ``30d``, or a date, stands for; an argparse type."""
+    """Return the Unix time of a date, or of an age such as ``30d`` before now. For argparse."""
     age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
     try:
         if age:

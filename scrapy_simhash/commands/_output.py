@@ -147,20 +147,22 @@ def reasons_against_copy(
     """Return the reasons why a page within k of another is not confirmed as its copy.
 
     :param similarity: the similarity of the pages; None if unknown.
-    :param names_differ: None if unknown; then the similarity tells it as far as it can.
+    :param names_differ: False if the names agree or are in doubt; None if this is unknown.
     """
-    is_low = similarity is not None and similarity < confirmation.min_resemblance
-    reasons = [f"their similarity is below {percent(confirmation.min_resemblance)}"] * is_low
-    in_doubt = "may differ"
-    if names_differ is None:
-        in_doubt = "differ or may differ"
-        # If names only may differ, a page with this similarity is confirmed.
-        is_high = similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT
-        names_differ = is_high and not is_low
-    if names_differ:
+    reasons = []
+    least = confirmation.min_resemblance
+    is_too_low = similarity is not None and similarity < least
+    if is_too_low:
+        reasons.append(f"their similarity is below {percent(least)}")
+    # Names in doubt prevent a copy below this similarity only; names that differ always do.
+    is_enough_in_doubt = similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT
+    if names_differ or (names_differ is None and is_enough_in_doubt and not is_too_low):
         reasons.append("they are pages of one site, and their names differ")
-    too_low = f"their similarity is below {percent(MIN_RESEMBLANCE_IN_DOUBT)}"
-    return reasons or [f"they are pages of one site whose names {in_doubt}, and {too_low}"]
+    if reasons:
+        return reasons
+    names = "differ or may differ" if names_differ is None else "may differ"
+    too_low_in_doubt = f"their similarity is below {percent(MIN_RESEMBLANCE_IN_DOUBT)}"
+    return [f"they are pages of one site whose names {names}, and {too_low_in_doubt}"]
 
 
 def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:

@@ -34,9 +34,10 @@ _FAILED_EXTRACTIONS = ("no_text", "extraction_error", "timeout", "worker_died")
 
 def read_limits(read: SettingsReader) -> Mapping[str, Any]:
     """Return the SIMHASH_MONITOR_* settings by name. :raises SettingsError: one is invalid."""
-    lowest_counts = {"SIMHASH_MONITOR_MIN_PAGES": 1, "SIMHASH_MONITOR_MAX_FLOODED": 0}
-    counts = {name: read.whole(name, low, 1 << 32) for name, low in lowest_counts.items()}
-    return {name: read.share(name) for name in MONITOR_SETTINGS if name not in counts} | counts
+    lowest = {"SIMHASH_MONITOR_MIN_PAGES": 1, "SIMHASH_MONITOR_MAX_FLOODED": 0}
+    whole_numbers = {name: read.whole(name, low, 1 << 32) for name, low in lowest.items()}
+    shares = {name: read.share(name) for name in MONITOR_SETTINGS if name not in lowest}
+    return shares | whole_numbers
 
 
 class NotJudged(Exception):
@@ -52,8 +53,9 @@ class CrawlHealth:
 
     :param limits: the settings of `read_limits` by name.
     :param stats: Scrapy's stats; a missing one counts as zero.
-    :param crawl: counts of this process; None if no index of pages was open, or its history failed.
-    :param previous: the last earlier crawl that ended by itself, or None.
+    :param crawl: counts of the crawl, or of this process if the crawl has several or was resumed;
+        None if no index of pages was open, or its history failed.
+    :param previous: the last earlier crawl that finished (finish reason ``finished``), or None.
     :param patterns: URL patterns whose pages may share a template.
     """
 
@@ -74,7 +76,7 @@ class CrawlHealth:
         return _joined(high, limit)
 
     def url_patterns(self) -> str:
-        """Find URL patterns with too high a share of pages that are like another of the pattern."""
+        """Find URL patterns with too many pages that are near-duplicates or similar to others."""
         limit = "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"
         high = [
             f"{alike:,} of {pages:,} pages of {printable(pattern)} are like each other"
@@ -86,7 +88,7 @@ class CrawlHealth:
     def change(self) -> str:
         """Find shares of near-duplicates that differ too much from those of the crawl before."""
         if self.previous is None:
-            raise NotJudged("no earlier crawl is known that ended by itself")
+            raise NotJudged("no earlier crawl is known that finished")
         limit = "SIMHASH_MONITOR_MAX_CHANGE"
         changed = [
             f"{_share(now):.0%} of the pages of {where} are near-duplicates, and "
@@ -109,12 +111,14 @@ class CrawlHealth:
         """Find too high a share of pages from which no text was extracted."""
         failed = sum(self._stat(f"skipped/{reason}") for reason in _FAILED_EXTRACTIONS)
         pages = self._stat("checked") + self._stat("skipped/few_tokens") + failed
-        return self._too_many(failed, pages, "no text", "SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS")
+        limit = "SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS"
+        return self._too_many(failed, pages, "have no text", limit)
 
     def error_pages(self) -> str:
         """Find too high a share of error pages with status 200."""
         errors, pages = self._stat("error_page"), self._stat("checked")
-        return self._too_many(errors, pages, "only an error", "SIMHASH_MONITOR_MAX_ERROR_PAGES")
+        limit = "SIMHASH_MONITOR_MAX_ERROR_PAGES"
+        return self._too_many(errors, pages, "are error pages", limit)
 
     def index(self) -> str:
         """Find errors of an index, including an index that could not be opened."""
@@ -152,11 +156,12 @@ class CrawlHealth:
                 f"{pages} pages are fewer than SIMHASH_MONITOR_MIN_PAGES ({self._min_pages})"
             )
 
-    def _too_many(self, failed: int, pages: int, what: str, limit: str) -> str:
+    def _too_many(self, count: int, pages: int, what: str, limit: str) -> str:
+        """Return the finding that `count` pages are `what`, if their share exceeds the limit."""
         self._require(pages)
-        if failed <= self.limits[limit] * pages:
+        if count <= self.limits[limit] * pages:
             return ""
-        return _joined([f"{failed:,} of {pages:,} pages have {what}"], limit)
+        return _joined([f"{count:,} of {pages:,} pages {what}"], limit)
 
 
 def _share(counts: PageCounts) -> float:

@@ -1,10 +1,13 @@
 """Three middlewares: one fingerprints pages, one acts on verdicts, one records output of pages.
 
 `SimhashDownloaderMiddleware` never drops a downloaded page, because it cannot know whether a
-callback will get the response: inline downloads and default callbacks look alike there. Only
-responses for callbacks reach spider middlewares. `SimhashSpiderMiddleware` is next to the callback,
-so that no other middleware refuses a page after it was judged, or handles an exception of the
-callback first. `SimhashOutputMiddleware` is next to the engine, so that it sees every item.
+callback will get the response: a request without a callback is for the spider's `parse`, or an
+*inline download*, whose response `await engine.download(request)` returns. Only responses for
+callbacks reach spider middlewares. `SimhashSpiderMiddleware` is next to the callback, so that no
+other middleware rejects a page after it was judged, or handles an exception of the callback first.
+`SimhashOutputMiddleware` is next to the engine, so that it sees every item.
+
+If a callback repeats its request, it has *refused* the page, see `scrapy_simhash.crawl.settlement`.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 VERDICT_META_KEY = "simhash"
 FLAG = "near-duplicate"
+# Indexed pages with these statuses count as gone; other pages that cannot be judged do not.
 _GONE_STATUSES = (404, 410)
 
 
@@ -55,9 +59,10 @@ class SimhashDownloaderMiddleware(Component):
         return postponed
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
-        """Fingerprint a page, or count why not. Return the response.
+        """Fingerprint a page, or count the reason not to. Return the response.
 
-        For other results and NearDuplicatePage, see `ConditionalRequests.received`.
+        If the request was conditional, `ConditionalRequests.received` may return a request instead,
+        or raise NearDuplicatePage.
         """
         extension = self._extension
         if PROBE_META_KEY in request.meta:
@@ -136,8 +141,8 @@ class _SpiderMiddleware(Component):
         self._settlement = extension.settlement
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
-        """Yield the output of a page for which `_passes` is True, and record how it ends."""
-        with self._following(response) as page:
+        """Yield the requests and items for which `_passes` returns True; record how they end."""
+        with self._recording_end(response) as page:
             for request_or_item in result:
                 if page is None or self._passes(page, response, request_or_item):
                     yield request_or_item
@@ -146,17 +151,17 @@ class _SpiderMiddleware(Component):
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Do the same as `process_spider_output` for asynchronous output."""
-        with self._following(response) as page:
+        with self._recording_end(response) as page:
             async for request_or_item in result:
                 if page is None or self._passes(page, response, request_or_item):
                     yield request_or_item
 
     @contextmanager
-    def _following(self, response: Response) -> Iterator[PageState | None]:
+    def _recording_end(self, response: Response) -> Iterator[PageState | None]:
         page = self._state_of(response)
         try:
             yield page
-        except BaseException:  # GeneratorExit, too: then the rest of the output is not read
+        except BaseException:  # GeneratorExit, too: nobody reads the rest of the output
             if page is not None:
                 self._output_failed(page)
             raise
@@ -179,7 +184,7 @@ class _SpiderMiddleware(Component):
         raise NotImplementedError
 
     def _output_failed(self, page: PageState) -> None:
-        """Do nothing: a page whose output does not end by itself is not `handled`."""
+        """Do nothing: without `_output_ended`, the page does not become `handled`."""
 
 
 class SimhashOutputMiddleware(_SpiderMiddleware):
@@ -210,7 +215,8 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
         elif self._extension.identity.repeats(response, request_or_item):
             self._settlement.refuse(page)
             self._extension.pages.retries.requested_by_callback(page.key)
-            # The page may be confirmed by now. The mark makes its repetition reach the callback.
+            # If the index has the page already, an incremental crawl would drop it as unchanged.
+            # This mark makes it reach the callback.
             request_or_item.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
         else:
             self._extension.url_rules.found(page, request_or_item)
@@ -247,11 +253,11 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if request is None:  # pragma: no cover - Scrapy always sets it
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
-        is_repeated = REFUSED_META_KEY in request.meta
-        # Callbacks may copy the meta to other requests, so they must not see the mark. Retries keep
-        # the mark, or a ban page would be confirmed if the last retry yields an item.
-        repeatable = request.copy() if is_repeated else request
-        refused = request.meta.pop(REFUSED_META_KEY, None)
+        was_refused = REFUSED_META_KEY in request.meta
+        # The callback may copy the meta to other requests, so the mark is removed. Retries keep it:
+        # without it, a callback that gives up and yields an item would confirm a ban page.
+        repeatable = request.copy() if was_refused else request
+        refused_fingerprint = request.meta.pop(REFUSED_META_KEY, None)
         extension = self._extension
         page = extension.fingerprints.pop(response, None)
         if page is None:
@@ -277,17 +283,17 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             verdict,
             repeatable,
             method=request.method,
-            requested_again=_record_arrival(extension, request, observation) or is_repeated,
+            requested_again=_record_arrival(extension, request, observation) or was_refused,
             excerpt=page.excerpt,
         )
         if action != PASS and observation is not None and observation.provisional:
-            verdict = replace(verdict, observation=None)  # held until its representative is settled
-        passing = action if action.call else PASS  # the output of an errback passes
-        state = self._settlement.begin(response, key, verdict, passing, repeatable)
+            verdict = replace(verdict, observation=None)  # `act_on` has settled it
+        output_action = action if action.call else PASS  # the output of an errback passes
+        state = self._settlement.begin(response, key, verdict, output_action, repeatable)
         extension.conditional.arrived(state, response)
         if not action.call:
             raise NearDuplicatePage(response, verdict)
-        self._settlement.recognize_refused(state, refused)
+        self._settlement.recognize_refused(state, refused_fingerprint)
         extension.page_passages.arrived(state, page.text)
 
     def _handle_error_page(
@@ -295,7 +301,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     ) -> None:
         """Tag and count an error page. :raises NearDuplicatePage: its callback must not run.
 
-        :param request: repeats the page.
+        :param request: can be scheduled to download the page again.
         """
         extension, settings = self._extension, self._extension.settings
         _record_arrival(extension, response.request or request)
@@ -341,8 +347,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 def _record_arrival(
     extension: SimhashExtension, request: Request, observation: Observation | None = None
 ) -> bool:
-    """Tell the retries that a page arrived, or will not arrive. Return True if they had requested
-    it, because its representative, or that of one of its items, failed.
+    """Record that a page arrived, or will not arrive. Return True if its request was a retry, of
+    the page or of one of its items.
 
     :param observation: None if the page was not judged.
     """

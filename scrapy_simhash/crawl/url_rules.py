@@ -1,4 +1,9 @@
-"""Spare requests for equal URLs and into traps. `scrapy_simhash.url_rules` defines the terms."""
+"""Spare requests that are not needed: their pages are not downloaded.
+
+A request is spared if rules make its URL equal to that of a handled page, or if it leads into a
+trap. `scrapy_simhash.url_rules` explains rules; `scrapy_simhash.url_rules.traps` explains traps,
+chains and barren pages.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +31,19 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.url_rules.rows import Rules
 
-# Marks scheduled requests. Only these may be spared: an inline download waits for its page.
+# Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
+# the page.
 SCHEDULED_META_KEY = "simhash_scheduled"
 CHAIN_META_KEY = "simhash_chain"  # length of the chain of barren pages that led to a request
-POSTPONED_META_KEY = "simhash_postponed"
+POSTPONED_META_KEY = "simhash_postponed"  # marks requests that must not be postponed again
 # Meta of a request that `check` checks again, but does not postpone again.
 _CHECK_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
 _COMPARISONS_BETWEEN_SAVES = 200
-_REMEMBERED_SUCCESSORS = 10_000
+_REMEMBERED_URLS = 10_000
 _WAITING_COPIES = 1_000
 _KEPT_SPARED = 1_000
-# More than the concurrent requests of a crawl, but few: only newer requests push out failed ones.
+# More than the concurrent requests of most crawls. Not many more, because a failed request counts
+# as under way until so many newer ones have replaced it.
 _MAX_UNDER_WAY = 100
 
 
@@ -57,23 +64,27 @@ class RequestRules:
         self._stats = stats
         self._errors = errors
         self._schedule = schedule
-        self._rules: UrlRules  # if the rules are open
+        self._rules: UrlRules  # set by `open`
         self._is_open = False
+        # Site → its encoded rules; only used with an index on the network.
         self._stored: dict[str, bytes] = {}
+        # Sites whose rules are being stored.
         self._saving: set[str] = set()
         # Key of a page that is not done yet → URLs of its copies that are done.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
-        # Of recent requests: forms of their URLs, and the parameter values that they test.
+        # Recent requests, by the form of the URL (`UrlRules.rewritten`) and by the parameter values
+        # that they test (`Equal.untested`).
         self._under_way: LocalCache[Hashable, None] = LocalCache(_MAX_UNDER_WAY)
         # (equal URL, or None for a trap; spared request)
         self._spared: deque[tuple[Equal | None, Request]] = deque(maxlen=_KEPT_SPARED)
         self._traps = Traps()
         # URLs of requests that were spared because of a trap.
-        self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_SUCCESSORS)
+        self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_URLS)
         self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-        # Key of a page that replaced its representative → key of the first representative.
-        self._contents: LocalCache[str, str] = LocalCache(_REMEMBERED_SUCCESSORS)
+        # A canonical page may replace its representative in the index, so that one content has
+        # several representatives. Key of a canonical page → key of the first of them.
+        self._first_representatives: LocalCache[str, str] = LocalCache(_REMEMBERED_URLS)
 
     def open(self) -> None:
         """Start with the stored rules. :raises StorageError: the index on the network fails."""
@@ -97,7 +108,7 @@ class RequestRules:
         scheduled = request.meta.pop(SCHEDULED_META_KEY, False)
         postponed = request.meta.pop(POSTPONED_META_KEY, False)
         if postponed:
-            request.dont_filter = False
+            request.dont_filter = False  # was set only to pass the duplicate filter
         if not (scheduled and self._is_open and _is_plain(request)) or request.dont_filter:
             return None
         if chain:
@@ -105,13 +116,14 @@ class RequestRules:
         equal = self._rules.equal(request.url)
         if equal is None:
             if self._traps.spares(request.url, chain):
-                self._trapped[request.url] = None
                 self._spare(request, None)
             elif self._mode == "apply":
+                # If a request for an equal URL is under way, wait for its page.
                 form = self._rules.rewritten(request.url)
                 if form is not None and self._are_under_way(form) and not postponed:
                     return self._postpone(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
+            # Test the rules with this request. One request at a time tests a parameter value.
             if not equal.explore and self._are_under_way(*equal.untested) and not postponed:
                 return self._postpone(request, chain)
             self._stats.count("url_rules/explored")
@@ -121,7 +133,7 @@ class RequestRules:
         return None
 
     def _postpone(self, request: Request, chain: int) -> Request:
-        """Return a copy of a request that is checked again later, because of a lower priority."""
+        """Return a copy of a request with a lower priority, which is checked again later."""
         self._stats.count("url_rules/postponed")
         copy = _copy_to_check(request)
         copy.meta[CHAIN_META_KEY] = chain
@@ -129,21 +141,24 @@ class RequestRules:
         return copy
 
     def _are_under_way(self, *names: Hashable) -> bool:
-        """Return True if recent requests have all these forms or untested values. Note them."""
+        """Add forms or untested values to those under way; return True if all were before."""
         new = [name for name in names if name not in self._under_way]
         for name in new:
             self._under_way[name] = None
         return not new
 
     def found(self, page: PageState, request: Request) -> None:
-        """Mark a request that was found on a page: with its chain, or to be checked again."""
-        request.meta.pop(CHAIN_META_KEY, None)  # copied from another request by the spider
+        """Note the chain that leads to a request found on a page.
+
+        If there is none, the request is needed, even if it was spared as part of a trap before.
+        """
+        request.meta.pop(CHAIN_META_KEY, None)  # the spider may have copied it from another request
         if self._is_open and page.verdict is not None and _is_plain(page.request):
             chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
             if chain:
                 request.meta[CHAIN_META_KEY] = chain
             elif request.url in self._trapped and not request.dont_filter:
-                # The duplicate filter has seen its URL, and would drop it.
+                # The duplicate filter would drop the request, because it has seen the spared one.
                 del self._trapped[request.url]
                 request.meta.update(_CHECK_AGAIN)
                 request.dont_filter = True
@@ -160,6 +175,8 @@ class RequestRules:
             self._stats.count("url_rules/would_spare")
             return
         self._stats.count("url_rules/spared")
+        if equal is None:
+            self._trapped[request.url] = None
         self._spared.append((equal, request))
         raise SparedRequest(request.url, "trap" if equal is None else "equal")
 
@@ -178,9 +195,9 @@ class RequestRules:
             # A copy of a page that is not done, and may fail: learn when that page is done.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
-        content = self._contents.get(awaited) or awaited  # key of the first page with it
+        content = self._first_representatives.get(awaited) or awaited
         if verdict.canonical == "page":
-            self._contents[verdict.key] = content
+            self._first_representatives[verdict.key] = content
         self._done[verdict.key] = None
         self._learn(request.url, content, original)
         for url in self._copies.pop(verdict.key, ()):
@@ -213,13 +230,15 @@ class RequestRules:
                 self._save(name)
 
     def close(self) -> None:
-        """Count the rules. If the index is embedded, store what has changed since `save`."""
+        """Count the rules in use. Store what has changed since `save`, unless the index is on the
+        network.
+        """
         if not self._is_open or self._lane.index is None:
             return
         if not self._lane.asks_in_threads:
             self.save()
         records = [record for _, site in self._rules.sites() for record in site.rules.values()]
-        # No path pattern is empty: "" stands for patterns without evidence of their own.
+        # "" is not the path pattern of any page, so it stands for those without own evidence.
         in_use = [record for record in records if any(map(record.applies, ("", *record.patterns)))]
         self._stats.count("url_rules/rules", len(in_use))
         self._is_open = False
@@ -242,7 +261,7 @@ class RequestRules:
         now, before = site.to_store()
         self._saving.add(name)
 
-        def save(index: Any) -> Rules:
+        def write(index: Any) -> Rules:
             stored: Rules = {}
 
             def change(row: bytes | None) -> bytes:
@@ -260,12 +279,12 @@ class RequestRules:
             index.change_side_row("url-rules", name, change)
             return stored
 
-        def saved(stored: Rules | None) -> None:
+        def on_written(stored: Rules | None) -> None:
             self._saving.discard(name)
             if stored is not None:
                 site.stored(stored, now)
 
-        self._lane.tell(name, save, saved)
+        self._lane.tell(name, write, on_written)
 
 
 def _copy_to_check(request: Request) -> Request:

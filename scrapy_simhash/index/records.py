@@ -1,8 +1,9 @@
 """Encode and decode the rows of an index. docs/index-format.md describes them (format version 3).
 
-A *record* in a bucket is the ordinal of an entry and a *check*, which tells most other entries
-apart (`fold`). Integers are big-endian, so that keys sort by value. In the values of buckets, they
-are little-endian, so that numpy reads them fast.
+A *record* in a bucket is the ordinal of an entry and its *check* (`fold`), by which a query rejects
+most entries without reading them. The *head* of a row's key is its first bytes, which tell the kind
+of row and, for buckets, the table. Integers are big-endian, so that keys sort by value. In the
+values of buckets, they are little-endian, so that numpy reads them fast.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ END = b"\xff" * 64
 ENTRY_KEY_BYTES = 5
 LOG_KEY_BYTES = 6
 _KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"R": 1, b"S": 1, b"X": ENTRY_KEY_BYTES}
-_HEADS_OF_ANY_LENGTH = {b"K", b"T", *_SIDE_HEADS.values()}
+# Heads of the keys that have no fixed length.
+_HEADS_OF_VARIABLE_KEYS = {b"K", b"T", *_SIDE_HEADS.values()}
 MAX_ORDINAL = (1 << 32) - 1
 # A page key's hash begins with the prefix of its bucket; the check follows.
 KEY_PREFIX_BITS = 16
 KEY_CHECK_BITS = 32
-# The value of an open row begins with a header, the count of closed rows.
+# A bucket has an open row and closed rows (`scrapy_simhash.index.buckets`). The value of the open
+# row begins with a header, the count of closed rows.
 HEADER_BYTES = 4
 NO_CLOSED_ROWS = bytes(HEADER_BYTES)
 _STATE = struct.Struct(">QQII")
@@ -51,7 +54,8 @@ MAX_SEQUENCE = (1 << 8 * _SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
 _DISTANCE_BYTES = 2
 _SITE_BYTES = 4
-_NO_EVIDENCE = bytes(_SITE_BYTES + 3)
+# No site, and three empty parts, each of which is a length of 0.
+_ENCODED_NO_EVIDENCE = bytes(_SITE_BYTES + 3)
 # A similarity is stored in per cent.
 _PERCENT = 100
 _NO_SIMILARITY = 0xFF
@@ -62,7 +66,8 @@ _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
 class State(NamedTuple):
-    """The content of the state row. A new entry is written without it; see `TableStore`.
+    """The content of the state row. A new entry is written without a new state row; `TableStore`
+    counts such entries at the next opening.
 
     :param entries: number of entries with ordinals below `next_ordinal`.
     :param first_buffered: the records of entries from this ordinal on may be in memory only.
@@ -106,10 +111,13 @@ def removed_row_key(ordinal: int) -> bytes:
 
 
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Yield the keys with an unknown first byte or length; buckets and side rows may have any."""
+    """Yield the keys whose first byte is unknown, or whose length is wrong.
+
+    Keys of buckets and of side rows may have any length.
+    """
     for first in range(0x100):
         head = bytes((first,))
-        if head in _HEADS_OF_ANY_LENGTH:
+        if head in _HEADS_OF_VARIABLE_KEYS:
             continue
         stop = bytes((first + 1,)) if first < 0xFF else END  # noqa: PLR2004 - the last byte
         for key, _ in database.rows(head if first else b"", stop):
@@ -129,7 +137,9 @@ def side_range(kind: SideKind) -> tuple[bytes, bytes]:
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
-    """Return (head of row keys, bytes of the prefix after it) by table; page keys are the last."""
+    """Return (head of the row keys, number of bytes of the prefix after it) for each table. The
+    last table is that of page keys.
+    """
     heads = [
         (b"T" + table.to_bytes(2, "big"), -(-width // 8))
         for table, width in enumerate(plan.prefix_widths_bits)
@@ -187,7 +197,7 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
 
     :raises ValueError: the value is cut short, or the page key is not UTF-8.
     """
-    met_later, seen_later_s, at = _read_later(value, width_bytes)
+    met_difference, seen_difference_s, at = _read_differences(value, width_bytes)
     evidence, key_at = _read_evidence(value, at)
     if len(value) <= key_at:
         name = "its value" if ordinal < 0 else f"entry {ordinal}"
@@ -199,28 +209,29 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
         number,
         decode_key(value[key_at:]),
         from_bytes(value[_FINGERPRINT_AT : _FINGERPRINT_AT + width_bytes], "big"),
-        number + met_later,
+        number + met_difference,
         first_seen_s,
-        first_seen_s + seen_later_s,
+        first_seen_s + seen_difference_s,
         ordinal,
         evidence,
     )
 
 
 def decode_entry_of_format_2(ordinal: int, value: bytes, width_bytes: int) -> Entry:
-    """Like `decode_entry`, for format version 2, which has no evidence."""
-    at = _read_later(value, width_bytes)[2]
-    return decode_entry(ordinal, value[:at] + _NO_EVIDENCE + value[at:], width_bytes)
+    """Do the same as `decode_entry` for format version 2, which has no evidence."""
+    at = _read_differences(value, width_bytes)[2]
+    return decode_entry(ordinal, value[:at] + _ENCODED_NO_EVIDENCE + value[at:], width_bytes)
 
 
 def page_key_length(value: bytes, width_bytes: int) -> int:
-    """Return the bytes of the page key in the value of an entry's row; 0 if that is cut short."""
-    return max(len(value) - _read_evidence(value, _read_later(value, width_bytes)[2])[1], 0)
+    """Return the length in bytes of the page key in an entry's row; 0 if its value is cut short."""
+    _, key_at = _read_evidence(value, _read_differences(value, width_bytes)[2])
+    return max(len(value) - key_at, 0)
 
 
 def _encode_evidence(evidence: Evidence) -> bytes:
     if evidence is NO_EVIDENCE:
-        return _NO_EVIDENCE
+        return _ENCODED_NO_EVIDENCE
     encoded = evidence.site.to_bytes(_SITE_BYTES, "big")
     for part in (evidence.sketch, evidence.title, evidence.heading):
         encoded += bytes((len(part),)) + part
@@ -228,9 +239,11 @@ def _encode_evidence(evidence: Evidence) -> bytes:
 
 
 def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
-    """Return (evidence, position of the page key), which is past the end of a value cut short."""
-    if value[at : at + len(_NO_EVIDENCE)] == _NO_EVIDENCE:
-        return NO_EVIDENCE, at + len(_NO_EVIDENCE)
+    """Return (evidence, position of the page key). In a value that is cut short, this position is
+    at or past the end.
+    """
+    if value[at : at + len(_ENCODED_NO_EVIDENCE)] == _ENCODED_NO_EVIDENCE:
+        return NO_EVIDENCE, at + len(_ENCODED_NO_EVIDENCE)
     site = int.from_bytes(value[at : at + _SITE_BYTES], "big")
     at += _SITE_BYTES
     parts = []
@@ -242,18 +255,20 @@ def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
     return Evidence(sketch, site, title, heading), at
 
 
-def _read_later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
-    """Return (met - number, last - first seen, position of the evidence) from an entry's value."""
+def _read_differences(value: bytes, width_bytes: int) -> tuple[int, int, int]:
+    """Return (`met` - `number`, `last_seen_s` - `first_seen_s`, position of the evidence) from an
+    entry's value.
+    """
     try:
-        met_later, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
-        seen_later_s, at = _read_varint(value, at)
-    except IndexError:  # cut short; without evidence and a page key, callers notice
+        met_difference, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
+        seen_difference_s, at = _read_varint(value, at)
+    except IndexError:  # cut short; callers notice that nothing follows
         return 0, 0, len(value)
-    return met_later, seen_later_s, at
+    return met_difference, seen_difference_s, at
 
 
 def _varint(number: int) -> bytes:
-    """Return a number as LEB128. A negative one becomes 0, as after a clock was set back."""
+    """Return a number as LEB128. If it is negative, because a clock was set back, return 0."""
     if number <= 0:
         return b"\0"
     encoded = bytearray()
@@ -317,8 +332,10 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
 def decode_near_duplicate_of_format_2(
     sequence: int, value: bytes, width_bytes: int
 ) -> NearDuplicate:
-    """Like `decode_near_duplicate`, for format version 2: it has no similarity and no flags, and
-    the highest bit of the distance marked "weak" pages, which are ordinary near-duplicates now.
+    """Do the same as `decode_near_duplicate` for format version 2.
+
+    That format has no similarity and no flags. The highest bit of the distance marked "weak" pages,
+    which are ordinary near-duplicates now.
     """
     head = bytearray(value[: _TIME_BYTES + _DISTANCE_BYTES])
     if len(head) > _TIME_BYTES:

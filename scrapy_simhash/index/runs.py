@@ -5,11 +5,12 @@ all of them. `scrapy_simhash.index.pages` has the fingerprints of pages by *posi
 (`scrapy_simhash.index.run`) has the sorted positions of each table.
 
 The newest pages are in memory: the last few unsorted, the others as a run. Queries compare all
-unsorted pages. When `MEMORY_PAGES` are in memory, they are *frozen*, and merged in small steps with
-runs in files. At most two runs are in files, a large and a small one. A file is complete (and, if
-`durable`, synced) before the database row that names it (`records.RUNS_KEY`) is written, so an
-interruption leaves the old runs. A removed entry stays in its run until that run is merged; until
-then, a row (`records.removed_row_key`) marks the entry as removed.
+unsorted pages. When `MEMORY_PAGES` are in memory, they are *frozen*: new pages are kept apart,
+while the frozen ones are *spilled*, merged with runs in files in small steps. At most two runs are
+in files, a large and a small one. A file is complete (and, if `durable`, synced) before the
+database row that names it (`records.RUNS_KEY`) is written, so an interruption leaves the old runs.
+A removed entry stays in its run until that run is merged; until then, a row
+(`records.removed_row_key`) marks the entry as removed.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 # When this many pages are unsorted, they are sorted into the run in memory.
 YOUNG_PAGES = 2048
-# Pages in memory, in each of two generations. With more, pages are sorted again more often; with
-# fewer, the runs in files are merged more often.
+# When this many pages are in memory, they are frozen. As many new ones may collect beside them.
+# With more, pages are sorted again more often; with fewer, the runs in files are merged more often.
 MEMORY_PAGES = 1 << 16
 # A merge includes the large run once the other merged pages are an eighth of its pages.
 _GROWTH = 8
@@ -51,10 +52,10 @@ _STEPS_AT_ONCE = 64
 # Queries that are answered together. The arrays of so many fit the caches of the processor.
 _QUERIES_AT_ONCE = 32
 _WORD_BITS = 64
-# Texts in one language have similar prefixes, so a directory of the leading bits would have full
-# and empty buckets. Products with this odd number are spread evenly, and no two prefixes have the
-# same product. The number is 2**32 divided by the golden ratio (Knuth, The Art of Computer
-# Programming, volume 3, section 6.4).
+# Texts in one language have similar prefixes, so if slots were leading bits of prefixes, some
+# buckets would be full and others empty. Slots are leading bits of products with this odd number:
+# these are spread evenly, and no two prefixes have the same product. The number is 2**32 divided by
+# the golden ratio (Knuth, The Art of Computer Programming, volume 3, section 6.4).
 _FACTOR = 0x9E3779B1
 
 
@@ -62,13 +63,13 @@ class _Merged(NamedTuple):
     """A merge whose files are written, but whose row `records.RUNS_KEY` is not yet.
 
     :param replaced: the files of the runs that were merged.
-    :param rows: number of merged pages that were in memory.
+    :param frozen_pages: number of merged pages that were in memory.
     :param removed: keys of the rows that mark removed entries which are in no run any more.
     """
 
     files: RunFiles
     replaced: list[RunFile]
-    rows: int
+    frozen_pages: int
     removed: list[bytes]
 
 
@@ -78,7 +79,7 @@ class Runs:
     :param folder: directory of the files; created by the first merge.
     :param durable: sync files before the database names them.
     :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is damaged.
-    :raises StorageError: files cannot be read, or leftovers of an interruption cannot be deleted.
+    :raises StorageError: files cannot be read, or those of an interrupted merge cannot be deleted.
     """
 
     def __init__(
@@ -115,13 +116,13 @@ class Runs:
         self._sorted: Run | None = None
         self._lookup: Lookup | None = None  # None after the runs have changed
         self.frozen = False
-        """True while pages are being spilled."""
-        # True after `add` was called with an entry that is in files already.
-        self._was_read_again = False
+        """True from `freeze` until `spilled` returns True."""
+        self._has_ignored = False  # `add` has ignored an entry that is in files already
         self.frozen_below = 0
         """Entries with lower ordinals are in files once `spilled` returns True."""
         self._merge: Iterator[_Merged | None] | None = None
         self._merged: _Merged | None = None
+        # Steps until the merge ends; calls of `spill` until memory may be full again.
         self._steps_left = 1
         self._calls_left = 1
         self.files, self.runs = self._open()
@@ -144,6 +145,7 @@ class Runs:
         self, queries: Sequence[tuple[int, bytes]], max_distance: int
     ) -> list[set[int]]:
         """Return the result of `find_near` for each (fingerprint, certainty), in less time."""
+        # The prober uses the certainties of all queries or of none.
         if len({len(certainty) for _, certainty in queries}) > 1:
             return [self.find_near(query[0], max_distance, query[1]) for query in queries]
         found: list[set[int]] = [set() for _ in queries]
@@ -166,8 +168,9 @@ class Runs:
             )
             if near is None:
                 continue
-            # Unsorted pages, and pages in a slot with fewer bits than the prefix, may not have a
-            # probed prefix. They are left out, because results must not depend on what is sorted.
+            # Some of these pages have no probed prefix: all unsorted pages were compared, and a
+            # slot may have fewer bits than a prefix, so it stands for several. Leave them out,
+            # because results must not depend on what is sorted.
             near_owners, fingerprints, ids = near
             prefixes_of_near = self._all_prefixes.read(fingerprints).astype(np.int64)
             for owner in np.unique(near_owners).tolist():
@@ -183,7 +186,9 @@ class Runs:
         yield self.find_near(fingerprint, max_distance)
 
     def find_key(self, key: str) -> list[int]:
-        """Return the ordinals of the entries (see `find_near`) whose page key has the same hash."""
+        """Return the ordinals of the entries whose page key has the same hash, including removed
+        entries that a run still holds.
+        """
         key_hash = self.key_hash(key)
         ordinals = []
         for run in self.runs:
@@ -201,9 +206,11 @@ class Runs:
         return self._database.get(row) is not None
 
     def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry to the pages in memory, unless it is in files. Freeze a full memory."""
+        """Add an entry to the pages in memory; freeze these once they are `MEMORY_PAGES`. Ignore
+        an entry that is in files.
+        """
         if ordinal < self.files.stop:
-            self._was_read_again = True
+            self._has_ignored = True
             return
         key_hash = self.key_hash(entry.key)
         self._keys.setdefault(key_hash, []).append(ordinal)
@@ -215,9 +222,11 @@ class Runs:
 
     def freeze(self, next_ordinal: int) -> None:
         """Begin to spill all pages in memory. Their ordinals are below `next_ordinal`. No effect
-        during a spill, or if there are no pages and `add` ignored none.
+        during a spill, or if nothing was added.
         """
-        if self.frozen or not (self.pages.waiting or self._was_read_again):
+        # Entries that `add` ignored were read again at opening. A spill is needed even for them
+        # alone: at its end, `TableStore` stores that the next opening need not read them.
+        if self.frozen or not (self.pages.waiting or self._has_ignored):
             return
         self._sort()
         self._frozen, self._sorted = self._sorted, None
@@ -232,7 +241,8 @@ class Runs:
         """Run some steps of the merge. Return (the merge if its files are written, else None; rows
         to put; keys of rows to delete), or None if no page is frozen.
 
-        :param count: any number for 64 steps; None for as few as end the merge in time.
+        :param count: None for the fewest steps that end the merge before memory is full again; any
+            number for 64 steps.
         :raises StorageError: the disk fails. The next call begins the merge again.
         """
         if not self._frozen_pages:
@@ -259,7 +269,9 @@ class Runs:
         return self._merged, [row], self._merged.removed
 
     def dropped(self, merged: _Merged | None) -> None:
-        """Use the files of a merge, after its rows were written. None has no effect."""
+        """Use the files of a merge instead of the merged runs and the frozen pages, which are
+        dropped. Called after the rows of the merge were written. None has no effect.
+        """
         if merged is None:
             return
         kept = [
@@ -268,9 +280,9 @@ class Runs:
             if file not in merged.replaced
         ]
         self.files = merged.files
-        self.pages.moved(merged.rows, merged.files.pages)
+        self.pages.moved(merged.frozen_pages, merged.files.pages)
         self.runs = [*kept, self._mapped(merged.files.runs[-1])]
-        self._sorted_pages -= merged.rows
+        self._sorted_pages -= merged.frozen_pages
         self._keys = {}
         for page_id in self.pages.newest(0)[1].ravel().tolist():
             self._keys.setdefault(page_id >> KEY_HASH_BITS, []).append(ordinal_of(page_id))
@@ -288,7 +300,7 @@ class Runs:
         """End the spill and return True if all frozen pages are in files; else return False."""
         if self._frozen_pages:
             return False
-        self.frozen = self._was_read_again = False
+        self.frozen = self._has_ignored = False
         return True
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
@@ -328,7 +340,9 @@ class Runs:
         self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
 
     def _bits(self, pages: int) -> int:
-        """Return the bits of a slot, for one or two pages in a bucket if prefixes are so long."""
+        """Return the number of bits of a slot: as many as the prefix has, or fewer, so that buckets
+        have one page or more on average.
+        """
         return max(1, min(pages.bit_length() - 1, self._plan.prefix_bits))
 
     def _new_merge(self) -> Iterator[_Merged | None]:
@@ -354,6 +368,7 @@ class Runs:
         bits = self._bits(sum(run.pages for run in sources))
         merge = Merge(sources, self.tables, bits, positions)
         self._steps_left = merge.steps
+        # The merge must end before `_capacity` new pages have collected.
         self._calls_left = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._folder / f"{self.files.next_name}.run"
@@ -400,13 +415,16 @@ class Runs:
             named = NAMES.union(run.name for run in files.runs)
             for path in self._folder.iterdir() if self._folder.is_dir() else ():
                 if path.name not in named:
-                    path.unlink()  # an interruption left it
+                    path.unlink()  # of an interrupted merge
             self.pages.open(files.pages, check=True)
             return files, [self._mapped(run, check=True) for run in files.runs]
         except FileNotFoundError as error:
             raise corrupt(self._location, f"{error.filename} is missing") from error
         except OSError as error:
-            detail = f"its tables cannot be read, or leftovers not deleted ({error})"
+            detail = (
+                f"its tables cannot be read, or files that an interruption left in {self._folder} "
+                f"cannot be deleted ({error}): check the disk and the permissions"
+            )
             raise StorageError(self._location, detail) from error
 
     def _mapped(self, file: RunFile, *, check: bool = False) -> Run:

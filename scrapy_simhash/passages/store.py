@@ -1,9 +1,10 @@
 """Store the fingerprints of passages, their places, and the documents.
 
-The fingerprint index has an entry for each distinct fingerprint. The document database has all
-else. `scrapy_simhash.passages.rows` defines its rows, the *ordinal* and *check* of a passage, and
-the number of a document. A document is one atomic write to the document database. Its fingerprints
-are written first; after a crash, fingerprints without a document are ignored.
+The fingerprint index has an entry for each distinct fingerprint. The document database has
+everything else. `scrapy_simhash.passages.rows` defines its rows, the *ordinal* and *check* of a
+passage, and the number of a document. A document is added in one atomic write to the document
+database. Its fingerprints are written before; after a crash, fingerprints without a document are
+ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What errors advise after damage, because `repair` does not read the document database.
+# The advice in errors about damage: `repair` does not read the document database.
 DAMAGE_REMEDY = "restore a backup, or delete the directory and add the documents again"
 _CACHED_DOCUMENTS = 4096
 _CACHED_TEXT_CHARACTERS = 4_000_000
@@ -41,8 +42,8 @@ _Decoded = TypeVar("_Decoded")
 class PassageStore:
     """A store of passages and documents, which several `PassageIndex` objects share.
 
-    Callers of its methods, except `sync`, hold its lock. All methods raise StorageError if a
-    database fails, and IndexCorrupt if a row is invalid.
+    Callers must hold `lock`, except for `sync`. All methods raise StorageError if a database fails,
+    and IndexCorrupt if a row is invalid.
 
     :param index: the fingerprint index, which this store closes.
     :param database: the document database, which this store closes.
@@ -58,6 +59,7 @@ class PassageStore:
         self.manifest = manifest
         self.lock = RLock()
         self.users = 0
+        """Number of open `PassageIndex` objects that share this store."""
         state = self._read(rows.STATE_KEY, rows.STATE.unpack)
         self._state = State() if state is None else State(*state)
         if index.next_sequence < self._state.next_sequence:
@@ -82,7 +84,7 @@ class PassageStore:
 
     @property
     def passages(self) -> int:
-        """Return the count of distinct fingerprints, removed documents included."""
+        """Return the count of distinct fingerprints, including those of removed documents."""
         return len(self.index)
 
     def number(self, name: str) -> int | None:
@@ -112,13 +114,16 @@ class PassageStore:
         return self._texts.get(number)
 
     def passage(self, ordinal: int, fingerprint: int) -> Passage:
-        """Return the passage of an entry of the index; in 0 documents if it is not stored."""
+        """Return the passage of an entry of the fingerprint index.
+
+        If no document has it, it is not stored; its count of documents is then 0.
+        """
         check = rows.check(fingerprint)
         passage = self._passage(ordinal)
         return passage if passage is not None and passage.check == check else Passage(check)
 
     def places(self, entry: Entry) -> Iterator[list[Place]]:
-        """Yield the stored places of a passage, a list for each document, in order of numbers."""
+        """Yield a list of the stored places of a passage for each document, by document number."""
         start = rows.key(b"W", entry.ordinal)
         for key, value in self._database.rows(start, start + b"\xff" * 5):
             check, places = self._decoded(partial(rows.decode_places, key), value)
@@ -156,8 +161,8 @@ class PassageStore:
             if passage is None or passage.check != rows.check(fingerprint):
                 passage = self.passage(ordinal, fingerprint)
             changed[ordinal] = Passage(passage.check, passage.documents + 1)
-        of_text = tuple(ordinals[fingerprint] for _, fingerprint in passages)
-        document = Document(name, rows.digest(text), len(text), of_text)
+        in_text_order = tuple(ordinals[fingerprint] for _, fingerprint in passages)
+        document = Document(name, rows.digest(text), len(text), in_text_order)
         puts: list[Row] = [
             (rows.name_key(name), rows.NUMBER.pack(number)),
             (rows.key(b"D", number), rows.encode_document(document)),

@@ -96,7 +96,7 @@ def test_pages_without_a_text():
 def test_error_pages():
     assert health(stats={"checked": 100}).error_pages() == ""
     stats = {"checked": 100, "error_page": 11}
-    assert health(stats=stats).error_pages().startswith("11 of 100 pages have only an error (")
+    assert health(stats=stats).error_pages().startswith("11 of 100 pages are error pages (")
 
 
 @pytest.mark.parametrize("name", ["locked", "unreachable", "errors/index"])

@@ -257,6 +257,22 @@ def test_a_calendar_is_left():
     assert crawl.counts["url_rules/requested_after_all"] == len(crawl.scheduled)
 
 
+def test_learn_requests_nothing_twice():
+    """A URL in a trap is requested, so a link to it from elsewhere is left to Scrapy's filter."""
+    crawl = Crawl(mode="learn")
+    request = crawl.request("/calendar?month=0")
+    for month in range(1, 200):
+        page = crawl.done(request, similar_to=f"{SITE}/calendar?month=9999", similarity=0.97)
+        request = Request(f"{SITE}/calendar?month={month}")
+        crawl.rules.found(page, request)
+        crawl.rules.scheduled(request)
+        assert crawl.rules.check(request) is None
+    assert crawl.counts["url_rules/would_spare"] > 100
+    link = Request(request.url)
+    crawl.rules.found(crawl.done(Request(f"{SITE}/news")), link)
+    assert not link.dont_filter
+
+
 def test_rules_in_use_are_counted_learned_and_imported():
     index = open_index("memory:")
     imported = {
