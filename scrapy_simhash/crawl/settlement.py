@@ -205,8 +205,8 @@ class Settlement:
         """Finish all open pages, and the items that no signal named."""
         for page in list(self._open):
             self._finish(page)
-        # A later pipeline replaced these items, see `_finish`. If an earlier one had replaced them,
-        # too, they may have failed.
+        # No signal names these items: a later pipeline replaced them by other objects, or an
+        # earlier one did, and then they failed.
         for _, observation in self._without_page.values():
             self._settle_item(observation, not self._may_have_failed_without_page)
         self._without_page.clear()

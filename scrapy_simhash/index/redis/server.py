@@ -41,8 +41,8 @@ class Server:
     """A Redis server or cluster that holds an index.
 
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
-    after three retries (in a cluster, after as many as redis-py's default). For the parameters and
-    errors see `open_redis_index`.
+    after three retries; in a cluster, after redis-py's default number of retries. For the
+    parameters and errors see `open_redis_index`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Server:
         self.cluster = cluster
         # Connections outside of redis-py's pool that no thread is using.
         self._idle: list[Any] = []
-        # Lost connections and timeouts are retried three times.
+        # After a lost connection or a timeout, a command is sent again, three times at most.
         self._retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
         options = {
             "socket_timeout": _TIMEOUT_S,
