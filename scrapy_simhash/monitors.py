@@ -32,22 +32,32 @@ class _HealthMonitor(Monitor):  # type: ignore[misc]
 
 
 class NearDuplicatesMonitor(_HealthMonitor):
-    """Monitors of shares of near-duplicates, their change since the last crawl, and floods."""
+    """Monitors of near-duplicates: their share of the pages, its change since the crawl before, and
+    floods.
+    """
 
     def test_few_near_duplicates(self) -> None:
-        """Fail if a share, also of a site, is above SIMHASH_MONITOR_MAX_NEAR_DUPLICATES."""
+        """Fail if too many pages of the crawl, or of one site, are near-duplicates.
+
+        The limit is SIMHASH_MONITOR_MAX_NEAR_DUPLICATES.
+        """
         self.check(CrawlHealth.near_duplicates)
 
     def test_few_pages_of_a_url_pattern_are_alike(self) -> None:
-        """Fail if the share of a pattern is above SIMHASH_MONITOR_MAX_NEAR_DUPLICATES."""
+        """Fail if too many pages of one URL pattern are near others of the pattern.
+
+        The limit is SIMHASH_MONITOR_MAX_NEAR_DUPLICATES.
+        """
         self.check(CrawlHealth.url_patterns)
 
     def test_as_many_near_duplicates_as_before(self) -> None:
-        """Fail if a share rose or fell by more than SIMHASH_MONITOR_MAX_CHANGE."""
+        """Fail if the share in the crawl or in one site changed by more than
+        SIMHASH_MONITOR_MAX_CHANGE.
+        """
         self.check(CrawlHealth.change)
 
     def test_no_floods(self) -> None:
-        """Fail if more than SIMHASH_MONITOR_MAX_FLOODED pages exceed SIMHASH_CLUSTER_LIMIT."""
+        """Fail if more than SIMHASH_MONITOR_MAX_FLOODED pages passed because of floods."""
         self.check(CrawlHealth.floods)
 
 
@@ -67,7 +77,7 @@ class IndexMonitor(_HealthMonitor):
     """A monitor of the indexes of the crawl."""
 
     def test_the_index_did_not_fail(self) -> None:
-        """Fail if an index was in use, unreachable or failed."""
+        """Fail if another process used an index, or if it was unreachable or failed."""
         self.check(CrawlHealth.index)
 
 

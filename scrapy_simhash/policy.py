@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 PolicyAction = Literal["drop", "tag"]
 Outcome = Literal["dropped", "followed", "tagged", "passed"]
+# An item of `start()` has no page to request again; or no more copies can be held.
 NoRetry = Literal["no_page", "held_too_many"]
 KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 
@@ -95,8 +96,9 @@ class Policy:
         # The answers to a form resemble each other, so only pages of GET requests are dropped.
         if not action.items and (preferred or flood or method != "GET"):
             return PASS, "canonical" if preferred else "flood" if flood else "method"
+        # The page is unchanged: an earlier response had this content, but failed or was refused.
         if requested_again and verdict.kind != "near-duplicate":
-            return PASS, "rescheduled"  # the content is unchanged, but no callback has handled it
+            return PASS, "rescheduled"
         if no_retry and verdict.observation and verdict.observation.provisional:
             return PASS, no_retry
         return action, None

@@ -1,5 +1,8 @@
 """Choose k and the least resemblance from the distances and similarities of pairs.
 
+Pairs of pages are *near-duplicate* or *different* by the exact resemblance of their texts: 0.8 or
+more, and below 0.2, by default (`counting.py`). Other pairs do not count for k.
+
 A crawl *finds* a pair that is within k and confirmed. It should find the near-duplicate pairs, and
 no different pairs. Recall is the share of near-duplicate pairs that are found. Precision is the
 share of near-duplicate pairs among the found pairs. The best k has the highest F1, the harmonic
@@ -12,9 +15,10 @@ mean of both.
   lower k of the range is chosen instead if the tables of existing indexes support no larger k, or
   if larger k need more than 100 tables.
 
-The *least resemblance* (SIMHASH_MIN_RESEMBLANCE) is chosen from the pairs within k. A pair is wrong
-if it is not near-duplicate and its texts have less than half in common, because dropping either
-page would lose content. The value with the best F1 that is nearest to the present one is chosen.
+The *least resemblance* (SIMHASH_MIN_RESEMBLANCE) is chosen from the pairs within k. Here more pairs
+count than the different ones: a pair is *wrong* if it is not near-duplicate and its resemblance is
+below 0.5, because dropping either page would lose content. The value with the best F1 that is
+nearest to the present one is chosen.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-# If there are fewer near-duplicate pairs, edited copies are added.
+# If there are fewer near-duplicate pairs, copies with random edits are added (`edits.py`).
 FEW_NEAR_DUPLICATES = 20
 # If there are fewer different pairs, no k is chosen.
 LEAST_DIFFERENT = 100
@@ -156,6 +160,7 @@ def choose(
     last = scores[-1]
     if not last.all_near_duplicates or last.different + last.similar < LEAST_DIFFERENT:
         return None
+    # All pages are within k = bits of each other, so this k is not allowed.
     run = max(_best_runs([score.f1 for score in scores[:bits]]), key=len)
     low = run[0]
     high = max([low, *(k for k in run if scores[k].similar <= scores[k].near_duplicates)])
@@ -183,6 +188,7 @@ def choose_resemblance(
     scores = []
     for least in range(len(near_duplicates)):
         found, found_wrong = sum(near_duplicates[least:]), sum(wrong[least:])
+        # F1 of the recall found / total and the precision found / (found + found_wrong).
         scores.append(2 * found / (found + found_wrong + total) if found else 0.0)
     runs = _best_runs(scores)
     chosen = min(chain.from_iterable(runs), key=lambda least: (abs(least - present), least))

@@ -60,7 +60,7 @@ class FingerprintCache:
         return content_type, len(body), hash(body), xxhash.xxh3_128_intdigest(body, self._seed)
 
     def get(self, checksum: Checksum | None) -> PageFingerprint | None:
-        """Return a cached fingerprint with times of 0; None if there is none."""
+        """Return a cached fingerprint, or None. Its times are 0, because it took no CPU time."""
         page = self._pages.get(checksum)
         if page is None:
             return None
@@ -83,11 +83,12 @@ class Fingerprinter:
 
     def __init__(self, settings: SimhashSettings) -> None:
         with_sketches = settings.confirmation != UNCONFIRMED
+        # With item fields, passages are those of items, whose fingerprints always hold the text.
+        page_passages = settings.passages is not None and not settings.item_fields
         self.detector = Detector(
             settings.scheme,
             min_tokens=settings.min_tokens,
-            keep_text=bool(settings.keep_text_bytes)
-            or (settings.passages is not None and not settings.item_fields),
+            keep_text=bool(settings.keep_text_bytes) or page_passages,
             sketches=with_sketches,
         )
         self.item_detector = Detector(
@@ -101,7 +102,8 @@ class Fingerprinter:
         """Start the workers, if there are any, without waiting until they are ready."""
         if self._settings.workers:
             self.pool = PageWorkers(
-                self.item_detector.scheme,  # field weights have no effect on pages
+                # For pages and items: it has field weights, which have no effect on pages.
+                self.item_detector.scheme,
                 min_tokens=self.detector.min_tokens,
                 workers=self._settings.workers,
                 timeout_ms=self._settings.timeout_ms,
@@ -113,7 +115,8 @@ class Fingerprinter:
         """Return the fingerprint of a page, and True if it was cached.
 
         :raises WorkerError: no worker can be started, a worker failed, or `close` was called.
-        :raises Exception: the body cannot be decoded, or an extractor exits.
+        :raises Exception: the body cannot be decoded; without workers, also if an extractor raises
+            SystemExit.
         """
         # A fingerprint with the whole text is too large for the cache.
         checksum = None if self.detector.keep_text else self._cache.checksum(response)
@@ -123,7 +126,8 @@ class Fingerprinter:
         if self.pool is None:
             page = await run_in_thread(self._fingerprint, response)
         else:
-            # A thread of the pool runs this: detecting a charset would block the event loop.
+            # A thread of the pool calls `page_for_worker`, because detecting a charset would block
+            # the event loop.
             page = await result_of(self.pool.submit(partial(page_for_worker, response)))
         self._cache.put(checksum, page)
         return page, False
@@ -148,9 +152,12 @@ class Fingerprinter:
 
 
 def page_for_worker(response: TextResponse) -> str | bytes:
-    """Return the body if a worker decodes it as Scrapy does (UTF-8), else the text."""
-    has_plain_body = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
-    return response.body if has_plain_body and response.encoding == "utf-8" else response.text
+    """Return the body if it is UTF-8 that a worker can decode as Scrapy would, else the text."""
+    has_scrapy_text = type(response).text is TextResponse.text  # not that of a subclass
+    has_bom = read_bom(response.body)[0] is not None
+    if has_scrapy_text and not has_bom and response.encoding == "utf-8":
+        return response.body
+    return response.text
 
 
 async def result_of(future: Future[_Result]) -> _Result:

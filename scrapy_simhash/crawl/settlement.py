@@ -1,7 +1,7 @@
 """Decide when a page is done: its output has ended, and all of its items are through the pipelines.
 
-Until then the observation of the page is pending in the index. It is confirmed if the callback
-ended by itself and nothing failed. Otherwise it is discarded, so that copies of the page can pass.
+Until then the observation of the page is pending in the index. It is confirmed if the output was
+read to its end and nothing failed. Otherwise it is discarded, so that copies of the page can pass.
 If a callback repeats its request, it has *refused* the content, such as a ban page. Later pages
 within k bits of refused content are discarded, too, unless their callbacks return something.
 """
@@ -35,16 +35,17 @@ class PageState:
     :param key: the page's key in the index.
     :param verdict: None for a page that was not judged.
     :param action: decides which output of the callback passes.
-    :param request: repeats the page.
+    :param request: downloads the page again if it is scheduled.
     :param outputs: number of requests and items that the callback returned.
-    :param handled: the output of the callback (or errback) ended by itself.
+    :param handled: the output of the callback (or errback) was read to its end, or the callback did
+        not run, because the page was dropped.
     :param items: number of items that went to the pipelines, also those that middlewares added.
     :param unsettled: number of items that are still in the pipelines.
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param refused: a callback has refused content within k bits.
     :param validators: (ETag, Last-Modified) to store if the page is confirmed, or None.
-    :param handed_over: ids of the items that have not reached `SimhashPipeline`.
+    :param in_transit: ids of the yielded items that have not reached `SimhashPipeline`.
     :param item_observations: id of an item → its pending observation.
     :param replaced_observations: observations of items whose id now belongs to another item.
     """
@@ -61,7 +62,7 @@ class PageState:
     failed: bool = False
     refused: bool = False
     validators: tuple[str, str] | None = None
-    handed_over: set[int] = field(default_factory=set)
+    in_transit: set[int] = field(default_factory=set)
     item_observations: dict[int, Observation] = field(default_factory=dict)
     replaced_observations: list[Observation] = field(default_factory=list)
 
@@ -93,7 +94,9 @@ class Settlement:
         # By id of the item, because its class may have no hash or no weak references: item, page,
         # and the position of the item among those of the page.
         self._origins: dict[int, tuple[Any, PageState, int]] = {}
+        # By id of the item: item, and its pending observation.
         self._without_page: dict[int, tuple[Any, Observation]] = {}
+        self._may_have_failed_without_page = False
 
     def begin(
         self,
@@ -105,7 +108,7 @@ class Settlement:
     ) -> PageState:
         """Create and return the state of a page that a callback (or errback) is about to see.
 
-        :param request: repeats the page.
+        For the parameters see `PageState`.
         """
         page = PageState(key, verdict, action, request)
         self._by_response[response] = page
@@ -115,8 +118,9 @@ class Settlement:
     def recognize_refused(self, page: PageState, before: int | None) -> None:
         """Compare a page with refused content.
 
-        :param before: fingerprint of the content that this page's callback refused, or None. If the
-            page still has that content, the page fails, whatever its callback returns.
+        :param before: if the callback requested this page again, the fingerprint of the content
+            that it refused, else None. A page that still has this content fails, whatever its
+            callback returns.
         """
         if page.verdict is None or page.verdict.fingerprint is None:
             return
@@ -131,7 +135,7 @@ class Settlement:
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""
         self._origins[id(item)] = (item, page, page.items)
-        page.handed_over.add(id(item))
+        page.in_transit.add(id(item))
         page.items += 1
         page.unsettled += 1
 
@@ -144,13 +148,14 @@ class Settlement:
         if page is None or yielded is not item:
             return None, 0
         del self._origins[id(item)]
-        page.handed_over.discard(id(item))
+        page.in_transit.discard(id(item))
         return page, ordinal
 
     def item_observed(self, page: PageState | None, item: Any, observation: Observation) -> None:
         """Record the pending observation of an item.
 
-        :param page: None for an item of ``start()``.
+        :param page: None for an item of ``start()``, and for an object by which a pipeline before
+            `SimhashPipeline` replaced an item.
         """
         if page is None:
             self._without_page[id(item)] = (item, observation)
@@ -163,17 +168,23 @@ class Settlement:
     def item_settled(
         self, response: Response | None, item: Any, *, kept: bool, failed: bool
     ) -> None:
-        """Record that the pipelines kept an item, dropped it on purpose, or failed."""
+        """Record that the pipelines kept an item, dropped it on purpose, or failed.
+
+        :param item: the last object if the item was kept, else the object that was yielded.
+        """
         page = self.page(response)
-        if page is None:
-            observed, observation = self._without_page.get(id(item), (None, None))
-            if observation is not None and observed is item:
-                del self._without_page[id(item)]
-                self._settle_item(observation, kept)
-            return
-        observation = page.item_observations.pop(id(item), None)
+        observed, observation = self._without_page.get(id(item), (None, None))
+        if observation is not None and observed is item:
+            del self._without_page[id(item)]
+        else:
+            observation = None if page is None else page.item_observations.pop(id(item), None)
         if observation is not None:
             self._settle_item(observation, kept)
+        elif page is not None and id(item) in page.in_transit and not kept:
+            # A pipeline before `SimhashPipeline` failed, or replaced the item by another object.
+            self._may_have_failed_without_page = True
+        if page is None:
+            return
         page.unsettled -= 1
         page.failed = page.failed or failed
         self._close_if_done(page)
@@ -191,11 +202,13 @@ class Settlement:
         self._close_if_done(page)
 
     def close(self) -> None:
-        """Finish all open pages and items: confirm those that were handled without an error."""
+        """Finish all open pages, and the items that no signal named."""
         for page in list(self._open):
             self._finish(page)
+        # No signal names these items: a later pipeline replaced them by other objects, or an
+        # earlier one did, and then they failed.
         for _, observation in self._without_page.values():
-            self._settle_item(observation, True)  # noqa: FBT003 - confirmed: see `_finish`
+            self._settle_item(observation, not self._may_have_failed_without_page)
         self._without_page.clear()
 
     def _close_if_done(self, page: PageState) -> None:
@@ -204,9 +217,9 @@ class Settlement:
 
     def _finish(self, page: PageState) -> None:
         self._open.discard(page)
-        for item_id in page.handed_over:
+        for item_id in page.in_transit:
             self._origins.pop(item_id, None)
-        page.handed_over.clear()
+        page.in_transit.clear()
         # No signal names these items, because a later pipeline replaced them by other objects.
         for observation in [*page.replaced_observations, *page.item_observations.values()]:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed

@@ -1,7 +1,8 @@
 """The pages of a probed index by *position*: the fingerprint and the *id* of each page.
 
-An id has 64 bits: above the hash of the page's key, below the ordinal of its entry. The first pages
-are in two files, mapped into memory. The others are in arrays until a merge writes them, too.
+An id has 64 bits: the upper half is a hash of the page's key, the lower half the ordinal of its
+entry. The first pages are in two files, mapped into memory. The others are in arrays until a merge
+writes them, too.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD_BYTES = 8
-_ORDINAL_MASK = (1 << KEY_HASH_BITS) - 1
+_ORDINAL_BITS = 64 - KEY_HASH_BITS
+_ORDINAL_MASK = (1 << _ORDINAL_BITS) - 1
 # The arrays have this many rows at first, and grow by at least as many.
 _MIN_ROWS = 8192
-# Four bytes, the bit counts of the words of a fingerprint of 256 bits, are summed in one product.
-_WORDS_OF_A_PRODUCT = 4
+# For fingerprints of 256 bits, one multiplication adds the bit counts of all words, a byte each.
+_WORDS_SUMMED_AT_ONCE = 4
 _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
 _UPPER_BYTE = np.uint32(24)
 
@@ -70,7 +72,7 @@ class Pages:
             self._waiting = np.concatenate([self._waiting, unused])
             self._waiting_ids = np.concatenate([self._waiting_ids, np.empty(rows, np.uint64)])
         self._waiting[self.waiting] = self.packed([fingerprint])
-        self._waiting_ids[self.waiting] = key_hash << KEY_HASH_BITS | ordinal
+        self._waiting_ids[self.waiting] = key_hash << _ORDINAL_BITS | ordinal
         self.waiting += 1
 
     def packed(self, fingerprints: Sequence[int]) -> NDArray[np.uint64]:
@@ -96,31 +98,34 @@ class Pages:
         :param queries: a fingerprint in each row, in words.
         :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
         :param owners: for each position, the number of the query to compare the page with.
-        :param newest: the pages in memory from this index on are compared with all queries.
+        :param newest: number of the oldest page in memory, from 0, that is compared with all
+            queries. So are the pages after it.
         """
-        count, young = len(positions), self.waiting - newest
+        count, newest_count = len(positions), self.waiting - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)
-        differing = np.empty((count + len(queries) * young, self._words), np.uint64)
+        differing = np.empty((count + len(queries) * newest_count, self._words), np.uint64)
         # No position is out of range. With "clip", numpy writes to `out` without a buffer.
         self._stored.take(stored, axis=0, out=differing[:in_files], mode="clip")
         self._waiting.take(waiting, axis=0, out=differing[in_files:count], mode="clip")
-        differing[count:].reshape(len(queries), young, self._words)[:] = self.newest(newest)[0]
+        newest_of_each = differing[count:].reshape(len(queries), newest_count, self._words)
+        newest_of_each[:] = self.newest(newest)[0]
         if len(queries) == 1:
             # As one row, because row by row, numpy takes three times as long.
             differing.ravel()[:] ^= np.frombuffer(queries.tobytes() * len(differing), np.uint64)
         else:
-            owners = np.concatenate([owners, np.arange(len(queries)).repeat(young)])
+            owners = np.concatenate([owners, np.arange(len(queries)).repeat(newest_count)])
             differing ^= queries.take(owners, axis=0)
         near = np.flatnonzero(_row_sums(np.bitwise_count(differing)) <= max_distance)
         if not len(near):
             return None
+        near_stored = near[near < in_files]
+        near_waiting = near[(near >= in_files) & (near < count)] - in_files
+        near_newest = (near[near >= count] - count) % max(newest_count, 1)
         ids = np.concatenate(
             [
-                self._stored_ids.take(stored[near[near < in_files]]),
-                self._waiting_ids.take(
-                    waiting[near[(near >= in_files) & (near < count)] - in_files]
-                ),
-                self._waiting_ids.take((near[near >= count] - count) % max(young, 1) + newest),
+                self._stored_ids.take(stored[near_stored]),
+                self._waiting_ids.take(waiting[near_waiting]),
+                self._waiting_ids.take(near_newest + newest),
             ]
         )
         near_owners = np.zeros(len(near), np.int64) if len(queries) == 1 else owners.take(near)
@@ -148,7 +153,7 @@ class Pages:
         """Return (fingerprint, hash of the key, ordinal) of a page in files."""
         page_id = self._stored_ids.item(position)
         fingerprint = int.from_bytes(self._stored[position].tobytes(), "little")
-        return fingerprint, page_id >> KEY_HASH_BITS, ordinal_of(page_id)
+        return fingerprint, key_hash_of(page_id), ordinal_of(page_id)
 
     def newest(self, first: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return (fingerprints, ids as rows of one word) of the pages in memory from `first` on."""
@@ -171,7 +176,11 @@ class Pages:
         return PagePart(count, *checksums)
 
     def moved(self, count: int, parts: Sequence[PagePart]) -> None:
-        """Remove the first `count` pages from memory, which the last of these parts holds."""
+        """Map the files into memory, and remove the pages of the last part from the arrays.
+
+        :param count: number of these pages.
+        :param parts: all parts of the files.
+        """
         self.open(parts)
         self._waiting = self._waiting[count:].copy()
         self._waiting_ids = self._waiting_ids[count:].copy()
@@ -225,6 +234,11 @@ class Pages:
         return map_file(path, "<u8", shape)
 
 
+def key_hash_of(page_id: int) -> int:
+    """Return the hash of the key in the id of a page."""
+    return page_id >> _ORDINAL_BITS
+
+
 def ordinal_of(page_id: int) -> int:
     """Return the ordinal in the id of a page."""
     return page_id & _ORDINAL_MASK
@@ -235,7 +249,7 @@ def _row_sums(counts: NDArray[np.uint8]) -> NDArray[Any]:
     overflows to 0. This is harmless: `TableStore.within` compares the fingerprints once more.
     """
     words = counts.shape[1]
-    if words == _WORDS_OF_A_PRODUCT:
+    if words == _WORDS_SUMMED_AT_ONCE:
         # The upper byte of the product is the sum of all bytes (Warren, Hacker's Delight, 5-1).
         product: NDArray[np.uint32] = counts.view(np.uint32).ravel() * _ONE_IN_EACH_BYTE
         product >>= _UPPER_BYTE

@@ -26,7 +26,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.pages import Pages, ordinal_of
+from scrapy_simhash.index.pages import Pages, key_hash_of, ordinal_of
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.run import Field, Lookup, Merge, Run, Table, map_file, sorted_run
 from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
@@ -194,7 +194,7 @@ class Runs:
         for run in self.runs:
             for position in run.bucket(-1, key_hash >> KEY_HASH_BITS - run.bits):
                 page_id = self.pages.id(position)
-                if page_id >> KEY_HASH_BITS == key_hash:
+                if key_hash_of(page_id) == key_hash:
                     ordinals.append(ordinal_of(page_id))
         return ordinals + self._keys.get(key_hash, [])
 
@@ -285,7 +285,7 @@ class Runs:
         self._sorted_pages -= merged.frozen_pages
         self._keys = {}
         for page_id in self.pages.newest(0)[1].ravel().tolist():
-            self._keys.setdefault(page_id >> KEY_HASH_BITS, []).append(ordinal_of(page_id))
+            self._keys.setdefault(key_hash_of(page_id), []).append(ordinal_of(page_id))
         self._frozen, self._frozen_pages = None, 0
         self._lookup = None
         self._merge = self._merged = None

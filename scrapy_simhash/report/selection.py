@@ -1,7 +1,11 @@
 """Select the pages that a report lists, and group them into components.
 
 A *component* is a set of pages that are connected by pairs: two pages within k of each other, or a
-page and its representative. Each cluster is in one component, also if regrouped for a smaller k.
+page and its representative. So each cluster is in one component. In the report, a reader can group
+the pages for a smaller k. These clusters are in one component, too.
+
+A page is *promoted* if it represents its cluster only because the entry of the representative is
+gone (`scrapy_simhash.maintenance.duplication`).
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ class ListedPage(NamedTuple):
     :param sequence: sequence number, by which pages are sorted in crawl order.
     :param seen_at_s: Unix time when the page was first seen.
     :param representative: key of its representative; its own key if it is a representative.
-    :param distance: distance to the representative; may exceed k if the crawl found another one.
+    :param distance: distance to the representative; may exceed k if the crawl compared the page
+        with a former representative.
     :param similarity: estimated resemblance to the representative, from 0 to 1; None if unknown.
     """
 
@@ -44,10 +49,11 @@ class Selection(NamedTuple):
 
     :param representatives: for each page, the position of its representative, or its own.
     :param components: a number for each page, equal for pages of one component.
-    :param sizes: by representative, the number of all near-duplicates of each shortened cluster.
-    :param left_out: what is omitted to keep the report small: numbers of ``clusters`` without any
-        listed page, of ``shortened`` clusters, of which only the representative and the oldest
-        pages are listed, and of ``near_duplicates`` that are not listed, in both.
+    :param sizes: key of the representative of each shortened cluster → number of all
+        near-duplicates of the cluster, listed or not.
+    :param left_out: counts of what is omitted to keep the report small: ``clusters`` without any
+        listed page; ``shortened`` clusters, which are listed without their newest pages; and
+        ``near_duplicates`` of both that are not listed.
     """
 
     pages: list[ListedPage]
@@ -90,23 +96,23 @@ def select(
     pages += [_listed(line, line.key, duplication) for line in promoted.values()]
     pages += [_listed(line, key, duplication) for line, key in copies.values()]
     pages.sort()
-    earlier = cluster(
+    earlier_members = cluster(
         [page.fingerprint for page in pages],
         bits=source.manifest.scheme.bits,
         max_distance=max_distance,
         method="connected",
     ).representative
     # `cluster` may miss a pair that a crawl found, and a representative may be farther than k.
-    everyone = np.arange(len(pages))
-    connect(earlier, everyone, np.array(_representative_positions(pages), np.intp))
-    components = earliest_members(earlier, everyone).tolist()
+    positions = np.arange(len(pages))
+    connect(earlier_members, positions, np.array(_representative_positions(pages), np.intp))
+    components = earliest_members(earlier_members, positions).tolist()
     sizes = Counter(components)
-    listed = [number for number, component in enumerate(components) if sizes[component] > 1]
-    pages = [pages[number] for number in listed]
+    listed = [position for position, component in enumerate(components) if sizes[component] > 1]
+    pages = [pages[position] for position in listed]
     return Selection(
         pages,
         _representative_positions(pages),
-        [components[number] for number in listed],
+        [components[position] for position in listed],
         {
             whole.representative: len(whole) - 1
             for whole, part in zip(duplication.clusters, clusters, strict=False)
@@ -130,8 +136,9 @@ def _shortened(
 ) -> tuple[list[IndexCluster], dict[str, int]]:
     """Return the clusters to list, largest first, and the counts of what is omitted.
 
-    If all clusters have more than `max_pages` pages together, the largest ones are shortened to one
-    length. If even two pages of each cluster are too many, the smallest ones are omitted.
+    If all clusters have more than `max_pages` pages together, the largest ones are shortened to the
+    same number of pages. If two pages of each cluster are still too many, the smallest clusters are
+    omitted.
     """
     sizes = [len(cluster) for cluster in clusters]
     if sum(sizes) <= max_pages:

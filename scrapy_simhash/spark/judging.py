@@ -5,9 +5,10 @@ decided as soon as one of the earlier records that it copies is kept, or all of 
 The first record of a group is decided at once, and a chain of copies link by link. Each step writes
 Parquet to the work folder. A task that is lost is repeated from there, with the same result.
 
-At first, a record reports at most eight candidates of each shard (`candidates.CandidateSearch`).
-Records that have more are *incomplete*: they ask again for eight times as many, without the dropped
-records.
+A *shard* is a part of the buckets of a table, and one task searches it
+(`scrapy_simhash.spark.candidates`). At first, a search returns at most eight near records from each
+shard, and `MORE` in place of further ones. Records that have more are *incomplete*: they ask again
+for eight times as many, without the dropped records.
 """
 
 from __future__ import annotations
@@ -140,15 +141,18 @@ class Judging:
         labels = edges.groupBy("record").agg(F.min("other").alias("label"))
         labels = labels.select("record", F.least("record", "label").alias("label"))
         changed = 1
-        # A label is a record. A record takes the lowest label of itself, its neighbours, its label.
+        # The label of a record is a record of its group. Each round lowers it to the lowest label
+        # of its neighbours, or to the label of its label, until no label changes.
         while changed:
-            theirs = labels.select(F.col("record").alias("other"), F.col("label").alias("near"))
-            near = edges.join(theirs, "other").groupBy("record").agg(F.min("near").alias("near"))
-            far = labels.select(F.col("record").alias("label"), F.col("label").alias("far"))
-            lowest = F.least("label", "near", "far")
+            others = labels.select(F.col("record").alias("other"), F.col("label").alias("near"))
+            near = edges.join(others, "other").groupBy("record").agg(F.min("near").alias("near"))
+            next_labels = labels.select(
+                F.col("record").alias("label"), F.col("label").alias("next_label")
+            )
+            lowest = F.least("label", "near", "next_label")
             labels, aggregates = self.work.write(
                 labels.join(near, "record")
-                .join(far, "label")
+                .join(next_labels, "label")
                 .select("record", lowest.alias("label"), (lowest < F.col("label")).alias("moved")),
                 F.sum(F.col("moved").cast("long")).alias("changed"),
             )
@@ -233,14 +237,15 @@ class Judging:
         incomplete = incomplete.withColumn("incomplete", F.expr("true"))
         open_before = -1
         while True:
-            others = state.select(F.col("record").alias("other"), F.col("status").alias("theirs"))
-            theirs = F.coalesce("theirs", F.lit("kept"))
+            others = state.select(
+                F.col("record").alias("other"), F.col("status").alias("other_status")
+            )
+            other_status = F.coalesce("other_status", F.lit("kept"))  # no state: see `first_come`
+            is_copy, waits = F.max(other_status == "kept"), F.max(other_status == "open")
             votes = (
                 copies.join(others, "other", "left")
                 .groupBy("record")
-                .agg(
-                    F.max(theirs == "kept").alias("is_copy"), F.max(theirs == "open").alias("waits")
-                )
+                .agg(is_copy.alias("is_copy"), waits.alias("waits"))
             )
             status = (
                 F.when(F.col("status") != "open", F.col("status"))

@@ -44,7 +44,8 @@ class _Worker(threading.local):
 
     :param asked_job: the last job that was sent to the worker in advance.
     :param answers: functions that deliver an answer; `since_s` is the time of the first.
-    :param error: message of the last start, if it failed. Its exception would keep pages in memory.
+    :param error: message of the last start if it failed, else empty. The exception is not stored,
+        because its traceback refers to pages, which would stay in memory.
     """
 
     def __init__(self) -> None:
@@ -155,8 +156,9 @@ class WorkerPool(Generic[Content, Result]):
 
     def _next_job(self) -> Job[Content, Result] | None:
         """Start the worker, wait for a job and return it; None if the pool was closed."""
-        with suppress(Exception):  # the job raises the error
-            self._started()  # before this thread takes a job that another worker could do
+        # Start the worker before taking a job, because another worker could do the job meanwhile.
+        with suppress(Exception):  # `_result` calls `_started` again, and reports the error
+            self._started()
         return self._take_job(wait=True)
 
     def _take_job(self, *, wait: bool) -> Job[Content, Result] | None:
@@ -220,8 +222,8 @@ class WorkerPool(Generic[Content, Result]):
 
     def _deliver(self) -> None:
         answers, self._worker.answers = self._worker.answers, []
-        for set_result in answers:
-            set_result()
+        for deliver in answers:
+            deliver()
 
     def _started(self) -> WorkerProcess[Content, Result]:
         """Return the worker, and start it if necessary.

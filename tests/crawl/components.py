@@ -35,6 +35,13 @@ class StrictPipeline:
         return dict(item)
 
 
+class CopyingPipeline:
+    """Replaces every item by a new dict."""
+
+    def process_item(self, item: Any) -> Any:
+        return dict(item)
+
+
 _summary = readability.Document.summary
 
 

@@ -214,6 +214,20 @@ def test_items_that_a_later_pipeline_failed_are_not_stored(pages, tmp_path, path
     assert ids(copies) == ["mill 1"]
 
 
+def test_items_that_an_earlier_pipeline_replaced_are_not_stored_after_a_failure(pages, tmp_path):
+    pipelines = {
+        "tests.crawl.components.CopyingPipeline": 10,
+        "tests.crawl.components.StrictPipeline": 300,
+    }
+    failing, copies = run(
+        tmp_path,
+        crawl(pages, {"/failing": [item("mill")]}, FIELDS | {"ITEM_PIPELINES": pipelines}),
+        crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL),
+    )
+    assert len(failing.item_errors) == 1
+    assert ids(copies) == ["mill 1"]
+
+
 def test_items_of_short_texts_are_dropped_as_others_are(pages, tmp_path):
     words = "the boat is painted {} and has two oars, a mast and a sail for fine days at sea "
     boats = [{"id": colour, "text": words.format(colour) * 2} for colour in ("red", "blue")]

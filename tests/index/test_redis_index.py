@@ -175,7 +175,7 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
     assert client.get(key) == content.encode()
     client.delete(key)
     client.hset(key, "a", "b")
-    with pytest.raises(IndexForeign, match="not ours"):
+    with pytest.raises(IndexForeign, match="another program"):
         redis_backend.open()
     disconnect(client)
 

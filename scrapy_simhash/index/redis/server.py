@@ -1,4 +1,7 @@
-"""Connect to a Redis server or cluster, run commands and scripts there, and translate errors."""
+"""Connect to a Redis server or cluster, run commands and scripts there, and translate errors.
+
+A *packed* command is a command in the bytes of Redis's protocol.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ class Server:
     """A Redis server or cluster that holds an index.
 
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
-    after three retries. For the parameters and errors see `open_redis_index`.
+    after three retries; in a cluster, after redis-py's default number of retries. For the
+    parameters and errors see `open_redis_index`.
     """
 
     def __init__(
@@ -53,7 +57,7 @@ class Server:
         self.cluster = cluster
         # Connections outside of redis-py's pool that no thread is using.
         self._idle: list[Any] = []
-        # After lost connections and timeouts.
+        # After a lost connection or a timeout, a command is sent again, three times at most.
         self._retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
         options = {
             "socket_timeout": _TIMEOUT_S,
@@ -88,20 +92,21 @@ class Server:
                 return self._client.eval(script.source, len(keys), *keys, *arguments)
 
     def run_and_mget(
-        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], mget: bytes
+        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], packed_mget: bytes
     ) -> list[Any]:
         """Return the answers to a script and a packed MGET, in one round trip. Not in a cluster."""
-        return self._exchange(_evalsha(script, keys, arguments) + mget, 2, script)
+        return self._exchange(_evalsha(script, keys, arguments) + packed_mget, 2, script)
 
-    def mget(self, mget: bytes) -> list[bytes | None]:
+    def mget(self, packed_mget: bytes) -> list[bytes | None]:
         """Run a packed MGET, and return the values. Not in a cluster."""
-        values: list[bytes | None] = self._exchange(mget, 1)[0]
+        values: list[bytes | None] = self._exchange(packed_mget, 1)[0]
         return values
 
     def _exchange(self, packed: bytes, count: int, script: Script | None = None) -> list[Any]:
         """Send packed commands on one connection, and return their answers. This takes a fraction
         of the CPU time of redis-py's methods.
 
+        :param count: number of commands.
         :param script: the script that the first command runs.
         """
         with self._translated():
@@ -110,7 +115,7 @@ class Server:
                     lambda: self._send_once(packed, count), lambda _error: None
                 )
                 if script is not None and isinstance(answers[0], NoScriptError):
-                    self._client.script_load(script.source)  # see `run`
+                    self._client.script_load(script.source)  # as in `run`, the server lost it
                     continue
                 for answer in answers:
                     if isinstance(answer, RedisError):
@@ -123,8 +128,8 @@ class Server:
             connection.send_packed_command([packed])
             answers = [_answer(connection) for _ in range(count)]
         except BaseException:
-            # A late answer would be taken for that of the next command, so the connection is
-            # closed; and so are the idle ones, which may be broken, too.
+            # Close the connection, because a late answer would be taken for that of the next
+            # command. Close the idle connections, too, because they may also be broken.
             while connection is not None:
                 connection.disconnect()
                 self._client.connection_pool.release(connection)
@@ -137,7 +142,10 @@ class Server:
         return answers
 
     def _idle_connection(self) -> Any:
-        """Return an idle connection, or None. The pool would take as long as to send a command."""
+        """Return an idle connection, or None.
+
+        To get a connection from redis-py's pool takes as long as to send a command.
+        """
         with suppress(IndexError):
             return self._idle.pop()
         return None
@@ -150,8 +158,8 @@ class Server:
     def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
         """Yield (key, answers to commands on it, such as GET) once for each key that matches.
 
-        Keys that are created during the scan may be missing, and those that are deleted may have
-        the answers to commands on a missing key.
+        A key that is created during the scan may be left out. For a key that is deleted during the
+        scan, the answers may be those for a key that does not exist, such as None.
         """
         seen: set[bytes] = set()
         with self._translated():
@@ -224,7 +232,8 @@ class Server:
         except RedisError as error:
             if str(error).startswith("WRONGTYPE"):
                 raise IndexForeign(
-                    self.location, "a key under its name is not ours: choose another name"
+                    self.location,
+                    "another program uses a key under the name of the index: choose another name",
                 ) from error
             raise StorageError(self.location, f"a command failed: {_line(error)}") from error
         except OSError as error:
@@ -244,7 +253,7 @@ def disconnect(client: redis.Redis | RedisCluster) -> None:
 
 
 def _evalsha(script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | int]) -> bytes:
-    """Return the command that runs a script, in Redis's protocol."""
+    """Return the packed command that runs a script."""
     command = ("EVALSHA", script.sha, len(keys), *keys, *arguments)
     packed = [b"*%d\r\n" % len(command)]
     for argument in command:
