@@ -37,7 +37,12 @@ DEFAULT_LEASE_S = 60.0
 # on disk, because each takes memory. Small indexes have short prefixes: the server looks up a key
 # for each probe, so few probes of buckets with dozens of records are cheaper than many probes of
 # small ones. With `wide`, all find at least 99.5 % of real near-duplicates (`TablePlan.recall`).
-_PROBING = ((200_000, 5, 12, 64), (3_000_000, 5, 16, 192), (None, 8, 18, 256))
+_PROBING = (
+    (200_000, 5, 12, 64),
+    (1_000_000, 7, 14, 72),
+    (3_000_000, 5, 16, 192),
+    (None, 8, 18, 256),
+)
 _MIN_PROBED_BITS = 128
 
 
