@@ -11,7 +11,7 @@ from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.plan import MIN_RECALL
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.texts import copy_texts
+from scrapy_simhash.index.texts import copying_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
 from scrapy_simhash.maintenance.sources import Location, file_bytes
 
@@ -68,7 +68,9 @@ def rebuild(
         result = copy_all(source, store, on_progress=on_progress)
         # Within the lock. The old texts stay until the manifest is replaced.
         if changes["database"] != manifest.database:
-            copy_texts(directory, manifest.database, directory, str(changes["database"]))
+            kinds = manifest.database, str(changes["database"])
+            with copying_texts(directory, kinds[0], directory, kinds[1]):
+                pass
     return result
 
 
