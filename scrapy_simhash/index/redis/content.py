@@ -12,7 +12,8 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
+from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
+from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.records import (
     decode_entry,
     decode_key,
@@ -334,10 +335,10 @@ class RedisContent:
         try:
             return decode_entry(-1, value, self.layout.width_bytes)
         except ValueError as error:
-            raise IndexCorrupt(self.location, f"an entry cannot be read: {error}") from error
+            raise corrupt(self.location, f"an entry: {error}", REDIS_REMEDY) from error
 
     def _decoded_line(self, sequence: int, value: bytes) -> NearDuplicate:
         try:
             return decode_near_duplicate(sequence, value, self.layout.width_bytes)
         except ValueError as error:
-            raise IndexCorrupt(self.location, f"its log cannot be read: {error}") from error
+            raise corrupt(self.location, f"its log: {error}", REDIS_REMEDY) from error
