@@ -237,7 +237,7 @@ def new_redis_manifest(
     confirmation: Confirmation | None = None,
 ) -> RedisManifest:
     """Return the manifest of a new index. See `open_redis_index` for parameters and errors."""
-    from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
+    from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, MAX_GROUP_BITS, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
     scheme, max_distance = known_scheme(scheme, max_distance)
@@ -251,7 +251,7 @@ def new_redis_manifest(
         plan,
         max_distance,
         preset_confirmation(scheme) if confirmation is None else confirmation,
-        min(max(groups.bit_length() - 1, SHARD_BITS), 32),
+        min(max(groups.bit_length() - 1, SHARD_BITS), MAX_GROUP_BITS),
     )
 
 
