@@ -88,7 +88,8 @@ class RedisContent:
 
     def memory_bytes(self) -> int:
         """Return the bytes that all keys of the index take in the server."""
-        sizes = [size for _, (size,) in self.server.each(self.layout.pattern(KINDS), _MEMORY_USAGE)]
+        found = self.server.each_once(self.layout.pattern(KINDS), _MEMORY_USAGE)
+        sizes = [size for _, (size,) in found]
         sizes += [self.server.call(_MEMORY_USAGE, self.layout.state(state)) for state in STATES]
         return sum(size or 0 for size in sizes)
 
@@ -160,7 +161,8 @@ class RedisContent:
 
     def compact(self) -> int:
         """Remove repeated records, and those of pages that are neither stored nor pending. Return
-        the number of removed records.
+        the number of removed records, which may be too high if the server grows at the same time,
+        because SCAN may then return a bucket twice.
 
         First all buckets are copied to a temporary file, then all pages are read. Pages that are
         admitted later keep their records: they change their buckets, and a bucket is replaced only

@@ -148,18 +148,15 @@ class Server:
             return self._client.execute_command(*command)
 
     def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
-        """Yield (key, answers to commands on it, such as GET) once for each key that matches.
+        """Yield (key, answers to commands on it, such as GET) for each key that matches.
 
-        Keys that are created during the scan may be missing, and those that are deleted may have
-        the answers to commands on a missing key.
+        A key may come twice, as with SCAN. Keys that are created during the scan may be missing,
+        and those that are deleted may have the answers to commands on a missing key.
         """
-        seen: set[bytes] = set()
         with self._translated():
             for client in self._nodes():
                 scan = client.scan_iter(match=pattern, count=_SCANNED_AT_ONCE)
-                while batch := set(islice(scan, _SCANNED_AT_ONCE)):
-                    keys = batch - seen  # SCAN may return a key twice
-                    seen |= keys
+                while keys := list(islice(scan, _SCANNED_AT_ONCE)):
                     with client.pipeline(transaction=False) as pipeline:
                         for key in keys:
                             for command in commands:
@@ -167,6 +164,14 @@ class Server:
                         answers = iter(pipeline.execute())
                     for key in keys:
                         yield key, [next(answers) for _ in commands]
+
+    def each_once(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
+        """Yield what `each` does, but no key twice. This holds all keys in memory."""
+        seen: set[bytes] = set()
+        for key, answers in self.each(pattern, *commands):
+            if key not in seen:
+                seen.add(key)
+                yield key, answers
 
     def _nodes(self) -> list[Any]:
         """Return a client for each primary of the cluster, or that of the server."""
