@@ -24,11 +24,11 @@ nearest to the present one is chosen.
 from __future__ import annotations
 
 from itertools import accumulate, chain, groupby
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.cost import choose_plan
+from scrapy_simhash.intervals import Z95, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,6 @@ FEW_NEAR_DUPLICATES = 20
 # If there are fewer different pairs, no k is chosen.
 LEAST_DIFFERENT = 100
 _MAX_TABLES = 100
-_Z95 = 1.959963984540054
 # Scores that differ by less are equal.
 _EQUAL = 1e-9
 
@@ -82,12 +81,12 @@ class Score(NamedTuple):
     @property
     def recall_95(self) -> tuple[float, float]:
         """Return the 95 % confidence interval of recall, as if pairs were independent."""
-        return wilson(self.near_duplicates, self.all_near_duplicates)
+        return wilson(self.near_duplicates, self.all_near_duplicates, Z95)
 
     @property
     def precision_95(self) -> tuple[float, float]:
         """Return the 95 % confidence interval of precision, as if pairs were independent."""
-        return wilson(self.near_duplicates, self.near_duplicates + self.different)
+        return wilson(self.near_duplicates, self.near_duplicates + self.different, Z95)
 
 
 class Choice(NamedTuple):
@@ -217,16 +216,3 @@ def _plan(bits: int, max_distance: int) -> TablePlan | None:
         return choose_plan(bits, max_distance)
     except PlanError:
         return None
-
-
-def wilson(successes: float, trials: float) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a share (Wilson 1927); (0, 1) without trials."""
-    if not trials:
-        return 0.0, 1.0
-    share = successes / trials
-    spread = _Z95 * sqrt(share * (1 - share) / trials + _Z95**2 / (4 * trials**2))
-    middle = share + _Z95**2 / (2 * trials)
-    scale = 1 + _Z95**2 / trials
-    low, high = (middle - spread) / scale, (middle + spread) / scale
-    # Rounding must not move the limits 0 and 1.
-    return (0.0 if successes == 0 else low, 1.0 if successes >= trials else high)

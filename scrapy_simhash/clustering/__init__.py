@@ -11,6 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import PlanError, SchemeError
+from scrapy_simhash.index.cost import require_distance
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.parameters import MAX_BITS, MIN_BITS
 
@@ -114,10 +115,7 @@ def _search(  # noqa: PLR0917 - the arguments of `cluster`
     if not MIN_BITS <= bits <= MAX_BITS or bits % 8:
         raise SchemeError(f"bits = {bits}: a multiple of 8 from {MIN_BITS} to {MAX_BITS} is needed")
     max_distance = _whole_number("max_distance", max_distance, PlanError)
-    if not 0 <= max_distance < bits:
-        raise PlanError(
-            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
-        )
+    require_distance(max_distance, bits)
     if plan is not None and not isinstance(plan, TablePlan):
         raise PlanError(f"plan = {plan!r}: a TablePlan, or None, is needed")
     if plan is not None and plan.bits != bits:

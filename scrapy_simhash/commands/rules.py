@@ -92,15 +92,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
     """Return the rules of a site, or of all for None, those that spare most first."""
-    from scrapy_simhash.errors import IndexCorrupt
+    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
     from scrapy_simhash.url_rules.listing import known_rules
 
     try:
         stored = known_rules(index.side_rows("url-rules"))
     except ValueError as error:
-        raise IndexCorrupt(
-            index.location, f"{error}: `scrapy simhash repair` drops such rows"
-        ) from error
+        remedy = "" if isinstance(index, ObservingIndex) else REDIS_REMEDY
+        raise corrupt(index.location, error, remedy) from error
     return [rule for rule in stored if site in (None, rule.site)]
 
 

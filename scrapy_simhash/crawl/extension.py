@@ -275,6 +275,7 @@ class SimhashExtension:
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off")."""
         self._close_indexes()
+        self.pages.history = None  # without items, pages are not judged either
         self.fingerprinter.close()
         temporary_reason = _TEMPORARY_CLOSE_REASONS.get(type(error))
         if temporary_reason is not None:

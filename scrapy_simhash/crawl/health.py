@@ -87,7 +87,7 @@ class CrawlHealth:
 
     def change(self) -> str:
         """Find shares of near-duplicates that differ too much from those of the crawl before."""
-        if self.previous is None:
+        if self.previous is None and self.crawl is not None:
             raise NotJudged("no earlier crawl is known that finished")
         limit = "SIMHASH_MONITOR_MAX_CHANGE"
         changed = [

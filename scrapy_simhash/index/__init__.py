@@ -50,6 +50,9 @@ from scrapy_simhash.index.texts import texts_path
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.tables import TableStore
     from scrapy_simhash.scheme import Scheme
 
@@ -71,17 +74,22 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# The command that changes each property of an existing index.
-_CONVERSIONS = {
-    "database": "`scrapy simhash rebuild --database …` converts it to another kind",
+_OTHERWISE = (
+    "; or choose another directory with SIMHASH_DIR; or start over with SIMHASH_RESET = True"
+)
+# By property of an existing index in a directory: what to do if a caller asks for another one.
+_ADVICE = {
+    "database": f"`scrapy simhash rebuild --database …` converts it to another kind{_OTHERWISE}",
     "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
-    "stored (SIMHASH_KEEP_TEXT)",
-    "tables": "`scrapy simhash rebuild --tables …` replaces its tables",
+    f"stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
+    "tables": f"`scrapy simhash rebuild --tables …` replaces its tables{_OTHERWISE}",
+    "distance": "replace the tables with `scrapy simhash rebuild --max-distance {distance}`, which "
+    "keeps the entries; or lower the distance; or start over with SIMHASH_RESET = True",
 }
 
 
 @dataclass(frozen=True)
-class _IndexSpec:
+class IndexSpec:
     """The index that a caller asks for. None stands for that of an existing index, or a default."""
 
     kind: str
@@ -113,8 +121,16 @@ class _IndexSpec:
             confirmation=preset_confirmation(scheme) if confirmation is None else confirmation,
         )
 
-    def check_existing(self, directory: Path, manifest: Manifest) -> None:
-        """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`."""
+    def check_existing(
+        self,
+        location: str,
+        manifest: Manifest | RedisManifest,
+        advice: Mapping[str, str] = _ADVICE,
+    ) -> None:
+        """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`.
+
+        :param advice: what to do, by property.
+        """
         for name, actual, requested in (
             ("database", manifest.database, self.kind),
             ("scheme", manifest.scheme.id, self.scheme.id if self.scheme else None),
@@ -122,10 +138,9 @@ class _IndexSpec:
         ):
             if requested is not None and actual != requested:
                 raise IndexMismatch(
-                    str(directory),
-                    f"it was made with the {name} {actual}, not {requested}: {_CONVERSIONS[name]}; "
-                    "or choose another directory with SIMHASH_DIR; or start over with "
-                    "SIMHASH_RESET = True; nothing was changed",
+                    location,
+                    f"it was made with the {name} {actual}, not {requested}: {advice[name]}; "
+                    "nothing was changed",
                 )
         distance, plan = self.max_distance, manifest.plan
         if distance is None:
@@ -134,10 +149,9 @@ class _IndexSpec:
         # Up to the distance of the manifest, a low recall was accepted when the index was created.
         if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
             raise PlanError(
-                f"{plan} find {recall:.0%} of the pairs at distance {distance}, less than "
-                f"{MIN_RECALL:.0%}: replace the tables with `scrapy simhash rebuild "
-                f"--max-distance {distance}`, which keeps the entries; or lower the distance; or "
-                "start over with SIMHASH_RESET = True"
+                f"index {location}: its {plan} find {recall:.0%} of the pairs at distance "
+                f"{distance}, less than {MIN_RECALL:.0%}: "
+                + advice["distance"].format(distance=distance)
             )
 
 
@@ -188,7 +202,7 @@ def open_index(
     :raises StorageError: the index is locked, foreign, corrupt, or cannot be read or written.
     """
     kind, directory = ("memory", Path()) if url == "memory:" else _parse_url(url)
-    spec = _IndexSpec(kind, scheme, max_distance, plan, expected_pages, confirmation)
+    spec = IndexSpec(kind, scheme, max_distance, plan, expected_pages, confirmation)
     with _lock:
         if kind == "memory":
             shared = SharedStore(MemoryStore(), spec.to_manifest(), "memory")
@@ -196,7 +210,7 @@ def open_index(
             path = os.path.realpath(directory)
             if path in _shared_stores:
                 shared = _shared_stores[path]
-                spec.check_existing(directory, shared.manifest)
+                spec.check_existing(str(directory), shared.manifest)
             else:
                 store, manifest = _open_tables(directory, spec, sync, buffer_bytes)
                 shared = _shared_stores[path] = SharedStore(store, manifest, str(directory))
@@ -214,7 +228,7 @@ def open_tables(
     directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
 ) -> TableStore:
     """Open tables, or create unprobed ones, for exclusive use. For errors see `open_index`."""
-    spec = _IndexSpec(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
+    spec = IndexSpec(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
     return _open_tables(directory, spec, sync)[0]
 
 
@@ -231,7 +245,7 @@ def new_manifest(
     :param kind: kind of database; defaults to LevelDB, or to RocksDB if plyvel is not installed.
     """
     kind = default_kind_name() if kind is None else kind
-    return _IndexSpec(kind, scheme, max_distance, None, expected_pages, confirmation).to_manifest()
+    return IndexSpec(kind, scheme, max_distance, None, expected_pages, confirmation).to_manifest()
 
 
 def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
@@ -333,7 +347,7 @@ def _parse_url(url: str) -> tuple[str, Path]:
 
 
 def _open_tables(
-    directory: Path, spec: _IndexSpec, sync: SyncPolicy, buffer_bytes: int | None = None
+    directory: Path, spec: IndexSpec, sync: SyncPolicy, buffer_bytes: int | None = None
 ) -> tuple[TableStore, Manifest]:
     """Open or create tables, and return them with their manifest."""
     from scrapy_simhash.index.tables import TableStore
@@ -350,7 +364,7 @@ def _open_tables(
             except FileExistsError:  # Another process has just created the index.
                 return _open_tables(directory, spec, sync, buffer_bytes)
         else:
-            spec.check_existing(directory, manifest)
+            spec.check_existing(location, manifest)
             require_whole(directory)
             require_database(directory, manifest)
             changed = differences(manifest.environment, environment())

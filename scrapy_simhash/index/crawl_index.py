@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.index.rules import classify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation, Evidence
     from scrapy_simhash.index.rules import Classification, Neighbour, Rules
     from scrapy_simhash.scheme import Scheme
+
+    Near = list[tuple[int, Entry]]  # (distance, entry)
 
 
 class CrawlIndex:
@@ -64,22 +67,40 @@ class CrawlIndex:
         """Return True if an entry may be a representative in this crawl."""
         return self.incremental or entry.met >= self.crawl_start
 
-    def _outcome(
+    def _judge(
         self,
-        result: Classification,
-        own: Neighbour | None,
-        stored: Entry | None,
-        *,
         key: str,
         fingerprint: int,
         evidence: Evidence,
+        in_scope: Callable[[str], bool] | None,
+        *,
+        stored: Entry | None,
+        last: Entry | None,
+        near: Callable[[], tuple[Near, Near]],
         sequence: int,
-    ) -> tuple[Observation, Entry | None]:
-        """Return (observation, entry to make pending; None if the page is not to be stored).
+    ) -> tuple[Classification, Observation, Entry | None]:
+        """Return (classification of a page, its observation, entry to make pending; None if the
+        page is not to be stored).
 
-        :param own: see `classify`.
         :param stored: the stored entry of the page's key, or None.
+        :param last: the last seen entry of the page's key, which may be pending, or None.
+        :param near: returns the stored and the pending entries within k.
         """
+        own = None if last is None else self.rules.own(fingerprint, evidence, last)
+
+        def neighbours_in(entries: Near) -> list[Neighbour]:
+            others = [
+                (distance, entry)
+                for distance, entry in entries
+                if entry.key != key and (in_scope is None or in_scope(entry.key))
+            ]
+            return self.rules.neighbours(evidence, others)
+
+        def neighbours() -> tuple[list[Neighbour], list[Neighbour]]:
+            stored_entries, pending_entries = near()
+            return neighbours_in(stored_entries), neighbours_in(pending_entries)
+
+        result = classify(own, neighbours, self._is_eligible)
         is_copy = result.kind == "near-duplicate"
         nearest, compared = result.nearest, result.nearest or own
         similar_to = None if nearest is None else nearest.entry.key
@@ -96,10 +117,10 @@ class CrawlIndex:
             evidence,
         )
         if is_copy:
-            return observation, None
+            return result, observation, None
         entry = self._new_entry(observation)
         if result.kind != "unchanged":
-            return observation, entry
+            return result, observation, entry
         if (
             stored is None
             or own is None
@@ -108,16 +129,16 @@ class CrawlIndex:
             )
         ):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
-            return replace(observation, provisional=True), entry
+            return result, replace(observation, provisional=True), entry
         if stored.met >= self.crawl_start:
-            return observation, None
+            return result, observation, None
         seen_again = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
         if not self.incremental:
             # The result must be that of an empty index, which would hold the text of this crawl.
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
         elif not stored.evidence.sketch:  # for example an entry converted from format 2
             seen_again = seen_again._replace(evidence=entry.evidence)
-        return observation, seen_again
+        return result, observation, seen_again
 
     def _new_entry(self, observation: Observation) -> Entry:
         now_s, sequence = int(self._clock()), observation.sequence

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 Row = tuple[bytes, bytes]
 
+REDIS_REMEDY = (
+    "restore a backup of the server, or delete the index with `scrapy simhash remove --all` and "
+    "its --redis and --redis-key, and crawl again"
+)
+"""What `corrupt` advises for an index in Redis, which `repair` does not take."""
+
 
 class Database(ABC):
     """A key-value database in a directory, which one process at a time can open.

@@ -34,6 +34,11 @@ FILE_NAME = "manifest.json"
 REPAIRING = ".repairing"
 DATABASES = ("leveldb", "rocksdb")
 _FORMAT_NAME = "scrapy-simhash index"
+# What reading a damaged manifest may raise.
+UNREADABLE = (
+    *(KeyError, TypeError, ValueError, AttributeError),
+    *(OverflowError, RecursionError, SimhashError),
+)
 
 
 @dataclass(frozen=True)
@@ -134,10 +139,7 @@ class Manifest:
             ) from None
         except (IndexForeign, IndexMismatch):
             raise
-        except (
-            *(KeyError, TypeError, ValueError, AttributeError),
-            *(OverflowError, RecursionError, SimhashError),
-        ) as error:
+        except UNREADABLE as error:
             raise IndexCorrupt(
                 str(directory),
                 f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it "
@@ -164,20 +166,13 @@ class Manifest:
                 f"format version {version!r}, this release reads {FORMAT_VERSION}: {advice}, or "
                 "start over with SIMHASH_RESET = True; nothing was changed",
             )
-        scheme = Scheme.from_dict(content["scheme"])
-        plan = TablePlan(**content["plan"])
-        max_distance, check_bits = content["max_distance"], content["check_bits"]
-        generation = content.get("generation", 0)
-        numbers = (max_distance, check_bits, generation, *asdict(plan).values())
-        if any(type(number) is not int for number in numbers):
-            raise TypeError("plan, max_distance, check_bits or generation is not an integer")
+        generation, check_bits = content.get("generation", 0), content["check_bits"]
+        scheme, plan, max_distance = read_parameters(content, generation, check_bits)
         if generation < 0:
             raise ValueError(f"generation is {generation}")
-        if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
-            raise ValueError("plan or max_distance does not fit the scheme")
         if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
             raise ValueError(f"check_bits is {check_bits}")
-        confirmation = UNCONFIRMED if version in OLDER_VERSIONS else _confirmation(content)
+        confirmation = UNCONFIRMED if version in OLDER_VERSIONS else read_confirmation(content)
         if content["database"] not in DATABASES:
             raise ValueError(f"database is {content['database']!r}")
         return cls(
@@ -193,7 +188,24 @@ class Manifest:
         )
 
 
-def _confirmation(content: Mapping[str, Any]) -> Confirmation:
+def read_parameters(content: Mapping[str, Any], *numbers: Any) -> tuple[Scheme, TablePlan, int]:
+    """Return (scheme, plan, k) of the content of a manifest, on disk or in Redis.
+
+    :param numbers: other values that must be integers, too.
+    :raises: one of `UNREADABLE` if a value is missing, of a wrong type or impossible.
+    """
+    scheme = Scheme.from_dict(content["scheme"])
+    plan = TablePlan(**content["plan"])
+    max_distance = content["max_distance"]
+    if any(type(number) is not int for number in (*numbers, max_distance, *asdict(plan).values())):
+        raise TypeError("plan, max_distance or another number is not an integer")
+    if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
+        raise ValueError("plan or max_distance does not fit the scheme")
+    return scheme, plan, max_distance
+
+
+def read_confirmation(content: Mapping[str, Any]) -> Confirmation:
+    """Return the confirmation of the content of a manifest. For errors see `read_parameters`."""
     confirmation = Confirmation(**content["confirmation"])
     min_resemblance = confirmation.min_resemblance
     if type(min_resemblance) not in (int, float) or not 0 <= min_resemblance <= 1:

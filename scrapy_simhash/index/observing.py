@@ -15,7 +15,7 @@ from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.base import Index
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
-from scrapy_simhash.index.rules import Neighbour, Rules, classify, outdated_entries
+from scrapy_simhash.index.rules import Neighbour, Rules, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
 if TYPE_CHECKING:
@@ -92,32 +92,18 @@ class ObservingIndex(CrawlIndex, Index):
             shared = self._open()
             check_page(shared.manifest.scheme, key, fingerprint)
             stored, last = self._last_seen(key)
-            own = None if last is None else self.rules.own(fingerprint, evidence, last)
-
-            def neighbours_in(near: list[tuple[int, Entry]]) -> list[Neighbour]:
-                others = [
-                    (distance, entry)
-                    for distance, entry in near
-                    if entry.key != key and (in_scope is None or in_scope(entry.key))
-                ]
-                return self.rules.neighbours(evidence, others)
-
-            def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
-                near = shared.within(fingerprint, self.max_distance, evidence.certainty)
-                return neighbours_in(near[0]), neighbours_in(near[1])
-
-            result = classify(own, neighbours, self._is_eligible)
-            # None: `confirm` searches again, because other users of the store may have written.
-            outdated = result.outdated if shared.users <= 1 else None
-            observation, entry = self._outcome(
-                result,
-                own,
-                stored,
-                key=key,
-                fingerprint=fingerprint,
-                evidence=evidence,
+            result, observation, entry = self._judge(
+                key,
+                fingerprint,
+                evidence,
+                in_scope,
+                stored=stored,
+                last=last,
+                near=lambda: shared.within(fingerprint, self.max_distance, evidence.certainty),
                 sequence=shared.take_sequence(),
             )
+            # None: `confirm` searches again, because other users of the store may have written.
+            outdated = result.outdated if shared.users <= 1 else None
             if result.nearest is not None:
                 self._log(observation, result.nearest)
             if entry is not None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.records import decode_key, encode_key
@@ -146,18 +147,41 @@ def opened_texts(directory: Path, kind: str) -> Iterator[Texts | None]:
         yield texts
 
 
-def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> None:
-    """Copy the stored texts of an index to another index, or to another kind of database."""
-    path = texts_path(to_directory, to_kind)
+@contextmanager
+def copying_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> Iterator[None]:
+    """Copy the stored texts of an index to another index, or to another kind of database.
+
+    Texts of pages without one are copied before the body, and deleted again if it fails. The others
+    replace a text, so they are copied after the body.
+    """
     with opened_texts(directory, kind) as texts:
         if texts is None:
+            yield
             return
+        path = texts_path(to_directory, to_kind)
         # No limit, because `texts` were limited when they were stored.
         with closing(Texts(str(to_directory), path, to_kind, max_bytes=1 << 62)) as copies:
+            added = set()
+            try:
+                for key in texts.keys():  # noqa: SIM118 - a method
+                    if copies.compressed(key) is None:
+                        added.add(key)
+                        _copy_text(key, texts, copies)
+                yield
+            except Exception:  # after an interruption, the other index may be in place already
+                with suppress(StorageError):
+                    for key in added:
+                        copies.forget(key)
+                raise
             for key in texts.keys():  # noqa: SIM118 - a method
-                text = texts.get(key)
-                if text is not None:
-                    copies.keep(key, text)
+                if key not in added:
+                    _copy_text(key, texts, copies)
+
+
+def _copy_text(key: str, texts: Texts, copies: Texts) -> None:
+    text = texts.get(key)
+    if text is not None:
+        copies.keep(key, text)
 
 
 def texts_path(directory: Path, kind: str) -> Path:

@@ -57,7 +57,7 @@ def changes(
         try:
             crawls = read_history(source.side_rows("history"))
         except ValueError as error:
-            raise corrupt(source.location, error) from error
+            raise corrupt(source.location, error, source.remedy) from error
         times = [(crawl.start, crawl.began_s) for crawl in crawls]
         times += [(crawl.end, crawl.ended_s) for crawl in crawls if crawl.end]
         times.sort()

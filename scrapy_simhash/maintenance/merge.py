@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from scrapy_simhash.errors import IndexMismatch, StorageError
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules, classify
-from scrapy_simhash.index.texts import copy_texts
+from scrapy_simhash.index.texts import copying_texts
 from scrapy_simhash.maintenance.redis_store import changing_in_redis
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
 from scrapy_simhash.maintenance.sources import manifest_of, opened_source
@@ -41,7 +41,8 @@ def merge(
     history of `where` is deleted. Texts are copied between directories. `other` stays as it is.
 
     In Redis, `where` is changed in place, and no crawl may use it. An interrupted merge can be
-    repeated; the near-duplicate log may then have lines of `other` twice.
+    repeated, which completes it, texts included; the near-duplicate log may then have lines of
+    `other` twice.
 
     :param in_scope: given the key of a page of `other`, returns a function that is True for the
         keys of `where` that the page may replace; None allows all.
@@ -59,7 +60,11 @@ def merge(
             "their fingerprints cannot be compared; nothing was changed",
         )
     result = RewriteResult()
-    with opened_source(other) as source, _changing(where, on_progress) as store:
+    with (
+        ExitStack() as copying,
+        opened_source(other) as source,
+        _changing(where, on_progress) as store,
+    ):
         rules = Rules(manifest.max_distance, manifest.confirmation)
         merging = _Merging(store, str(where), rules, in_scope)
         # This may fail, so it comes first: later writes in Redis cannot be undone.
@@ -71,9 +76,12 @@ def merge(
             merging.add_line(line)
         result.entries, result.removed_entries = len(store), merging.removed_entries
         result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
-    if isinstance(where, Path) and isinstance(other, Path):
-        # Texts are not in the copy but in `where` itself, which a failed merge must not change.
-        copy_texts(other, other_manifest.database, where, manifest.database)
+        if isinstance(where, Path) and isinstance(other, Path):
+            # Texts are not in the copy but in `where` itself. Until the new index is in place,
+            # a kill must leave the old texts, and then no merged page without a text.
+            copying.enter_context(
+                copying_texts(other, other_manifest.database, where, manifest.database)
+            )
     return result
 
 

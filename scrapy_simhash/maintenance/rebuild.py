@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import preset_confirmation
-from scrapy_simhash.index.cost import check_bits
+from scrapy_simhash.index.cost import check_bits, require_distance
 from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.plan import MIN_RECALL
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.texts import copy_texts
+from scrapy_simhash.index.texts import copying_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
 from scrapy_simhash.maintenance.sources import Location, file_bytes
 
@@ -47,10 +47,7 @@ def rebuild(
     bits = manifest.plan.bits
     if plan.bits != bits:
         raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {bits} bits")
-    if not 0 <= max_distance < bits:
-        raise PlanError(
-            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
-        )
+    require_distance(max_distance, bits)
     if (recall := plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
@@ -68,7 +65,9 @@ def rebuild(
         result = copy_all(source, store, on_progress=on_progress)
         # Within the lock. The old texts stay until the manifest is replaced.
         if changes["database"] != manifest.database:
-            copy_texts(directory, manifest.database, directory, str(changes["database"]))
+            kinds = manifest.database, str(changes["database"])
+            with copying_texts(directory, kinds[0], directory, kinds[1]):
+                pass
     return result
 
 

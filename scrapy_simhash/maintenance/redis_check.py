@@ -66,7 +66,7 @@ def check_in_redis(
             report.add(
                 f"the shard counter {key!r} counts {stored_count} entries, but there are {count}"
             )
-    for key, (length,) in server.each(layout.pattern("t"), "STRLEN"):  # t: buckets of tables
+    for key, (length,) in server.each_once(layout.pattern("t"), "STRLEN"):  # buckets of tables
         report.records += length // layout.record_bytes
         if length % layout.record_bytes:
             report.add(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url, open_index, records
-from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.redis import RedisAddress
@@ -96,6 +96,9 @@ class DatabaseSource:
     :raises IndexCorrupt: the state row, or an entry newer than that row, cannot be decoded.
     """
 
+    remedy = ""
+    """What `corrupt` advises for damage."""
+
     def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
         self.manifest = manifest
         self.location = location
@@ -164,6 +167,9 @@ class DatabaseSource:
 
 class RedisSource:
     """The content of an index in Redis: entries and log lines when it was opened, side rows now."""
+
+    remedy = REDIS_REMEDY
+    """What `corrupt` advises for damage."""
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index

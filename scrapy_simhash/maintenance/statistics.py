@@ -157,7 +157,9 @@ def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> I
     rows = {}
     for kind, (letter, commands) in REDIS_KINDS.items():
         rows[kind] = totals = RowStatistics()
-        for key, (memory_bytes, *lengths) in index.server.each(layout.pattern(letter), *commands):
+        for key, (memory_bytes, *lengths) in index.server.each_once(
+            layout.pattern(letter), *commands
+        ):
             on_progress()
             totals.add(len(key), max((memory_bytes or 0) - len(key), 0))
             if kind == "buckets":

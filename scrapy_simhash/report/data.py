@@ -139,7 +139,7 @@ def _url_rules(source: Source) -> dict[str, Any]:
     try:
         valid = [rule for rule in known_rules(source.side_rows("url-rules")) if rule.holds]
     except ValueError as error:
-        raise corrupt(source.location, error) from error
+        raise corrupt(source.location, error, source.remedy) from error
     return {
         "count": len(valid),
         "most": [

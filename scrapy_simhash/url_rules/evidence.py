@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Literal, TypeAlias
+
+from scrapy_simhash.intervals import Z95_ONE_SIDED, wilson
 
 # A rule holds with nine pages for it if no URL is against it (then the lower bound of its precision
 # is 0.75), else with 200 pages for each URL against it.
 _MIN_PAGES = 9
 _PAGES_FOR_EACH_AGAINST = 200
-_Z = 1.645  # one-sided, 95 %
 # Larger counts are halved. So old evidence fades, and a rule ends soon after its site has changed.
 _MAX_PAGES = 400
 MAX_PATTERNS = 100
@@ -20,12 +20,7 @@ Origin: TypeAlias = Literal["learned", "imported", "removed"]
 
 def lower_bound(pages: int, against: int) -> float:
     """Return the Wilson lower bound of a rule's precision; 0 without evidence."""
-    count = pages + against
-    if not count:
-        return 0.0
-    share, z2 = pages / count, _Z * _Z
-    spread = _Z * sqrt(share * (1 - share) / count + z2 / (4 * count * count))
-    return (share + z2 / (2 * count) - spread) / (1 + z2 / count)
+    return wilson(pages, pages + against, Z95_ONE_SIDED)[0]
 
 
 @dataclass

@@ -241,6 +241,7 @@ class WorkerPool(Generic[Content, Result]):
                         raise _closed_error()
                     worker.process = WorkerProcess(self._work)
                     self._processes.add(worker.process)
+                # Without the lock, because a large specification may block.
                 worker.process.wait_until_ready()
             except Exception as error:
                 self._end_worker()

@@ -120,11 +120,6 @@ class WorkerProcess(Generic[Content, Result]):
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
         self._channel: Connection[Any, Any] = Connection(ours.detach())
-        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": work.timeout_ms}
-        # If the worker has died already, `wait_until_ready` reports it.
-        with suppress(OSError):
-            for content in (_import_path(), spec):
-                self._channel.send_bytes(json.dumps(content).encode("ascii"))
 
     @property
     def pid(self) -> int:
@@ -132,12 +127,13 @@ class WorkerProcess(Generic[Content, Result]):
         return self._process.pid
 
     def wait_until_ready(self) -> Self:
-        """Wait until the worker can take messages, and return it.
+        """Send the specification, wait until the worker can take messages, and return it.
 
         :raises WorkerError: it died, could not load its server, or was not ready within 60 s.
         """
         if not self._ready:
             try:
+                self._send_spec()
                 answer = self._receive(START_TIMEOUT_S)
             except (EOFError, OSError, ValueError, WorkerTimeout) as error:
                 self.end()
@@ -187,6 +183,13 @@ class WorkerProcess(Generic[Content, Result]):
         self._process.kill()
         self._channel.close()
         self._process.wait()
+
+    def _send_spec(self) -> None:
+        work = self._work
+        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": work.timeout_ms}
+        with suppress(OSError):  # if the worker has died already, no answer follows
+            for content in (_import_path(), spec):
+                self._channel.send_bytes(json.dumps(content).encode("ascii"))
 
     def _receive(
         self, timeout_s: float, on_wait: Callable[[], object] = lambda: None

@@ -13,9 +13,9 @@ from scrapy_simhash.calibration.choosing import (
     figures,
     fill_weight,
     table_recall,
-    wilson,
 )
 from scrapy_simhash.index import choose_plan
+from scrapy_simhash.intervals import Z95, wilson
 
 
 def counts(bits, **at):
@@ -45,7 +45,7 @@ def test_few_pairs_are_filled_up_to_twenty():
     rows = figures([4, 10, 1, 5], [0, 0, 5, 0])
     assert [row.recall for row in rows] == pytest.approx([0.2, 0.7, 0.75, 1])
     assert rows[3].precision == pytest.approx(20 / 25)
-    assert rows[3].recall_95 == wilson(20, 20)
+    assert rows[3].recall_95 == wilson(20, 20, Z95)
 
 
 def test_the_middle_of_the_gap():
@@ -181,10 +181,3 @@ def test_what_tables_find():
     near = counts(64, d2=1, d7=3, d9=50)
     assert table_recall(plan, near, 7) == pytest.approx((1 + 3 * plan.expected_recall(7)) / 4)
     assert table_recall(plan, counts(64), 7) == 1
-
-
-def test_intervals():
-    assert wilson(0, 0) == (0, 1)
-    assert wilson(10, 10)[1] == 1
-    assert wilson(10, 10)[0] == pytest.approx(0.7225, abs=1e-4)
-    assert wilson(0, 10) == pytest.approx((0, 0.2775), abs=1e-4)

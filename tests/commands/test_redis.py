@@ -88,6 +88,21 @@ def test_the_report(ran_json, index, filled, options, folder):
     assert str(filled) in page
 
 
+def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
+    """`repair` takes a directory, so its advice would lead nowhere."""
+    with filled.open() as opened:
+        for kind in ("history", "url-rules"):
+            opened.change_side_row(kind, "example.com", lambda _: b"{")
+    for command in (["changes", "--since", "1d"], ["report", "report.html"], ["rules"]):
+        ran = run(*command, *options)
+        assert ran.code == 1
+        assert "damaged" in ran.err
+        assert "restore a backup of the server" in ran.err
+        assert "simhash repair" not in ran.err
+    assert run("remove", "--all", *options).code == 0
+    assert filled.delete() is False
+
+
 def test_there_and_back(ran_json, index, filled, options, folder):
     assert list(entry_records(filled)) == list(entry_records(index))
     assert list(near_duplicate_records(filled)) == list(near_duplicate_records(index))

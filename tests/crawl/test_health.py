@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
+from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.health import MONITOR_SETTINGS, CrawlHealth, NotJudged, read_limits
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.settings_reader import SettingsReader
@@ -114,6 +117,31 @@ def test_too_few_pages():
             find()
     with pytest.raises(NotJudged, match="no index was open"):
         health().near_duplicates()
+
+
+def test_a_crawl_whose_index_of_items_cannot_be_opened_had_no_index(tmp_path):
+    settings = {
+        "ADDONS": {"scrapy_simhash.Addon": 500},
+        "SIMHASH_ENABLED": True,
+        "SIMHASH_WORKERS": 0,
+        "SIMHASH_DIR": str(tmp_path),
+        "SIMHASH_ITEM_FIELDS": ["text"],
+        "TWISTED_REACTOR_ENABLED": False,
+    }
+    crawler = Crawler(Spider, settings)
+    crawler.crawling = True
+    crawler.spider = Spider("none")
+    crawler._apply_settings()
+    extension = SimhashExtension.of(crawler)
+    items = extension.settings.item_directory
+    items.mkdir(parents=True)
+    (items / "thesis.txt").write_text("three years of work")
+    extension.spider_opened(crawler.spider)
+    assert extension.close_reason == "simhash_index_error"
+    found = extension.health({})
+    for find in (found.near_duplicates, found.change):
+        with pytest.raises(NotJudged, match="no index was open"):
+            find()
 
 
 def test_every_limit_has_its_setting():

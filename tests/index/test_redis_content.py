@@ -16,6 +16,7 @@ from scrapy_simhash.maintenance.redis_check import check_in_redis
 from scrapy_simhash.maintenance.statistics import statistics
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
+from .redis_servers import needs_redis
 from .test_redis_index import client_of, disconnect
 
 A, B, C, D = FAR
@@ -40,7 +41,7 @@ def records(index):
     """How often each record is in the tables."""
     size = index.layout.record_bytes
     counted = Counter()
-    for _, (value,) in index.server.each(index.layout.pattern("t"), "GET"):
+    for _, (value,) in index.server.each_once(index.layout.pattern("t"), "GET"):
         counted.update(value[at : at + size] for at in range(0, len(value), size))
     return counted
 
@@ -227,6 +228,40 @@ def test_keys_that_scan_returns_twice_count_once(redis_backend, address, redis, 
     assert statistics(address) == measured
     with address.open() as index:
         assert index.memory_bytes() == size_bytes
+        # To compact or delete twice does no harm, so these remember no keys.
+        index.forget("a")
+        index.compact()
+        assert [*records(index).values()] == [PLAN.blocks]
+        assert found(index.query(B)) == [("b", B, 0)]
+        index.delete()
+    client = client_of(redis_backend, redis)
+    assert not [key for key in client.scan_iter() if key.startswith(begin)]
+    disconnect(client)
+
+
+@needs_redis
+def test_keys_are_not_held_in_memory(redis_server, redis, monkeypatch):
+    """An index may have millions of buckets."""
+    from scrapy_simhash.index.redis.server import Server
+
+    alive = most = 0
+
+    class Key(bytes):
+        def __new__(cls, number):
+            nonlocal alive, most
+            alive += 1
+            most = max(most, alive)
+            return super().__new__(cls, b"{x}%d" % number)
+
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    monkeypatch.setattr(redis.Redis, "scan_iter", lambda *_, **__: map(Key, range(9000)))
+    server = Server(redis_server.url, "x")
+    assert sum(1 for _ in server.each(b"*", "STRLEN")) == 9000
+    assert most < 3000
+    server.close()
 
 
 def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import time
@@ -11,6 +12,7 @@ import pytest
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import (
+    IndexCorrupt,
     IndexForeign,
     IndexMismatch,
     PlanError,
@@ -20,10 +22,11 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.probing import typical_recall
-from scrapy_simhash.index.redis import choose_redis_plan, open_redis_index
+from scrapy_simhash.index.redis import choose_redis_plan, new_redis_manifest, open_redis_index
 from scrapy_simhash.index.redis import index as index_module
 from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.layout import Layout
+from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
 
 from .backends import FAR, PLAN, SCHEME, K, MemoryBackend, flip, found, seen
@@ -178,6 +181,35 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
     with pytest.raises(IndexForeign, match="another program"):
         redis_backend.open()
     disconnect(client)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("group_bits", 5),
+        ("group_bits", 33),
+        ("group_bits", 8.0),
+        ("group_bits", None),
+        ("max_distance", -1),
+        ("max_distance", SCHEME.bits),
+        ("max_distance", "3"),
+        ("plan", {"bits": SCHEME.bits, "blocks": 0}),
+        ("plan", {"bits": 8 * SCHEME.bits, "blocks": 8}),
+        ("scheme", {}),
+        ("confirmation", {"min_resemblance": 2, "same_name": True}),
+        ("confirmation", {"min_resemblance": 0.5, "same_name": 1}),
+        ("format_version", ...),
+    ],
+)
+def test_a_damaged_manifest_is_refused_and_left_alone(part, value):
+    content = json.loads(new_redis_manifest(SCHEME, K, PLAN).to_json())
+    assert RedisManifest.from_json("here", json.dumps(content)).layout("x")
+    if value is ...:
+        del content[part]
+    else:
+        content[part] = value
+    with pytest.raises(IndexCorrupt, match=r"here.*its manifest: .*restore a backup of the server"):
+        RedisManifest.from_json("here", json.dumps(content))
 
 
 def test_another_version_of_the_format_is_refused(redis_backend, redis):

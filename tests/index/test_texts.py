@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 import zlib
 from contextlib import closing
 
@@ -18,7 +19,7 @@ from scrapy_simhash.index.texts import (
     MAX_CHARACTERS,
     KeptText,
     Texts,
-    copy_texts,
+    copying_texts,
     opened_texts,
     texts_path,
 )
@@ -147,6 +148,10 @@ def kept(directory, kind=INSTALLED_KINDS[0]):
         return {} if texts is None else {key: texts.get(key).title for key in texts.keys()}  # noqa: SIM118
 
 
+def full(*_):
+    raise OSError(errno.ENOSPC, "no space left")
+
+
 def test_all_who_look_at_an_index_share_its_texts(made):
     url = f"{INSTALLED_KINDS[0]}:{made / 'one'}"
     with open_index(url) as one, open_index(url) as other:
@@ -161,6 +166,33 @@ def test_merged_texts_are_those_of_the_later(made):
     assert kept(made / "other") == {"b": "other", "c": "other"}
 
 
+def test_a_merge_that_is_killed_leaves_no_page_without_its_text(made, monkeypatch):
+    replace, one, other = Manifest.replace, made / "one", made / "other"
+    states = []
+
+    def replaced(manifest, directory):
+        shutil.copytree(directory, made / "before")
+        replace(manifest, directory)
+        shutil.copytree(directory, made / "after")
+
+    monkeypatch.setattr(Manifest, "replace", replaced)
+    merge(one, other)
+    monkeypatch.undo()
+    # What a kill would leave just before, and just after, the new index is in place.
+    for state in (made / "before", made / "after"):
+        states.append(kept(state))
+        merge(state, other)
+        assert kept(state) == kept(one)
+    assert states == [{"a": "one", "b": "one", "c": "other"}] * 2
+
+
+def test_a_merge_that_fails_leaves_the_texts_as_they_were(made, monkeypatch):
+    monkeypatch.setattr(Manifest, "replace", full)
+    with pytest.raises(StorageError, match="no space left"):
+        merge(made / "one", made / "other")
+    assert kept(made / "one") == {"a": "one", "b": "one"}
+
+
 def test_texts_of_expired_pages_are_deleted(made):
     expire(made / "one", 0)
     assert kept(made / "one") == {"a": "one", "b": "one"}
@@ -169,9 +201,6 @@ def test_texts_of_expired_pages_are_deleted(made):
 
 
 def test_texts_stay_if_the_expired_index_does_not_replace_the_old_one(made, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "no space left")
-
     monkeypatch.setattr(Manifest, "replace", full)
     with pytest.raises(StorageError, match="no space left"):
         expire(made / "one", 1 << 32, log=True)
@@ -191,5 +220,6 @@ def test_they_are_reset_with_the_index(made):
 
 
 def test_copying_without_texts_makes_none(tmp_path):
-    copy_texts(tmp_path / "a", INSTALLED_KINDS[0], tmp_path / "b", INSTALLED_KINDS[0])
+    with copying_texts(tmp_path / "a", INSTALLED_KINDS[0], tmp_path / "b", INSTALLED_KINDS[0]):
+        pass
     assert list(tmp_path.iterdir()) == []

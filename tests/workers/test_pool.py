@@ -17,10 +17,11 @@ from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers import pool as pool_module
+from scrapy_simhash.workers import process as process_module
 from scrapy_simhash.workers.process import WorkerProcess
 from tests.crawl.worker_extractors import GO, page_with
 from tests.samples import CHINESE, ENGLISH, article_page
-from tests.workers.orders import SCHEME, scheme_of
+from tests.workers.orders import SCHEME, order_for, scheme_of
 from tests.workers.watching import (
     DEADLINE_S,
     arrived,
@@ -389,6 +390,18 @@ def test_close_does_not_wait_for_a_start(start_pool, tmp_path, monkeypatch):
     [worker] = process_ids(pool)
     pool.close()
     assert is_gone(worker)
+    assert isinstance(page.exception(0), WorkerError)
+
+
+def test_a_specification_that_is_not_read_blocks_neither_submit_nor_close(monkeypatch):
+    monkeypatch.setattr(process_module, "_BOOTSTRAP", "import time; time.sleep(3600)")
+    work = replace(order_for(), job_spec={"larger than any buffer": "x" * 10_000_000})
+    pool = pool_module.WorkerPool(work, 1)
+    eventually(lambda: process_ids(pool))
+    began = time.monotonic()
+    page = pool.submit(page_with)
+    pool.close()
+    assert time.monotonic() - began < DEADLINE_S / 2
     assert isinstance(page.exception(0), WorkerError)
 
 

@@ -275,6 +275,7 @@ def test_a_start_that_hangs_ends_without_a_parent(start_process, tmp_path, monke
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(process_module, "START_TIMEOUT_S", 0.5)
     process = start_process(scheme_of(tmp_path, "hanging", "import time; time.sleep(3600)"))
+    process._send_spec()
     eventually(lambda: state_of(process.pid) == "Z")
     assert process._process.wait() == -signal.SIGALRM
 

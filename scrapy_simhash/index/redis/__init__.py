@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import (
     IndexMismatch,
     IndexMissing,
-    PlanError,
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import check_plan, known_scheme, preset_confirmation
+from scrapy_simhash.index import IndexSpec, check_plan, known_scheme, preset_confirmation
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, MIN_TYPICAL_RECALL, choose_plan
-from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.redis.urls import masked
 from scrapy_simhash.index.rules import Rules
 
@@ -44,6 +43,12 @@ _PROBING = (
     (None, 8, 18, 256),
 )
 _MIN_PROBED_BITS = 128
+# See `IndexSpec.check_existing`.
+_ADVICE = {
+    "scheme": "use the same scheme, or another name",
+    "tables": "use the same tables, or another name",
+    "distance": "lower max_distance, or create an index with another name",
+}
 
 
 def open_redis_index(
@@ -98,7 +103,9 @@ def open_redis_index(
             server.call("SET", manifest_key, new.to_json(), "NX")
             text = server.call("GET", manifest_key)
         manifest = RedisManifest.from_json(server.location, text)
-        _check_manifest(server.location, manifest, scheme, plan, max_distance)
+        IndexSpec("redis", scheme, max_distance, plan).check_existing(
+            server.location, manifest, _ADVICE
+        )
         rules = Rules(
             manifest.max_distance if max_distance is None else max_distance,
             manifest.confirmation if confirmation is None else confirmation,
@@ -202,38 +209,6 @@ def _connected(
     return Server(url, name, cluster=cluster, parameters=parameters)
 
 
-def _check_manifest(
-    location: str,
-    manifest: RedisManifest,
-    scheme: Scheme | None,
-    plan: TablePlan | None,
-    max_distance: int | None,
-) -> None:
-    """Raise IndexMismatch or PlanError if an existing index does not fit the arguments."""
-    for part, stored, asked in (
-        ("scheme", manifest.scheme.id, scheme and scheme.id),
-        ("tables", repr(manifest.plan), plan and repr(plan)),
-    ):
-        if asked is not None and stored != asked:
-            raise IndexMismatch(
-                location,
-                f"it was made with the {part} {stored}, not {asked}: use the same {part}, or "
-                "another name; nothing was changed",
-            )
-    if max_distance is None:
-        return
-    known_scheme(manifest.scheme, max_distance)  # raises PlanError
-    # The index may have been created with tables of lower recall on purpose.
-    if max_distance > manifest.max_distance:
-        recall = manifest.plan.recall(max_distance)
-        if recall < MIN_RECALL:
-            raise PlanError(
-                f"index {location}: with max_distance = {max_distance}, its {manifest.plan} find "
-                f"only {recall:.1%} of the pairs, and {MIN_RECALL:.0%} are needed: lower "
-                "max_distance, or create an index with another name"
-            )
-
-
 def new_redis_manifest(
     scheme: Scheme | None,
     max_distance: int | None,
@@ -242,7 +217,7 @@ def new_redis_manifest(
     confirmation: Confirmation | None = None,
 ) -> RedisManifest:
     """Return the manifest of a new index. See `open_redis_index` for parameters and errors."""
-    from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
+    from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, MAX_GROUP_BITS, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
     scheme, max_distance = known_scheme(scheme, max_distance)
@@ -256,7 +231,7 @@ def new_redis_manifest(
         plan,
         max_distance,
         preset_confirmation(scheme) if confirmation is None else confirmation,
-        min(max(groups.bit_length() - 1, SHARD_BITS), 32),
+        min(max(groups.bit_length() - 1, SHARD_BITS), MAX_GROUP_BITS),
     )
 
 

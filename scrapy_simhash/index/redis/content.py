@@ -12,7 +12,8 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
+from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
+from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.records import (
     decode_entry,
     decode_key,
@@ -87,7 +88,8 @@ class RedisContent:
 
     def memory_bytes(self) -> int:
         """Return the bytes that all keys of the index take in the server."""
-        sizes = [size for _, (size,) in self.server.each(self.layout.pattern(KINDS), _MEMORY_USAGE)]
+        found = self.server.each_once(self.layout.pattern(KINDS), _MEMORY_USAGE)
+        sizes = [size for _, (size,) in found]
         sizes += [self.server.call(_MEMORY_USAGE, self.layout.state(state)) for state in STATES]
         return sum(size or 0 for size in sizes)
 
@@ -159,7 +161,8 @@ class RedisContent:
 
     def compact(self) -> int:
         """Remove repeated records, and those of pages that are neither stored nor pending. Return
-        the number of removed records.
+        the number of removed records, which may be too high if the server grows at the same time,
+        because SCAN may then return a bucket twice.
 
         First all buckets are copied to a temporary file, then all pages are read. Pages that are
         admitted later keep their records: they change their buckets, and a bucket is replaced only
@@ -334,10 +337,10 @@ class RedisContent:
         try:
             return decode_entry(-1, value, self.layout.width_bytes)
         except ValueError as error:
-            raise IndexCorrupt(self.location, f"an entry cannot be read: {error}") from error
+            raise corrupt(self.location, f"an entry: {error}", REDIS_REMEDY) from error
 
     def _decoded_line(self, sequence: int, value: bytes) -> NearDuplicate:
         try:
             return decode_near_duplicate(sequence, value, self.layout.width_bytes)
         except ValueError as error:
-            raise IndexCorrupt(self.location, f"its log cannot be read: {error}") from error
+            raise corrupt(self.location, f"its log: {error}", REDIS_REMEDY) from error

@@ -45,7 +45,6 @@ from scrapy_simhash.index.redis.layout import (
     field_of,
     parsed_pages,
 )
-from scrapy_simhash.index.rules import Neighbour, classify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Action
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
-    from scrapy_simhash.index.rules import Rules
+    from scrapy_simhash.index.rules import Neighbour, Rules
 
 _ADMITTED, _SEARCH_AGAIN = 1, 2
 _STORED, _LEASE_ENDED = 1, 2
@@ -274,23 +273,14 @@ class RedisIndex(CrawlIndex, RedisContent):
         """Return the observation of a page that does not become pending, else the pending page."""
         stored = self._own(view.own, key)
         last = stored if view.last is view.own else self._own(view.last, key)
-        own = None if last is None else self.rules.own(fingerprint, evidence, last)
-
-        def neighbours_of(near: list[tuple[int, Entry]]) -> Sequence[Neighbour]:
-            allowed = [one for one in near if in_scope is None or in_scope(one[1].key)]
-            return self.rules.neighbours(evidence, allowed)
-
-        def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
-            return neighbours_of(view.stored), neighbours_of(view.pending)
-
-        result = classify(own, neighbours, self._is_eligible)
-        observation, entry = self._outcome(
-            result,
-            own,
-            stored,
-            key=key,
-            fingerprint=fingerprint,
-            evidence=evidence,
+        result, observation, entry = self._judge(
+            key,
+            fingerprint,
+            evidence,
+            in_scope,
+            stored=stored,
+            last=last,
+            near=lambda: (view.stored, view.pending),
             sequence=sequence,
         )
         nearest = result.nearest

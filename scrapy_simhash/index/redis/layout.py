@@ -68,6 +68,7 @@ SHARD_BITS = 6
 LOG_CHUNK = 1000
 ENTRIES_PER_GROUP = 16
 _GROUP_BYTES = 4
+MAX_GROUP_BITS = 8 * _GROUP_BYTES
 # Upper limit of a check. Shorter checks would let many unrelated pages in one language pass.
 _MAX_CHECK_BYTES = 20
 # Upper limit for the share of pairs at distance k whose checks are too far from each other.

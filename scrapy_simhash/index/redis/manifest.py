@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.errors import IndexForeign, IndexMismatch
-from scrapy_simhash.index.plan import TablePlan
-from scrapy_simhash.index.redis.layout import Layout
-from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.manifest import UNREADABLE, read_confirmation, read_parameters
+from scrapy_simhash.index.redis.layout import MAX_GROUP_BITS, SHARD_BITS, Layout
+
+if TYPE_CHECKING:
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.scheme import Scheme
 
 FORMAT_VERSION = 1
 _FORMAT = "scrapy-simhash redis index"
@@ -60,11 +64,19 @@ class RedisManifest:
 
         :raises IndexForeign: the text is not a manifest.
         :raises IndexMismatch: this release does not support its format version.
+        :raises IndexCorrupt: it has impossible values.
         """
         try:
             content: Any = json.loads(text)
             if content["format"] != _FORMAT:
                 raise ValueError(f"the format is {content['format']!r}")
+        except UNREADABLE as error:
+            raise IndexForeign(
+                location,
+                f"its manifest is not ours ({type(error).__name__}: {error}): choose another name; "
+                "nothing was changed",
+            ) from error
+        try:
             version = content["format_version"]
             if version != FORMAT_VERSION:
                 raise IndexMismatch(
@@ -72,16 +84,16 @@ class RedisManifest:
                     f"it has format version {version!r}, this release reads {FORMAT_VERSION}: use "
                     "the release that made it, or another name; nothing was changed",
                 )
-            return cls(
-                Scheme.from_dict(content["scheme"]),
-                TablePlan(**content["plan"]),
-                int(content["max_distance"]),
-                Confirmation(**content["confirmation"]),
-                int(content["group_bits"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise IndexForeign(
+            group_bits = content["group_bits"]
+            scheme, plan, max_distance = read_parameters(content, group_bits)
+            if not SHARD_BITS <= group_bits <= MAX_GROUP_BITS:
+                raise ValueError(f"group_bits is {group_bits}")
+            return cls(scheme, plan, max_distance, read_confirmation(content), group_bits)
+        except IndexMismatch:
+            raise
+        except UNREADABLE as error:
+            raise corrupt(
                 location,
-                f"its manifest is not ours ({type(error).__name__}: {error}): choose another name; "
-                "nothing was changed",
+                f"its manifest: {type(error).__name__}: {error}",
+                "restore a backup of the server, or choose another name",
             ) from error

@@ -156,18 +156,16 @@ class Server:
             return self._client.execute_command(*command)
 
     def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
-        """Yield (key, answers to commands on it, such as GET) once for each key that matches.
+        """Yield (key, answers to commands on it, such as GET) for each key that matches.
 
-        A key that is created during the scan may be left out. For a key that is deleted during the
-        scan, the answers may be those for a key that does not exist, such as None.
+        A key may be yielded twice, as by SCAN. A key that is created during the scan may be left
+        out. For a key that is deleted during the scan, the answers may be those for a key that does
+        not exist, such as None.
         """
-        seen: set[bytes] = set()
         with self._translated():
             for client in self._nodes():
                 scan = client.scan_iter(match=pattern, count=_SCANNED_AT_ONCE)
-                while batch := set(islice(scan, _SCANNED_AT_ONCE)):
-                    keys = batch - seen  # SCAN may return a key twice
-                    seen |= keys
+                while keys := list(islice(scan, _SCANNED_AT_ONCE)):
                     with client.pipeline(transaction=False) as pipeline:
                         for key in keys:
                             for command in commands:
@@ -175,6 +173,14 @@ class Server:
                         answers = iter(pipeline.execute())
                     for key in keys:
                         yield key, [next(answers) for _ in commands]
+
+    def each_once(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
+        """Yield what `each` does, but no key twice. This holds all keys in memory."""
+        seen: set[bytes] = set()
+        for key, answers in self.each(pattern, *commands):
+            if key not in seen:
+                seen.add(key)
+                yield key, answers
 
     def _nodes(self) -> list[Any]:
         """Return a client for each primary of the cluster, or that of the server."""
