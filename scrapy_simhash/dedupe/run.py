@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # A job, the records of one message to a worker, ends when it has so many records or bytes.
 _JOB_RECORDS = 64
-_JOB_BYTES = 1 << 17
+_JOB_BYTES = 1 << 18
 # A job of HTML files has paths, so sizes are unknown. So few long pages stay within the time-out.
 _JOB_HTML_FILES = 8
 # Tables that are not probed find records in this memory several times as fast as on the disk.
