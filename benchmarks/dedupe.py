@@ -9,9 +9,10 @@ A million records need 2 GB in the temporary directory and half an hour. If othe
 machine, trust the run with the least CPU time of others (--repeat, --wait-s). If the speed of the
 machine changes from minute to minute, use --in-turns: in one run, one worker and two take turns.
 
-Peers are simhash, rensa, text-dedup and datatrove (which also needs spacy). They need different
-versions of the same packages, so each may have its own environment. All read the same file and
-write the records that they keep. A peer that is not installed is skipped.
+Peers are simhash, rensa, text-dedup 0.4.1 (from its repository: 0.4.0 on PyPI has other options)
+and datatrove (which also needs spacy and regex). They need different versions of the same packages,
+so each may have its own environment. All read the same file and write the records that they keep. A
+peer that is not installed is skipped.
 """
 
 from __future__ import annotations
