@@ -124,10 +124,11 @@ class Rules:
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
         """Return `other` as a neighbour of `entry`; None if it is not a confirmed copy."""
-        if not self.is_copy(entry, other):
-            return None
         distance = hamming_distance(entry.fingerprint, other.fingerprint)
-        return self.neighbours(entry.evidence, [(distance, other)])[0]
+        if distance > self.max_distance:
+            return None
+        [neighbour] = self.neighbours(entry.evidence, [(distance, other)])
+        return neighbour if neighbour.confirmed else None
 
 
 def classify(
