@@ -38,11 +38,11 @@ def merge(
     The result is what a later crawl with `where` would leave if it saw each entry of `other` once.
     A page of `other` replaces the entries of `where` that it is a copy of. A page whose key is in
     both is unchanged or changed. Pages of `other` are not compared with each other again. The
-    history of `where` is deleted. Texts are copied between directories. `other` stays as it is.
+    history of `where` is deleted. `other` stays as it is. Between directories, texts are copied,
+    too; if this is interrupted, a repeated merge completes it.
 
     In Redis, `where` is changed in place, and no crawl may use it. An interrupted merge can be
-    repeated, which completes it, texts included; the near-duplicate log may then have lines of
-    `other` twice.
+    repeated; the near-duplicate log may then have lines of `other` twice.
 
     :param in_scope: given the key of a page of `other`, returns a function that is True for the
         keys of `where` that the page may replace; None allows all.
@@ -137,12 +137,14 @@ class _Merging:
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
         self.removed_entries += len(verdict.outdated)
-        self.store.write(entry, stored, verdict.outdated, self.store.next_sequence)
+        # A crawl may have stored pages in a Redis source after its next number was read.
+        next_sequence = max(self.store.next_sequence, entry.met + 1)
+        self.store.write(entry, stored, verdict.outdated, next_sequence)
 
     def add_line(self, line: NearDuplicate) -> None:
         """Write a line of the other index's near-duplicate log."""
         line = replace(line, sequence=self.renumbered(line.sequence))
-        self.store.log(line, self.store.next_sequence)
+        self.store.log(line, max(self.store.next_sequence, line.sequence + 1))
 
     def renumbered(self, sequence: int) -> int:
         """Return the sequence number in the store for a sequence number of the other index."""

@@ -153,12 +153,13 @@ def _observe(
     report: ReindexResult,
 ) -> None:
     """Write to the store what a crawl would write after it sees a page."""
+    next_sequence = max(store.next_sequence, page.met + 1)
     stored = store.entry(page.key)
     if stored is not None:  # It has the same text, because one text of a page is stored.
         seen_again = stored._replace(
             met=max(stored.met, page.met), last_seen_s=max(stored.last_seen_s, page.last_seen_s)
         )
-        store.write(seen_again, stored, (), store.next_sequence)
+        store.write(seen_again, stored, (), next_sequence)
         return
     within_k = [
         (distance, entry)
@@ -183,10 +184,10 @@ def _observe(
                 None if similarity is None else round(similarity, 2),
                 nearest.confirmed,
             ),
-            store.next_sequence,
+            next_sequence,
         )
         report.near_duplicates += 1
     if result.kind == "near-duplicate":
         return
     evidence = page.evidence._replace(certainty=b"")
-    store.write(page._replace(ordinal=-1, evidence=evidence), None, (), store.next_sequence)
+    store.write(page._replace(ordinal=-1, evidence=evidence), None, (), next_sequence)

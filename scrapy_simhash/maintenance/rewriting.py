@@ -79,7 +79,7 @@ def rewriting(
                         if kind != "validators" or store.entry(name) is not None:
                             store.write_side_row(kind, name, row)
             new.replace(directory)
-        with suppress(StorageError):  # the next rewrite deletes them
+        with suppress(StorageError, OSError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)
     except OSError as error:
         raise StorageError(location, f"it cannot be rewritten ({error})") from error
@@ -166,13 +166,15 @@ def copy_all(
         if entry.last_seen_s < before_s:
             result.removed_entries += 1
         else:
-            store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
+            # The state row of a damaged index may give out numbers that are in use.
+            next_sequence = max(store.next_sequence, entry.met + 1)
+            store.write(entry._replace(ordinal=-1), None, (), next_sequence)
         on_progress()
     for line in source.near_duplicates():
         if line.seen_at_s < log_before_s:
             result.removed_near_duplicates += 1
         else:
-            store.log(line, store.next_sequence)
+            store.log(line, max(store.next_sequence, line.sequence + 1))
             result.near_duplicates += 1
     result.entries = len(store)
     return result

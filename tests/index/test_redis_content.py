@@ -8,10 +8,18 @@ from functools import partial
 
 import pytest
 
-from scrapy_simhash.errors import IndexLocked, IndexMissing, SchemeError, StorageError
+from scrapy_simhash.errors import (
+    IndexCorrupt,
+    IndexLocked,
+    IndexMissing,
+    SchemeError,
+    StorageError,
+)
+from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.redis import RedisAddress, new_redis_manifest
 from scrapy_simhash.index.redis.layout import digest_of
 from scrapy_simhash.maintenance.check import CheckReport, check
+from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.redis_check import check_in_redis
 from scrapy_simhash.maintenance.statistics import statistics
 
@@ -137,6 +145,37 @@ def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
         assert index.expire(1 << 40) == 1
         assert index.compact() == 2 * PLAN.blocks
         assert len(index) == 0
+
+
+def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):
+    with redis_backend.open() as index:
+        index.server.call("HSET", index.layout.state("url-rules"), b"\xff", b"[]")
+        with pytest.raises(IndexCorrupt, match=r"the name of a side row.*backup of the server"):
+            index.side_rows("url-rules")
+
+
+def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
+    redis_backend, address, tmp_path, monkeypatch
+):
+    where = tmp_path / "index"
+    with open_index(index_url(where), SCHEME, max_distance=K, plan=PLAN) as index:
+        store(index, ("d", D))
+    with redis_backend.open() as crawl:
+        store(crawl, ("a", A))
+        index_type = type(crawl)
+        entries = index_type.entries
+
+        def entries_while_the_crawl_goes_on(index):
+            monkeypatch.undo()
+            store(crawl, ("b", B), ("c", C))
+            return entries(index)
+
+        monkeypatch.setattr(index_type, "entries", entries_while_the_crawl_goes_on)
+        merge(where, address)
+    assert check(where).problems == []
+    with open_index(index_url(where)) as index:
+        assert len(index) == 4
+        assert index.observe("new", flip(C, 0)).kind == "new"
 
 
 def test_a_page_that_relied_on_records_that_went_writes_its_own(redis_backend):

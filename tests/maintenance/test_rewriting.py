@@ -22,6 +22,7 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
@@ -435,3 +436,19 @@ def test_sources_are_read_while_they_are_open(index):
     assert by_age == ["a", "b", "c"]
     with pytest.raises(IndexClosed):
         list(source.entries())
+
+
+@pytest.mark.parametrize(
+    "rewrite", [lambda path: rebuild(path, plan=PLAN), lambda path: expire(path, 1)]
+)
+def test_a_state_row_that_is_too_low_is_mended(tmp_path, rewrite):
+    with open_index(f"{INSTALLED_KINDS[0]}:{tmp_path}", SCHEME, max_distance=K, plan=PLAN) as index:
+        for number in range(3):
+            index.confirm(index.observe(KEYS[number], 0x1F << 5 * number))
+    with opened_database(tmp_path) as (_, database):
+        state = records.decode_state(database.get(records.STATE_KEY))
+        low = records.encode_state(state._replace(next_sequence=2))
+        database.write([(records.STATE_KEY, low)])
+    assert check(tmp_path).problems != []
+    rewrite(tmp_path)
+    assert check(tmp_path).problems == []

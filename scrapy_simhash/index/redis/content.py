@@ -212,7 +212,12 @@ class RedisContent:
         """See `ObservingIndex.side_rows`."""
         self._require_open()
         rows = self.server.call("HGETALL", self.layout.state(kind))
-        return [(decode_key(name), row) for name, row in rows.items()]
+        try:
+            return [(decode_key(name), row) for name, row in rows.items()]
+        except ValueError as error:
+            raise corrupt(
+                self.location, f"the name of a side row: {error}", REDIS_REMEDY
+            ) from error
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         """See `ObservingIndex.side_row`."""
