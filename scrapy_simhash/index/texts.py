@@ -18,7 +18,7 @@ from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.records import decode_key, encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from scrapy_simhash.errors import IndexCorrupt
@@ -98,12 +98,13 @@ class Texts:
         except ValueError as error:
             raise self._corrupt(f"a key of its texts: {error}") from error
 
-    def forget(self, key: str) -> None:
-        """Delete the text of a page, if it is stored."""
-        row = b"X" + encode_key(key)
-        value = self._get(row)
-        if value is not None:
-            self._write([], [row], self._bytes - len(row) - len(value))
+    def forget(self, keys: Iterable[str]) -> None:
+        """Delete the texts of pages, where they are stored, in one write."""
+        rows = {row: self._get(row) for row in (b"X" + encode_key(key) for key in keys)}
+        stored = {row: value for row, value in rows.items() if value is not None}
+        freed = sum(len(row) + len(value) for row, value in stored.items())
+        if stored:
+            self._write([], [*stored], self._bytes - freed)
 
     def close(self) -> None:
         """Close the database. A later call of another method reopens it."""
@@ -170,8 +171,7 @@ def copying_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) 
                 yield
             except Exception:  # after an interruption, the other index may be in place already
                 with suppress(StorageError):
-                    for key in added:
-                        copies.forget(key)
+                    copies.forget(added)
                 raise
             for key in texts.keys():  # noqa: SIM118 - a method
                 if key not in added:

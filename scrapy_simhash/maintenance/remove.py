@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import index_url, reset_index
-from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
+from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import opened_texts
@@ -26,7 +27,7 @@ def expire(
 ) -> RewriteResult:
     """Remove the entries of pages that were last seen before a time, and return the counts.
 
-    In a directory, the index is rewritten, and texts of pages without an entry or log line are
+    In a directory, the index is rewritten. Then texts of pages without an entry or log line are
     deleted. In Redis, crawls may go on, and the entries of pages that they are handling stay.
 
     :param before_s: Unix time; a page that was last seen at that second stays.
@@ -45,19 +46,19 @@ def expire(
             result.near_duplicates = sum(1 for _ in index.lines())
         return result
     log_before_s = before_s if log else 0
-    with opened_texts(where, read_manifest(where).database) as texts:
+    with ExitStack() as stack:
         with rewriting(where) as (source, store):
             result = copy_all(
                 source, store, before_s=before_s, log_before_s=log_before_s, on_progress=on_progress
             )
             keys = {entry.key for entry in store.entries()}
             keys.update(line.key for line in store.near_duplicates(0))
-            # The first read locks the texts, so that no crawl adds any before they are deleted.
+            texts = stack.enter_context(opened_texts(where, source.manifest.database))
+            # This locks the texts, so that no crawl adds any before they are deleted.
             unused = set() if texts is None else {*texts.keys()} - keys
         # Until the new index is in place, a kill must leave the old one with its texts.
-        for key in unused:
-            assert texts is not None
-            texts.forget(key)
+        if texts is not None:
+            texts.forget(unused)
     return result
 
 
@@ -96,7 +97,6 @@ def remove(where: Location, keys: Iterable[str]) -> list[str]:
             store.write_side_row("validators", key, None)
         with opened_texts(where, manifest.database) as texts:
             if texts is not None:
-                for key in entries:
-                    texts.forget(key)
+                texts.forget(entries)
         store.close()
     return list(entries)

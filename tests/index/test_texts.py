@@ -64,7 +64,7 @@ def test_it_is_bounded(texts):
     assert sorted(texts.keys()) == sorted(kept)
     assert texts.keep(kept[0], KeptText("", f"text {kept[0]}"))  # it is there
     for key in kept[1:]:
-        texts.forget(key)
+        texts.forget([key])
     assert texts.keep("new", KeptText("", "fits again"))
 
 
