@@ -38,8 +38,8 @@ class RedisStore:
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> None:
-        """Store an entry and remove others; see `Store.write`. A new entry may wait for `flush`,
-        but not one that replaces others, which would be missing after a kill.
+        """Store an entry and remove others; see `Store.write`. A new entry may wait for `flush`.
+        One that replaces others is stored soon after these are removed: a kill in between loses it.
         """
         removed = [*outdated] if replaced is None else [replaced, *outdated]
         for entry in removed:

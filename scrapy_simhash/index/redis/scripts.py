@@ -1,8 +1,8 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
 A client sends a script again if the answer was lost. Then the index is as after one run, but that
-a sequence number may be skipped, or a record stored twice. The answer is the same, too, except that
-`LOAD` counts no entry that an earlier run has stored.
+a sequence number may be skipped, or a record stored twice. Callers treat the answer as that of the
+first run, except that `LOAD` counts no entry that an earlier run has stored.
 
 Scripts make the keys of buckets themselves. In a cluster, these are in the slot of the key in KEYS.
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`

@@ -41,8 +41,7 @@ class Server:
     """A Redis server or cluster that holds an index.
 
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
-    after three retries; in a cluster, after redis-py's default number of retries. For the
-    parameters and errors see `open_redis_index`.
+    after some retries. For the parameters and errors see `open_redis_index`.
     """
 
     def __init__(
@@ -57,8 +56,9 @@ class Server:
         self.cluster = cluster
         # Connections outside of redis-py's pool that no thread is using.
         self._idle: list[Any] = []
-        # After a lost connection or a timeout, a command is sent again, three times at most.
-        self._retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
+        backoff = ExponentialBackoff(cap=0.5, base=0.05)
+        # Of `_exchange`, whose connections also retry to connect.
+        self._retry = Retry(backoff, 2)
         options = {
             "socket_timeout": _TIMEOUT_S,
             "socket_connect_timeout": _TIMEOUT_S,
@@ -70,7 +70,9 @@ class Server:
                 if cluster:
                     self._client: Any = RedisCluster.from_url(url, **options)
                 else:
-                    self._client = redis.Redis.from_url(url, **{"retry": self._retry, **options})
+                    self._client = redis.Redis.from_url(
+                        url, **{"retry": Retry(backoff, 3), **options}
+                    )
             try:
                 self._require_noeviction()
             except BaseException:
