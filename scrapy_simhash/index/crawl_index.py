@@ -77,7 +77,7 @@ class CrawlIndex:
         stored: Entry | None,
         last: Entry | None,
         near: Callable[[], tuple[Near, Near]],
-        sequence: int,
+        take_sequence: Callable[[], int],
     ) -> tuple[Classification, Observation, Entry | None]:
         """Return (classification of a page, its observation, entry to make pending; None if the
         page is not to be stored).
@@ -85,6 +85,7 @@ class CrawlIndex:
         :param stored: the stored entry of the page's key, or None.
         :param last: the last seen entry of the page's key, which may be pending, or None.
         :param near: returns the stored and the pending entries within k.
+        :param take_sequence: returns the number of the observation; called if no search failed.
         """
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
@@ -110,7 +111,7 @@ class CrawlIndex:
             fingerprint,
             similar_to if is_copy else None,
             None if compared is None else compared.distance,
-            sequence,
+            take_sequence(),
             result.provisional,
             None if compared is None else compared.similarity,
             None if is_copy else similar_to,

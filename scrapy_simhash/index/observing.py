@@ -100,7 +100,7 @@ class ObservingIndex(CrawlIndex, Index):
                 stored=stored,
                 last=last,
                 near=lambda: shared.within(fingerprint, self.max_distance, evidence.certainty),
-                sequence=shared.take_sequence(),
+                take_sequence=shared.take_sequence,
             )
             # None: `confirm` searches again, because other users of the store may have written.
             outdated = result.outdated if shared.users <= 1 else None

@@ -182,8 +182,12 @@ class _Check:
 
     def _has_record(self, bucket: bytes, record: bytes) -> bool:
         """Return True if a record is in a bucket, given the key of the bucket's open row."""
-        for row, value in self._database.rows(bucket, records.closed_row_key(bucket, MAX_ORDINAL)):
-            packed = value[HEADER_BYTES:] if row == bucket else value
+        open_row = self._database.get(bucket) or b""
+        closed_count, *packed_rows = open_row[:HEADER_BYTES], open_row[HEADER_BYTES:]
+        if any(closed_count):
+            first, stop = (records.closed_row_key(bucket, number) for number in (0, MAX_ORDINAL))
+            packed_rows += [value for _, value in self._database.rows(first, stop)]
+        for packed in packed_rows:
             at = packed.find(record)
             while at > 0 and at % len(record):  # these bytes belong to two records
                 at = packed.find(record, at + 1)

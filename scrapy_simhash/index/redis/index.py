@@ -281,7 +281,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             stored=stored,
             last=last,
             near=lambda: (view.stored, view.pending),
-            sequence=sequence,
+            take_sequence=lambda: sequence,
         )
         nearest = result.nearest
         if entry is None:
