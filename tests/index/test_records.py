@@ -69,7 +69,7 @@ def lines(draw):
     )
 
 
-def test_rows_are_laid_out_as_the_docstring_says():
+def test_rows_are_laid_out_as_docs_index_format_says():
     entry = Entry(0x1122334455, "ü\udcff", 0xABCD, 0x1122334455, 0x01020304, 0x01020304, 7)
     assert records.entry_row_key(7).hex() == "4500000007"
     fixed = "1122334455" + "01020304" + "abcd"
@@ -97,7 +97,7 @@ def test_rows_are_laid_out_as_the_docstring_says():
     )
 
 
-def test_records_are_laid_out_as_the_docstring_says():
+def test_records_are_laid_out_as_docs_index_format_says():
     assert records.record(0x0A0B0C0D, 32, 0x01020304).hex() == "0d0c0b0a" + "04030201"
     wide = 0x0102030405060708090A0B0C
     assert records.record(wide, 96, 7).hex() == "0c0b0a090807060504030201" + "07000000"
