@@ -87,11 +87,13 @@ class Policy:
         :param no_retry: the reason why the page could not be requested again after a failure of its
             representative; None if it could.
         """
+        if not self.seen(verdict):
+            return PASS, None
         if self.action == "tag":
             action = Action(follow=self.follow)
         else:
             action = Action(call=self.follow, items=False, follow=self.follow)
-        if action == PASS or not self.seen(verdict):
+        if action == PASS:
             return PASS, None
         # The answers to a form resemble each other, so only pages of GET requests are dropped.
         if not action.items and (preferred or flood or method != "GET"):

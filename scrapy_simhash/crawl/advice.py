@@ -83,7 +83,7 @@ class UnmatchedNames:
         *,
         early: int = 100,
     ) -> None:
-        self._unmatched = list(names)
+        self._unmatched = list(dict.fromkeys(names))
         self._message = message
         self._warn = warn
         self._early = early

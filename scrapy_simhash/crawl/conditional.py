@@ -79,7 +79,8 @@ class ConditionalRequests:
 
         :raises SparedRequest: a trusted sitemap says that the page has not changed.
         """
-        if _remove_conditions(request) is None or not self._may_be_conditional(request):
+        is_marked = _remove_conditions(request) is not None  # perhaps before a pause of the crawl
+        if not (self.enabled and is_marked and self._may_be_conditional(request)):
             return
         key = self._identity.key(request)
         if self.lastmod.knows(key):

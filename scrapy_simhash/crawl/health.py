@@ -88,7 +88,7 @@ class CrawlHealth:
     def change(self) -> str:
         """Find shares of near-duplicates that differ too much from those of the crawl before."""
         if self.previous is None and self.crawl is not None:
-            raise NotJudged("no earlier crawl is known that finished")
+            raise NotJudged("no earlier crawl is known that ended by itself")
         limit = "SIMHASH_MONITOR_MAX_CHANGE"
         changed = [
             f"{_share(now):.0%} of the pages of {where} are near-duplicates, and "

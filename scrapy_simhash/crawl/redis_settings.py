@@ -108,7 +108,9 @@ def _url(settings: BaseSettings) -> str | None:
         return None
     read = SettingsReader(settings, {"REDIS_PORT": 6379, "REDIS_DB": 0})
     port, database = read.whole("REDIS_PORT", 1, 65_535), read.whole("REDIS_DB", 0, 1_000_000)
-    return f"redis://{f'[{host}]' if ':' in host else host}:{port}/{database}"
+    if ":" in host and not host.startswith("["):  # an IPv6 address
+        host = f"[{host}]"
+    return f"redis://{host}:{port}/{database}"
 
 
 def _index_name(settings: BaseSettings, owner: str) -> str:

@@ -180,7 +180,7 @@ class Settlement:
             observation = None if page is None else page.item_observations.pop(id(item), None)
         if observation is not None:
             self._settle_item(observation, kept)
-        elif page is not None and id(item) in page.in_transit and not kept:
+        elif failed and (page is None or id(item) in page.in_transit):
             # A pipeline before `SimhashPipeline` failed, or replaced the item by another object.
             self._may_have_failed_without_page = True
         if page is None:

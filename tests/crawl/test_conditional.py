@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrapy_simhash.crawl.conditional import SENT_META_KEY
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -54,6 +55,19 @@ def test_pages_that_have_not_changed_are_not_sent(crawls, site):
     assert second.stats["downloader/response_status_count/304"] == 2
     assert "httperror/response_ignored_count" not in second.stats
     assert second.lines("ERROR") == []
+
+
+def test_requests_of_a_paused_crawl_are_not_conditional_once_it_is_off(site, tmp_path):
+    url = site.put("/paused", page("kite"), etag='"k1"')
+    marked = {"url": url, "meta": {SENT_META_KEY: {}}}  # as when it was scheduled
+    off = ON | {"SIMHASH_CONDITIONAL": False}
+    site.not_modified.clear()
+    _, resumed = run(
+        tmp_path, Crawl(requests=[url], settings=ON), Crawl(requests=[marked], settings=off)
+    )
+    assert resumed.stat("conditional/sent") == 0
+    assert site.not_modified == []
+    assert resumed.stat("checked") == 1
 
 
 def test_they_count_as_unchanged_pages_that_are_dropped(crawls):

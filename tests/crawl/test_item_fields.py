@@ -228,6 +228,43 @@ def test_items_that_an_earlier_pipeline_replaced_are_not_stored_after_a_failure(
     assert ids(copies) == ["mill 1"]
 
 
+def test_items_that_earlier_pipelines_replaced_are_stored_though_others_are_dropped(
+    pages, tmp_path
+):
+    for path, name in (("/dropped", "kite"), ("/third", "paper")):
+        pages.put(path, page(name))
+    pipelines = {
+        "tests.crawl.components.StrictPipeline": 10,
+        "tests.crawl.components.CopyingPipeline": 900,
+    }
+    settings = INCREMENTAL | {"ITEM_PIPELINES": pipelines}
+    first, second, third = run(
+        tmp_path,
+        crawl(pages, {"/a": [item("mill")], "/dropped": [item("bees")]}, settings),
+        # The copy of mill is dropped by the plugin.
+        crawl(pages, {"/b": [item("mill", 1), item("tram")]}, settings),
+        crawl(pages, {"/third": [item("mill", 2), item("tram", 1), item("ice")]}, settings),
+    )
+    assert [ids(result) for result in (first, second, third)] == [["mill"], ["tram"], ["ice"]]
+
+
+def test_items_of_start_that_an_earlier_pipeline_replaced_are_not_stored_after_a_failure(
+    pages, tmp_path
+):
+    pipelines = {
+        "tests.crawl.components.CopyingPipeline": 10,
+        "tests.crawl.components.StrictPipeline": 300,
+    }
+    start = {"url": "https://example.com/failing", **item("mill")}
+    failing, copies = run(
+        tmp_path,
+        Crawl(settings=FIELDS | {"ITEM_PIPELINES": pipelines}, arguments={"start_items": [start]}),
+        crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL),
+    )
+    assert len(failing.item_errors) == 1
+    assert ids(copies) == ["mill 1"]
+
+
 def test_items_of_short_texts_are_dropped_as_others_are(pages, tmp_path):
     words = "the boat is painted {} and has two oars, a mast and a sail for fine days at sea "
     boats = [{"id": colour, "text": words.format(colour) * 2} for colour in ("red", "blue")]

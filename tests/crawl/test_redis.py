@@ -66,6 +66,7 @@ class TestSettings:
             ({"REDIS_URL": "redis://queue:1/2"}, "redis://queue:1/2"),
             ({"REDIS_HOST": "queue", "REDIS_DB": 3}, "redis://queue:6379/3"),
             ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
+            ({"REDIS_HOST": "[::1]"}, "redis://[::1]:6379/0"),
             (
                 {"REDIS_URL": "redis://queue", "SIMHASH_REDIS_URL": "redis://index"},
                 "redis://index",

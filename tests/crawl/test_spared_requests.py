@@ -278,12 +278,15 @@ def test_rules_in_use_are_counted_learned_and_imported():
     imported = {
         (("drop", "lang"),): RuleRecord("imported"),
         (("drop", "id"),): RuleRecord("removed", Evidence(pages=100)),
+        (("drop", "a"),): RuleRecord("learned", Evidence(20, 1), {"/shop/*": Evidence(20)}),
+        (("drop", "b"),): RuleRecord("learned", Evidence(20, 1), {"/shop/*": Evidence(20, 1)}),
     }
     index.change_side_row("url-rules", "example.com", lambda _: encode_rules(imported))
     crawl = Crawl(index)
     crawl.request("/topic?t=1")
     crawl.rules.close()
-    assert crawl.counts["url_rules/rules"] == 1
+    # The imported one, and one that holds in the shop alone.
+    assert crawl.counts["url_rules/rules"] == 2
     crawl = Crawl(index)
     crawl.learn(40)
     crawl.rules.close()
