@@ -39,8 +39,8 @@ def serve(parent: Connection[Any, Any]) -> NoReturn:
     os.set_inheritable(parent.fileno(), False)  # noqa: FBT003 - it takes no name
     try:
         _serve(parent)
-    except (EOFError, ConnectionError):
-        pass  # the parent closed the connection or died
+    except (EOFError, OSError):
+        pass  # the parent closed the connection or died, perhaps in the middle of a message
     except BaseException:  # noqa: BLE001 - the outermost handler
         traceback.print_exc()
     finally:

@@ -243,11 +243,12 @@ class WorkerPool(Generic[Content, Result]):
                     self._processes.add(worker.process)
                 # Without the lock, because a large specification may block.
                 worker.process.wait_until_ready()
-            except Exception as error:
+            except BaseException as error:
                 self._end_worker()
                 worker.failures += 1
                 pause_s = min(2.0**worker.failures, _LONGEST_PAUSE_S)
-                worker.error, worker.not_before_s = str(error), time.monotonic() + pause_s
+                worker.error = str(error) or type(error).__name__
+                worker.not_before_s = time.monotonic() + pause_s
                 raise
             worker.error, worker.failures = "", 0
         return worker.process

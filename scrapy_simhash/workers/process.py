@@ -164,7 +164,7 @@ class WorkerProcess(Generic[Content, Result]):
     def answer(self, timeout_s: float, on_wait: Callable[[], object] = lambda: None) -> Result:
         """Return the result of the job.
 
-        :param on_wait: called every 50 ms or more often until the answer arrives.
+        :param on_wait: called every 50 ms or more often until the answer begins to arrive.
         :raises WorkerTimeout: the worker did not answer in time; call `end` then.
         :raises EOFError, OSError: the worker died; call `end` then.
         :raises WorkerError: the job failed in the worker, which can take the next job.
@@ -201,7 +201,10 @@ class WorkerProcess(Generic[Content, Result]):
             timeout_s -= wait_s
             if timeout_s <= 0:
                 raise WorkerTimeout
-        answer: dict[str, Any] = json.loads(self._channel.recv_bytes())
+        try:
+            answer: dict[str, Any] = json.loads(self._channel.recv_bytes())
+        except BlockingIOError:  # the worker has stopped in the middle of its answer
+            raise WorkerTimeout from None
         return answer
 
 

@@ -346,6 +346,20 @@ def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, monke
     assert all(map(is_gone, starts))
 
 
+def test_an_error_without_a_message_has_a_pause_too(start_pool, monkeypatch):
+    starts = []
+
+    def fail(work):
+        starts.append(work)
+        raise MemoryError
+
+    monkeypatch.setattr(pool_module, "WorkerProcess", fail)
+    pool = start_pool()
+    errors = [pool.submit(page_with).exception(DEADLINE_S) for _ in range(20)]
+    assert {type(error) for error in errors} <= {MemoryError, WorkerError}
+    assert len(starts) <= 3
+
+
 def test_workers_are_tried_again_after_a_pause(start_pool, tmp_path, monkeypatch):
     monkeypatch.setattr(pool_module, "_LONGEST_PAUSE_S", 0.05)
     monkeypatch.syspath_prepend(tmp_path)

@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -222,6 +224,28 @@ def test_it_ends_when_its_parent_is_gone(start_process, order):
     ask(process, order)
     process._channel.close()
     eventually(lambda: state_of(process.pid) == "Z")
+
+
+def test_it_ends_in_silence_when_its_parent_is_gone_in_the_middle_of_a_message(
+    start_process, capfd
+):
+    process = start_process().wait_until_ready()
+    os.write(process._channel.fileno(), struct.pack("!i", 1000) + b"half")
+    process._channel.close()
+    eventually(lambda: state_of(process.pid) == "Z")
+    assert capfd.readouterr().err == ""
+
+
+def test_an_answer_that_stops_in_the_middle_runs_into_the_time_out(start_process):
+    process = start_process().wait_until_ready()
+    process._channel.close()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 100_000))
+        process._channel = Connection(ours.detach())
+        theirs.sendall(struct.pack("!i", 1000) + b"half")
+        with pytest.raises(WorkerTimeout):
+            process.answer(DEADLINE_S)
 
 
 @pytest.mark.thorough
