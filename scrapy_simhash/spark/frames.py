@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Method = Literal["first-come", "connected"]
 _PARTS = ("fingerprint", "certainty", "sketch", "site", "title", "heading")
-# Names that columns of the order cannot have, because results and joins have columns of that name.
+# Columns of verdicts, and of the joins that lead to them. Spark ignores the case of names.
 _RESERVED = {
     "position",
     "key",
@@ -63,8 +63,7 @@ def near_pairs(
         caller deletes it when the result is no longer needed.
     :return: ``key`` of a row; ``other_key`` of the earlier row; ``distance`` in bits; the estimated
         ``similarity``, or null; ``confirmed``, true if the rows are copies.
-    :raises SimhashError: two rows have the same key, there is no column ``simhash``, or a column of
-        the order has the name of a column of the result.
+    :raises SimhashError: two rows have the same key, or there is no column ``simhash``.
     """
     folder = WorkFolder(work)
     placed = _placed(df, order, folder)
@@ -86,7 +85,8 @@ def duplicates(
 ) -> DataFrame:
     """Return the verdict on each row of `df`.
 
-    For the other parameters and errors see `near_pairs`.
+    For the other parameters and errors see `near_pairs`. A column of the order must not have the
+    name of a column of the result; otherwise SimhashError is raised.
 
     :param method: ``first-come`` for the verdicts of `dedupe`: a row is a copy of the nearest
         earlier row that is kept. ``connected``: rows that chains of copies connect are a group,
@@ -96,6 +96,7 @@ def duplicates(
         of the row that is copied; ``similar_to``, the key of a near row that is not; ``distance``
         and ``similarity`` to either; ``reason`` of a skipped row; ``fingerprint``.
     """
+    _check_order(order)
     folder = WorkFolder(work)
     return verdicts_of(_placed(df, order, folder), options, folder, method)
 
@@ -125,6 +126,7 @@ def against(
     :param known: as `fingerprints` returns it, with the columns of `order`. If known rows are
         equally near, the earliest one is the representative.
     """
+    _check_order(order)
     folder = WorkFolder(work)
     placed, rest = _placed(df, order, folder), _placed(known, order, folder)
     # Known rows come before all rows that ask.
@@ -143,16 +145,25 @@ def against(
     return _verdicts(placed, links, rest)
 
 
+def _columns_of(order: str | Sequence[str]) -> list[str]:
+    return [order] if isinstance(order, str) else list(order)
+
+
+def _check_order(order: str | Sequence[str]) -> None:
+    """Raise SimhashError if a column of the order has a name of `_RESERVED`, in any case."""
+    for name in _columns_of(order):
+        if name.lower() in _RESERVED:
+            raise SimhashError(
+                f"order={name!r}: the result has a column of that name, or one is needed on the "
+                "way to it: rename the column"
+            )
+
+
 def _placed(df: DataFrame, order: str | Sequence[str], folder: WorkFolder) -> DataFrame:
     """Return ``position``, ``key``, ``simhash`` and the columns of the order for each row."""
-    columns = [order] if isinstance(order, str) else list(order)
+    columns = _columns_of(order)
     if "simhash" not in df.columns:
         raise SimhashError("there is no column 'simhash': call `fingerprints` first")
-    for name in columns:
-        if name in _RESERVED:
-            raise SimhashError(
-                f"order={name!r} would be mistaken for a column of the result: rename the column"
-            )
     placed, _ = folder.write(in_order(df.select(*columns, "simhash"), columns, folder))
     return with_keys(placed, F.col("position").cast("string"))
 

@@ -138,10 +138,13 @@ def test_keys_that_come_again_are_refused(spark, records, tmp_path):
         duplicates(frame(spark, twice), options_of(), order="n", work=work(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["distance", "key"])
+@pytest.mark.parametrize("name", ["Distance", "key"])
 def test_an_order_by_a_column_of_the_result_is_refused(spark, records, tmp_path, name):
-    from scrapy_simhash.spark import duplicates, fingerprints
+    from scrapy_simhash.spark import against, duplicates, fingerprints, near_pairs
 
     made = fingerprints(frame(spark, records[:3]), options_of()).withColumnRenamed("n", name)
-    with pytest.raises(SimhashError, match=f"order='{name}' would be mistaken"):
+    with pytest.raises(SimhashError, match=f"order='{name}': the result has"):
         duplicates(made, options_of(), order=name, work=work(tmp_path))
+    with pytest.raises(SimhashError, match=f"order='{name}': the result has"):
+        against(made, made, options_of(), order=name, work=work(tmp_path))
+    assert near_pairs(made, options_of(), order=name, work=work(tmp_path)).count() == 0
