@@ -33,7 +33,6 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
     In a folder, files come before subfolders, both sorted by name. In folders, hidden files and
     subfolders, special files, symlinks to folders and the folder `exclude` are left out.
     """
-    excluded = exclude and exclude.resolve()
     for path in paths:
         if not path.is_dir():
             yield path
@@ -43,11 +42,18 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
             folders[:] = sorted(
                 name
                 for name in folders
-                if not name.startswith(".") and (inside / name).resolve() != excluded
+                if not name.startswith(".") and not (exclude and _is_same(inside / name, exclude))
             )
             for name in sorted(names):
                 if not name.startswith(".") and (inside / name).is_file():
                     yield inside / name
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def path_name(path: Path) -> str:

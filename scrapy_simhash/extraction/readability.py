@@ -2,9 +2,9 @@
 
 `readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
-ones with the same results, but for one: a link density counts any white space in a row as one
-character, where readability counts each tab. At most one page in a hundred gets another text;
-`benchmarks/fingerprints.py --extraction` compares the texts.
+ones with the same results, but for two: link densities count any white space in a row as one
+character, and the HTML of a long text is measured with its attributes. Few pages get another text
+by that; `benchmarks/fingerprints.py --extraction` compares the texts.
 
 Other steps take quadratic time, such as the search for text around a picture, or take longer on
 deeply nested pages. A budget of work limits them. Work is counted, not timed, so a page always has
