@@ -2,7 +2,7 @@
 
 Starts a redis-server (or a cluster) on a free port, and fills an index. The last tenth of the pages
 of a size, at most --pages for each number of clients, is measured: all clients together observe
-pages, and confirm new ones. One page in ten is planted near an earlier one. CPU times say more than
+pages, and confirm new ones. "start s" is the CPU time that a client first takes to read the index. One page in ten is planted near an earlier one. CPU times say more than
 pages per second, as clients and server share the machine. Peers: see `index_lib.redis_peers`.
 
     python benchmarks/redis_clients.py --sizes 1e5 1e6 --clients 1 4
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def main() -> None:
     print(
         f"{'contestant':<13}{'scheme':<9}{'size':>10}{'clients':>8}{'pages/s':>9}"
         f"{'client CPU µs':>15}{'server CPU µs':>15}{'p50 µs':>8}{'p99 µs':>8}"
-        f"{'bytes/page':>12}  recall by distance"
+        f"{'bytes/page':>12}{'start s':>9}{'peak MB':>9}  recall by distance"
     )
     for scheme in arguments.schemes:
         for size in arguments.sizes:
@@ -130,7 +131,8 @@ def print_row(results: list[dict[str, Any]], server_us: float, per_page: float) 
     print(
         f"{rate:>9,.0f}{cpu_us:>15,.0f}{server_us / pages:>15,.0f}"
         f"{np.percentile(times_us, 50):>8,.0f}{np.percentile(times_us, 99):>8,.0f}"
-        f"{per_page:>12,.0f}  {shares}" + (f", {wrong} wrong" if wrong else ""),
+        f"{per_page:>12,.0f}{np.mean([result['start_s'] for result in results]):>9.2f}"
+        f"{np.mean([result['memory_mb'] for result in results]):>9,.0f}  {shares}" + (f", {wrong} wrong" if wrong else ""),
         flush=True,
     )
 
@@ -169,6 +171,9 @@ def client(task: Task) -> None:
     kind = CONTESTANTS[task.contestant]
     contestant = kind(task.url, task.cluster, task.scheme, task.size, task.directory)
     given = [contestant.prepared(page) for page in pages]
+    before_s = time.process_time()
+    contestant.start()
+    start_s = time.process_time() - before_s
     print("ready", flush=True)
     sys.stdin.readline()
     began, cpu_s = time.perf_counter(), time.process_time()
@@ -189,6 +194,8 @@ def client(task: Task) -> None:
         "times_us": times_us,
         "found": found,
         "wrong": wrong,
+        "start_s": start_s,
+        "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
     contestant.close()
     print(json.dumps(result))

@@ -39,13 +39,12 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
-    *(f"{NAME}.index.redis.{name}" for name in ("content", "index", "layout", "manifest")),
+    *(f"{NAME}.index.redis.{name}" for name in ("index", "replica")),
     *(f"{NAME}.index.{name}" for name in ("pages", "run", "runs")),
     *(
         f"{NAME}.calibration.{name}"
         for name in ("calibrating", "counting", "index_distances", "pairs")
     ),
-    f"{NAME}.maintenance.redis_check",
     f"{NAME}.spark.candidates",
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),

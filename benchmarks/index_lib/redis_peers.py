@@ -74,6 +74,10 @@ class Ours:
         """What is asked for, made before the time is taken."""
         return page
 
+    def start(self) -> None:
+        """Read what the first page would wait for."""
+        self.index.query(0)
+
     def page(self, number: str, page: Page) -> bool:
         """Whether a page is a copy; it is taken if not."""
         key = page_key(number)
@@ -148,6 +152,9 @@ class DataSketch:
             for number in range(count):
                 session.insert(page_key(number), self._of(values(number)), check_duplication=False)
 
+    def start(self) -> None:
+        """Nothing: all is in the server."""
+
     def prepared(self, page: Page) -> Any:
         """The MinHash of a page."""
         own = values(page.number)
@@ -190,6 +197,9 @@ class ScrapyRedis:
         """Take the first pages of the stream."""
         for number in range(count):
             self._filter.request_seen(self._request(page_key(number)))
+
+    def start(self) -> None:
+        """Nothing: all is in the server."""
 
     def prepared(self, page: Page) -> None:
         """Nothing is known of a page but its URL."""

@@ -111,7 +111,8 @@ def _show(result: dict[str, Any], manifest: Manifest | RedisManifest) -> None:
     )
     show(f"scheme           {manifest.scheme.id}, k = {manifest.max_distance}")
     show(f"a copy           {_conditions(manifest.confirmation)}")
-    show(f"tables           {manifest.plan}, checks of {manifest.check_bits} bits")
+    checks = f"checks of {manifest.check_bits} bits" if manifest.check_bits else "in each process"
+    show(f"tables           {manifest.plan}, {checks}")
     show(f"representatives  {representatives:,}")
     pages = representatives + near_duplicates
     share = f", {percent(near_duplicates / pages)} of the pages" if pages else ""

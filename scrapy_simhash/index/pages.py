@@ -115,7 +115,7 @@ class Pages:
         else:
             owners = np.concatenate([owners, np.arange(len(queries)).repeat(newest_count)])
             differing ^= queries.take(owners, axis=0)
-        near = np.flatnonzero(_row_sums(np.bitwise_count(differing)) <= max_distance)
+        near = np.flatnonzero(row_sums(np.bitwise_count(differing)) <= max_distance)
         if not len(near):
             return None
         near_stored = near[near < in_files]
@@ -244,7 +244,7 @@ def ordinal_of(page_id: int) -> int:
     return page_id & _ORDINAL_MASK
 
 
-def _row_sums(counts: NDArray[np.uint8]) -> NDArray[Any]:
+def row_sums(counts: NDArray[np.uint8]) -> NDArray[Any]:
     """Return the sum of each row of counts, which are 0 to 64. A sum of 256 in a row of four counts
     overflows to 0. This is harmless: `TableStore.within` compares the fingerprints once more.
     """

@@ -18,7 +18,7 @@ from xxhash import xxh3_64
 from scrapy_simhash.index.run_files import RunFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -153,24 +153,24 @@ class Lookup:
         return positions, run_ends, counts
 
 
-def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, first: int) -> Run:
+def sorted_run(slots_by_table: Iterable[NDArray[np.uint64]], bits: int, first: int) -> Run:
     """Return a run of pages in memory, which have successive positions.
 
-    :param tables: for each table, its field and the words that hold it, a row for each page.
+    :param slots_by_table: for each table, the slot of each page.
     :param bits: number of leading bits in a slot.
     :param first: position of the first page.
     """
     parts: list[NDArray[np.uint32]] = []
     starts = []
     size = pages = 0
-    for field, rows in tables:
-        pages = len(rows)
-        slots = field.slots(rows, bits).astype(np.uint16 if bits <= _RADIX_BITS else np.uint32)
-        positions = slots.argsort(kind="stable").astype(np.uint32)
+    for slots in slots_by_table:
+        pages = len(slots)
+        narrow = slots.astype(np.uint16 if bits <= _RADIX_BITS else np.uint32)
+        positions = narrow.argsort(kind="stable").astype(np.uint32)
         positions += np.uint32(first)
         directory = np.empty((1 << bits) + 1, np.uint32)
         directory[0] = size
-        directory[1:] = np.bincount(slots, minlength=1 << bits).cumsum() + size
+        directory[1:] = np.bincount(narrow, minlength=1 << bits).cumsum() + size
         parts += [positions, directory]
         starts.append(size + pages)
         size += pages + len(directory)

@@ -334,10 +334,11 @@ class Runs:
         if not len(ids):
             self._sorted = None
             return
-        rows = [fingerprints] * len(self._plan.tables) + [ids]
-        fields = [field for field, _ in self.tables]
-        first = self.pages.stored + self._frozen_pages
-        self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
+        rows, bits = [fingerprints] * len(self._plan.tables) + [ids], self._bits(len(ids))
+        slots = (
+            table.field.slots(words, bits) for table, words in zip(self.tables, rows, strict=True)
+        )
+        self._sorted = sorted_run(slots, bits, self.pages.stored + self._frozen_pages)
 
     def _bits(self, pages: int) -> int:
         """Return the number of bits of a slot: as many as the prefix has, or fewer, so that buckets

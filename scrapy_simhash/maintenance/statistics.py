@@ -27,19 +27,16 @@ if TYPE_CHECKING:
 
 ROW_KINDS = ("entries", "buckets", "page keys", "near-duplicates", "state")
 
-# By kind of keys in Redis: the letter in the keys, and the commands that are sent for each key.
-REDIS_KINDS = {
-    "entries": ("e", ("MEMORY USAGE",)),
-    "buckets": ("t", ("MEMORY USAGE", "STRLEN")),
-    "pending pages": ("p", ("MEMORY USAGE",)),
-    "near-duplicates": ("l", ("MEMORY USAGE",)),
-    "state": ("n", ("MEMORY USAGE",)),
-}
+# By kind of keys in Redis: the letter in the keys.
+_REDIS_LETTERS = {"entries": "e", "pending pages": "p", "near-duplicates": "l", "state": "n"}
+REDIS_KINDS = ("journal", *_REDIS_LETTERS)
 
 
 @dataclass
 class RowStatistics:
-    """The number and sizes of the rows of one kind: keys in Redis, records in runs."""
+    """The number and sizes of the rows of one kind: keys in Redis, or rows of the journal there;
+    records in runs.
+    """
 
     rows: int = 0
     key_bytes: int = 0
@@ -54,7 +51,7 @@ class RowStatistics:
 
 @dataclass
 class TableStatistics:
-    """The buckets of one table; in a directory, page keys are a table, too.
+    """The buckets of one table in a directory, where page keys are a table, too.
 
     :param used: number of buckets with at least one record.
     :param records: number of records in all buckets.
@@ -151,20 +148,18 @@ def _directory_statistics(
 
 def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
     """Return the statistics of an index in Redis."""
-    layout = index.layout
-    tables = _empty_tables(index.plan)
-    tables_by_head = {layout.table_head(number): table for number, table in enumerate(tables)}
-    rows = {}
-    for kind, (letter, commands) in REDIS_KINDS.items():
+    layout, server = index.layout, index.server
+    journal = layout.order.journal
+    rows = {
+        "journal": RowStatistics(
+            server.call("LLEN", journal), 0, server.call("MEMORY USAGE", journal) or 0
+        )
+    }
+    for kind, letter in _REDIS_LETTERS.items():
         rows[kind] = totals = RowStatistics()
-        for key, (memory_bytes, *lengths) in index.server.each_once(
-            layout.pattern(letter), *commands
-        ):
+        for key, (memory_bytes,) in server.each_once(layout.pattern(letter), "MEMORY USAGE"):
             on_progress()
             totals.add(len(key), max((memory_bytes or 0) - len(key), 0))
-            if kind == "buckets":
-                table = tables_by_head[key[: key.index(b"}") + 1]]
-                table.add_bucket(lengths[0] // layout.record_bytes)
     entries = page_key_bytes = 0
     for entry in index.entries():
         entries += 1
@@ -176,7 +171,7 @@ def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> I
         buffered=0,
         file_bytes=sum(kind.key_bytes + kind.value_bytes for kind in rows.values()),
         rows=rows,
-        tables=tables,
+        tables=[],
     )
 
 

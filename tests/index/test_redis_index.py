@@ -21,9 +21,8 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.probing import typical_recall
-from scrapy_simhash.index.redis import choose_redis_plan, new_redis_manifest, open_redis_index
 from scrapy_simhash.index.redis import index as index_module
+from scrapy_simhash.index.redis import new_redis_manifest, open_redis_index
 from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.layout import Layout
 from scrapy_simhash.index.redis.manifest import RedisManifest
@@ -216,8 +215,8 @@ def test_another_version_of_the_format_is_refused(redis_backend, redis):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
     key = Layout(redis_backend.name, PLAN, 8).state("manifest")
-    client.set(key, client.get(key).replace(b'"format_version": 1', b'"format_version": 2'))
-    with pytest.raises(IndexMismatch, match="version 2"):
+    client.set(key, client.get(key).replace(b'"format_version": 2', b'"format_version": 1'))
+    with pytest.raises(IndexMismatch, match=r"version 1.*export it"):
         redis_backend.open()
     disconnect(client)
 
@@ -249,18 +248,19 @@ def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
 
 
 @needs_redis
-def test_records_that_a_crawler_did_not_write_are_written_by_others(redis_cluster, monkeypatch):
+def test_pages_that_a_crawler_did_not_mark_are_marked_by_others(redis_cluster, monkeypatch):
     monkeypatch.setattr(index_module, "_MAX_LAG", 4)
     backend = RedisBackend(redis_cluster)
     with backend.open(incremental=True) as dying, backend.open(incremental=True) as other:
-        dying._write_records = lambda *_: None  # it dies before
+        dying._mark = lambda *_: None  # it dies before
         first = dying.observe("a", A)
         assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
-        dying.confirm(first)
         assert other.query(A) == []
         for number in range(8):
             assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
             other.discard(other.observe(f"page {number}", B))
+        assert found(other.query(A)) == [("a", A, 0)]
+        dying.confirm(first)
         assert found(other.query(A)) == [("a", A, 0)]
 
 
@@ -380,35 +380,3 @@ def test_a_server_that_dies_is_an_error_of_ours(tmp_path):
         with pytest.raises(StorageError):
             index.close()
         index.close()
-
-
-@pytest.mark.parametrize(("bits", "k"), [(64, 3), (256, 52)])
-@pytest.mark.parametrize("pages", [10_000, 1_000_000, 100_000_000])
-def test_plans_find_enough(bits, k, pages):
-    plan = choose_redis_plan(bits, k, pages)
-    if plan.prefix_bits:
-        assert typical_recall(plan, k) >= 0.995
-    else:
-        assert plan.guaranteed_distance == 3
-
-
-@pytest.mark.parametrize(("bits", "k"), [(16, 3), (64, 3), (96, 20), (128, 20), (256, 52)])
-def test_checks_let_near_fingerprints_through(bits, k):
-    """As many as the layout promises, among pairs at exactly k."""
-    import random
-
-    layout = Layout("x", TablePlan(bits, 4), 8)
-    most, rng = layout.max_check_distance(k), random.Random(1)
-    missed = 0
-    for _ in range(2000):
-        one = rng.getrandbits(bits)
-        other = flip(one, *rng.sample(range(bits), k))
-        digest = rng.randbytes(8)
-        missed += layout.near(layout.record(digest, other), one, most) != {digest[:4]}
-        far = layout.record(digest, rng.getrandbits(bits))
-        assert bits < 64 or layout.near(far, one, most) <= {digest[:4]}
-    assert missed <= 2
-    unrelated = b"".join(
-        layout.record(rng.randbytes(8), rng.getrandbits(bits)) for _ in range(5000)
-    )
-    assert bits < 64 or len(layout.near(unrelated, 0, most)) < 50

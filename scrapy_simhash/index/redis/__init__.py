@@ -16,8 +16,7 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import IndexSpec, check_plan, known_scheme, preset_confirmation
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, MIN_TYPICAL_RECALL, choose_plan
-from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.redis.urls import masked
 from scrapy_simhash.index.rules import Rules
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.layout import Layout
     from scrapy_simhash.index.redis.manifest import RedisManifest
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_LEASE_S = 60.0
-# (largest number of expected pages, tables, bits of a prefix, probes). There are fewer tables than
-# on disk, because each takes memory. Small indexes have short prefixes: the server looks up a key
-# for each probe, so few probes of buckets with dozens of records are cheaper than many probes of
-# small ones. With `wide`, all find at least 99.5 % of real near-duplicates (`TablePlan.recall`).
-_PROBING = (
-    (200_000, 5, 12, 64),
-    (1_000_000, 7, 14, 72),
-    (3_000_000, 5, 16, 192),
-    (None, 8, 18, 256),
-)
-_MIN_PROBED_BITS = 128
 # See `IndexSpec.check_existing`.
 _ADVICE = {
     "scheme": "use the same scheme, or another name",
@@ -130,17 +119,6 @@ def open_redis_index(
         raise
 
 
-def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> TablePlan:
-    """Return the tables of a new index. :raises PlanError: see `choose_plan`."""
-    if bits >= _MIN_PROBED_BITS:
-        for pages, tables, width, probes in _PROBING:
-            if (pages is None or expected_pages <= pages) and tables * width <= bits:
-                plan = TablePlan(bits, tables, prefix_bits=width, probes=probes)
-                if plan.recall(max_distance) >= MIN_TYPICAL_RECALL:
-                    return plan
-    return choose_plan(bits, max_distance, expected_pages, probing=False)
-
-
 @dataclass(frozen=True)
 class RedisAddress:
     """The server and the name of an index; `str` and `repr` show no secrets.
@@ -222,7 +200,7 @@ def new_redis_manifest(
 
     scheme, max_distance = known_scheme(scheme, max_distance)
     if plan is None:
-        plan = choose_redis_plan(scheme.bits, max_distance, expected_pages)
+        plan = choose_plan(scheme.bits, max_distance, expected_pages)
     else:
         check_plan(plan, scheme, max_distance)
     groups = max(expected_pages // ENTRIES_PER_GROUP, 1)

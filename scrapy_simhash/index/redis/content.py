@@ -6,9 +6,8 @@ docs/decisions/redis.md says why `compact` is safe.
 
 from __future__ import annotations
 
-import struct
+import os
 from itertools import islice
-from tempfile import TemporaryFile
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
 _LOADED_AT_ONCE = 100
 _GROUPS_AT_ONCE = 64
 _MEMORY_USAGE = "MEMORY USAGE"
-# In the temporary file of `compact`: lengths of the key and of the value of a bucket.
-_LENGTHS = struct.Struct(">II")
+# The list that `compact` writes is deleted by the server if it is not written to for so long.
+_COMPACTION_TIMEOUT_S = 3600
 
 
 class RedisContent:
@@ -113,8 +112,11 @@ class RedisContent:
         remaining = iter(entries)
         # In a cluster, entries are in several slots.
         at_once = 1 if self.server.cluster else _LOADED_AT_ONCE
-        while batch := list(islice(remaining, at_once)):
-            loaded += self._load(batch)
+        while batch := list(islice(remaining, _LOADED_AT_ONCE)):
+            # The rows come first, because an entry without a row would not be found.
+            self._append_rows(batch)
+            for first in range(0, len(batch), at_once):
+                loaded += self._load(batch[first : first + at_once])
             last = max(last, *(max(entry.number, entry.met) for entry in batch))
         self.skip_to(last + 1)
         return loaded
@@ -129,7 +131,7 @@ class RedisContent:
         """Remove the stored entry of a page. Return False if there is none, the page is pending, or
         a crawl has just changed the entry.
 
-        The page's records stay in the tables until `compact` removes them, but lead to no entry.
+        The page's rows stay in the journal until `compact` removes them, but lead to no entry.
         """
         self._require_open()
         entry, value = self._read(key)
@@ -160,30 +162,29 @@ class RedisContent:
         return removed
 
     def compact(self) -> int:
-        """Remove repeated records, and those of pages that are neither stored nor pending. Return
-        the number of removed records, which may be too high if the server grows at the same time,
-        because SCAN may then return a bucket twice.
+        """Remove from the journal repeated rows, and those of pages that are neither stored nor
+        pending; return their number. Processes that use the index then read the journal again.
 
-        First all buckets are copied to a temporary file, then all pages are read. Pages that are
-        admitted later keep their records: they change their buckets, and a bucket is replaced only
-        if it still has the copied value.
+        First the rows are copied, then all pages are read. Rows that are added later are kept. This
+        needs memory for all rows, about 130 MB for a million pages.
         """
-        size, removed = self.layout.record_bytes, 0
-        with TemporaryFile() as buckets:
-            for key, (value,) in self.server.each(self.layout.pattern("t"), "GET"):
-                if value:
-                    buckets.write(_LENGTHS.pack(len(key), len(value)) + key + value)
-            alive = set(self._records_of_pages())
-            buckets.seek(0)
-            while lengths := buckets.read(_LENGTHS.size):
-                key, value = map(buckets.read, _LENGTHS.unpack(lengths))
-                records = [value[at : at + size] for at in range(0, len(value), size)]
-                kept = [record for record in dict.fromkeys(records) if record in alive]
-                if kept != records and self.server.run(
-                    scripts.REPLACE, (key,), (value, b"".join(kept))
-                ):
-                    removed += len(records) - len(kept)
-        return removed
+        rows = [row for batch in self.journal() for row in batch]
+        alive = set(self._row_ids())
+        kept: dict[bytes, bytes] = {}
+        for row in rows:
+            if (row_id := self.layout.row_id(row)) in alive:
+                kept.setdefault(row_id, row)
+        if len(kept) == len(rows):
+            return 0
+        journal = self.layout.order.journal
+        # Another process may compact at the same time.
+        new = self.layout.state("journal-" + os.urandom(8).hex())
+        remaining = iter([b"", *kept.values()])
+        while batch := list(islice(remaining, scripts.ROWS_AT_ONCE)):
+            self.server.call("RPUSH", new, *batch)
+            self.server.call("EXPIRE", new, _COMPACTION_TIMEOUT_S)
+        replaced = self.server.run(scripts.REPLACE_ROWS, (journal, new), (len(rows), rows[-1]))
+        return len(rows) - len(kept) if replaced else 0
 
     def delete(self) -> None:
         """Delete all keys of the index, and no others.
@@ -287,40 +288,51 @@ class RedisContent:
             self.server.call("HDEL", self.layout.state("validators"), encode_key(entry.key))
         return removed
 
-    def _records_of_pages(self) -> Iterator[bytes]:
-        """Yield the records of all stored and pending pages."""
+    def journal(self) -> Iterator[list[bytes]]:
+        """Yield all rows of the journal, many at once.
+
+        :raises StorageError: another process has compacted the journal at the same time.
+        """
+        start, last = 0, b""
+        while True:
+            self._require_open()
+            at, rows = self.server.run(scripts.FOLLOW, (self.layout.order.journal,), (start, last))
+            if at != start:
+                raise StorageError(self.location, "it was compacted at the same time: try again")
+            if not rows:
+                return
+            yield rows
+            start, last = start + len(rows), rows[-1]
+
+    def _append_rows(self, entries: Iterable[Entry]) -> None:
+        """Append rows for entries to the journal."""
+        row = self.layout.journal_row
+        rows = [row(digest_of(entry.key), entry.fingerprint) for entry in entries]
+        self.server.call("RPUSH", self.layout.order.journal, *rows)
+
+    def _row_ids(self) -> Iterator[bytes]:
+        """Yield `Layout.row_id` of all stored and pending pages."""
         for _, group in self.groups():
             for digest, value in group.entries.items():
-                yield self.layout.record(digest, self._decoded(value).fingerprint)
+                yield self._row_id(digest, value)
             for page in group.pending:
-                yield self.layout.record(page.digest, self._decoded(page.entry).fingerprint)
+                yield self._row_id(page.digest, page.entry)
+
+    def _row_id(self, digest: bytes, value: bytes) -> bytes:
+        row = self.layout.journal_row(digest, self._decoded(value).fingerprint)
+        return self.layout.row_id(row)
 
     def _load(self, entries: Sequence[Entry]) -> int:
-        """Store entries whose page key is not stored, and their records; return their number. In a
-        cluster, this takes one entry.
+        """Store entries whose page key is not stored; return their number. In a cluster, this takes
+        one entry.
         """
         layout, keys, arguments = self.layout, list[bytes](), list[bytes]()
         for entry in entries:
             digest = digest_of(entry.key)
             entries_key, _, count_key = layout.group_keys(layout.group_of(digest))
-            value = encode_entry(entry, layout.width_bytes)
-            buckets = layout.buckets(entry.fingerprint)
-            record = layout.record(digest, entry.fingerprint)
-            if self.server.cluster:
-                self._append(buckets, record)
-                buckets = b""
             keys += (entries_key, count_key)
-            arguments += (digest, value, buckets, record)
-        head = (layout.head, layout.prefix_bytes)
-        return int(self.server.run(scripts.LOAD, keys, (*head, *arguments)))
-
-    def _append(self, buckets: bytes, record: bytes) -> None:
-        """Append a record to packed buckets, table by table."""
-        layout = self.layout
-        step = 2 + layout.prefix_bytes
-        for table, at in enumerate(range(0, len(buckets), step)):
-            arguments = (layout.head, buckets[at : at + step], layout.prefix_bytes, record)
-            self.server.run(scripts.APPEND, (layout.table_head(table),), arguments)
+            arguments += (digest, encode_entry(entry, layout.width_bytes))
+        return int(self.server.run(scripts.LOAD, keys, arguments))
 
     def _own(self, value: bytes, key: str) -> Entry | None:
         """Return the entry of a page key from its value; None if that is b"".

@@ -4,18 +4,18 @@ It decides by the same rules as `ObservingIndex`. `scrapy_simhash.index.redis.la
 A protocol ensures that exactly one of several copies becomes the representative, whenever they
 arrive:
 
-1. `_begin` gives the page its sequence number, and the number of an admission up to which the
-   records of all admitted pages are in the tables.
-2. The tables are searched, and the page is compared with the pages that are found.
+1. `_begin` gives the page its sequence number, and the number of an admission up to which all
+   admitted pages can be found. It also reads the new rows of the journal.
+2. The replica of the journal is searched (`scrapy_simhash.index.redis.replica`), and the page is
+   compared with the pages that are found.
 3. A page that is to become pending asks for *admission*. The search may have missed pages that
    were admitted after the number of step 1, so the server looks for those within k, or with the
-   same key. If there are none, the page is admitted. Otherwise the server returns them. The process
-   reads them, decides again, and may ask again; it names them as *judged*, and the server skips
-   them.
-4. The records of an admitted page are appended to the tables.
+   same key. If there are none, the page is admitted, and gets a row in the journal. Otherwise the
+   server returns them. The process reads them, decides again, and may ask again; it names them as
+   *judged*, and the server skips them.
 
-So the later of two admitted copies was compared with the earlier one: in step 2 if the records of
-the earlier one were in the tables, else in step 3. docs/decisions/redis.md has the proof.
+So the later of two admitted copies was compared with the earlier one: in step 2 if the replica had
+the earlier one, else in step 3. docs/decisions/redis.md has the proof.
 
 A pending page has a lease, which its process renews. If the process dies, the lease ends. The next
 reader of the page removes it, so that its process, should it still run, cannot confirm the page.
@@ -34,17 +34,11 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
-from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.content import RedisContent
-from scrapy_simhash.index.redis.layout import (
-    RECORD_DIGEST_BYTES,
-    Group,
-    digest_of,
-    field_of,
-    parsed_pages,
-)
+from scrapy_simhash.index.redis.layout import Group, digest_of, field_of, parsed_pages
+from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,7 +53,7 @@ _ADMITTED, _SEARCH_AGAIN = 1, 2
 _STORED, _LEASE_ENDED = 1, 2
 # How often `confirm` tries to store a page whose lease ends again and again.
 _MAX_TRIES = 3
-# An admitted page may lack records for this many admissions. Then other processes write them.
+# An admitted page may be unmarked for this many admissions. Then other processes mark it.
 _MAX_LAG = 200
 
 logger = logging.getLogger(__name__)
@@ -124,8 +118,7 @@ class RedisIndex(CrawlIndex, RedisContent):
     ) -> None:
         CrawlIndex.__init__(self, rules=rules, incremental=incremental, crawl_start=crawl_start)
         RedisContent.__init__(self, server, manifest, name)
-        self._prober = Prober(manifest.plan)
-        self._max_check_distance = self.layout.max_check_distance(rules.max_distance)
+        self._replica = Replica(self.layout, self.location)
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
         self._pending: dict[int, _Pending] = {}
@@ -145,9 +138,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._require_open()
         check_page(self.scheme, key, fingerprint)
         digest = digest_of(key)
-        probes = self._prober.probes(fingerprint, evidence.certainty)
-        sequence, since, own_group, records = self._begin(digest, probes)
-        candidates = self._candidates(records, fingerprint, digest)
+        sequence, since, own_group = self._begin(digest)
+        candidates = self._replica.near(fingerprint, evidence.certainty, self.max_distance)
         judged: set[int] = set()
         while True:
             view = self._read_view(digest, fingerprint, candidates, judged, own_group)
@@ -160,17 +152,17 @@ class RedisIndex(CrawlIndex, RedisContent):
             )
             if isinstance(decision, Observation):
                 return decision
-            # A page with the fingerprint of its stored entry relies on the records of that entry.
+            # A page with the fingerprint of its stored entry relies on the row of that entry.
             stored = self._own(view.own, key)
-            with_records = stored is None or stored.fingerprint != decision.entry.fingerprint
-            answer = self._admit(decision, since, judged, with_records=with_records)
+            with_row = stored is None or stored.fingerprint != decision.entry.fingerprint
+            answer = self._admit(decision, since, judged, with_row=with_row)
             if answer[0] == _ADMITTED:
                 if decision.similar is not None:
                     self._log(decision.observation, decision.similar)
                 return decision.observation
             if answer[0] == _SEARCH_AGAIN:
-                _, since, _, records = self._begin(digest, probes)
-                candidates |= self._candidates(records, fingerprint, digest)
+                _, since, _ = self._begin(digest)
+                candidates |= self._replica.near(fingerprint, evidence.certainty, self.max_distance)
                 continue
             for member in answer[1:]:
                 judged.add(int.from_bytes(member[:8], "big"))
@@ -189,9 +181,9 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         answer: list[Any] = [_SEARCH_AGAIN]
         while answer[0] != _ADMITTED:
-            _, since, _ = self.server.run(scripts.BEGIN, self.layout.order[:3])
+            _, since, _ = self._begin(digest)
             # -1 compares with no page, as the copies of this one have its representative.
-            answer = self._admit(page, since, (), with_records=True, max_distance=-1)
+            answer = self._admit(page, since, (), with_row=True, max_distance=-1)
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`.
@@ -290,87 +282,79 @@ class RedisIndex(CrawlIndex, RedisContent):
             return observation
         return _Pending(observation, digest, entry, view.own, nearest, result.outdated, in_scope)
 
-    def _begin(self, digest: bytes, probes: Probes) -> tuple[int, int, Group | None, bytes]:
-        """Return (sequence number; number of the last admission up to which all records are in the
-        tables; the page's group, with no entry but its own, or None if it was not read; records of
-        the probed buckets).
+    def _begin(self, digest: bytes) -> tuple[int, int, Group | None]:
+        """Bring the replica up to date. Return (sequence number; number of the last admission up to
+        which the replica has all pages; the page's group, with no entry but its own, or None if it
+        was not read).
         """
-        layout = self.layout
-        order = layout.order[:3]
-        if not self.server.cluster:
+        layout, end = self.layout, self._replica.end
+        order = layout.order
+        keys = (order.sequence, order.admitted, order.unmarked, order.journal)
+        own = None
+        if self.server.cluster:
+            number, since, last, rows = self.server.run(scripts.BEGIN, keys, end[1:])
+            if last - since > _MAX_LAG:
+                self._mark_others(since + _MAX_LAG // 2)
+        else:
             group = layout.group_keys(layout.group_of(digest))[:2]
-            (number, since, _, (value, *pending)), values = self.server.run_and_mget(
-                scripts.OBSERVE, (*order, *group), (digest,), layout.mget_command(probes)
+            number, since, _, rows, (value, *pending) = self.server.run(
+                scripts.OBSERVE, (*keys, *group), (*end[1:], digest)
             )
             own = Group({digest: value} if value else {}, parsed_pages(pending))
-            return number, since, own, b"".join(filter(None, values))
-        number, since, last = self.server.run(scripts.BEGIN, order)
-        if last - since > _MAX_LAG:
-            self._write_records_of_others(since + _MAX_LAG // 2)
-        return number, since, None, self._search(probes)
+        self._follow(end, *rows)
+        return number, since, own
 
-    def _search(self, probes: Probes) -> bytes:
-        """Return the records of the probed buckets."""
-        if not self.server.cluster:
-            values = self.server.mget(self.layout.mget_command(probes))
-            return b"".join(filter(None, values))
-        # The buckets of a table are in one slot.
-        return b"".join(
-            value
-            for keys in self.layout.bucket_keys(probes).values()
-            for value in filter(None, self.server.call("MGET", *keys))
-        )
+    def _follow(self, end: End, start: int, rows: list[bytes]) -> None:
+        """Extend the replica by some rows, and by the rows after them, if any.
 
-    def _candidates(self, records: bytes, fingerprint: int, own_digest: bytes) -> set[bytes]:
-        """Return the first bytes of the digests of other pages that may be within k."""
-        near = self.layout.near(records, fingerprint, self._max_check_distance)
-        near.discard(own_digest[:RECORD_DIGEST_BYTES])
-        return near
+        :param start: see `Replica.extend`.
+        """
+        while not self._replica.extend(end, start, rows) or len(rows) == scripts.ROWS_AT_ONCE:
+            end = self._replica.end
+            start, rows = self.server.run(scripts.FOLLOW, (self.layout.order.journal,), end[1:])
 
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
         """Return the entries within k of a fingerprint, for a query."""
-        records = self._search(self._prober.probes(fingerprint, certainty))
-        candidates = self._candidates(records, fingerprint, b"")
+        end = self._replica.end
+        self._follow(end, *self.server.run(scripts.FOLLOW, (self.layout.order.journal,), end[1:]))
+        candidates = self._replica.near(fingerprint, certainty, self.max_distance)
         return self._read_view(b"", fingerprint, candidates, (), None)
 
     def _read_view(
         self,
         digest: bytes,
         fingerprint: int,
-        candidates: Iterable[bytes],
+        candidates: set[bytes],
         judged: Iterable[int],
         own_group: Group | None,
     ) -> _View:
         """Read the groups of a page and of candidates, and return the entries within k.
 
         :param digest: b"" for a query.
-        :param judged: sequence numbers of admitted pages whose records may be missing.
+        :param candidates: digests.
+        :param judged: sequence numbers of admitted pages that may not be marked yet.
         """
         layout = self.layout
-        by_group: dict[int, list[bytes]] = {}
-        for candidate in candidates:
-            by_group.setdefault(layout.group_of(candidate), []).append(candidate)
         own_number = layout.group_of(digest) if digest else -1
-        numbers = set(by_group)
+        numbers = set(map(layout.group_of, candidates - {digest}))
         if digest and own_group is None:
             numbers.add(own_number)
         groups = self._groups(sorted(numbers))
         if own_group is not None:
             groups.setdefault(own_number, own_group)
         view = _View(b"", b"", [], [])
-        for number, group in groups.items():
-            starts = tuple(by_group.get(number, ()))
+        for group in groups.values():
             for other, value in group.entries.items():
                 if other == digest:
                     view.own = value
-                elif other.startswith(starts):
+                elif other in candidates:
                     self._add_if_near(view.stored, value, fingerprint)
             for page in group.pending:
                 if not page.admitted and page.sequence not in judged:
                     continue
                 if page.digest == digest:
                     view.last = page.entry
-                elif page.digest.startswith(starts):
+                elif page.digest in candidates:
                     self._add_if_near(view.pending, page.entry, fingerprint)
         view.last = view.last or view.own
         return view
@@ -387,42 +371,36 @@ class RedisIndex(CrawlIndex, RedisContent):
         since: int,
         judged: Iterable[int],
         *,
-        with_records: bool,
+        with_row: bool,
         max_distance: int | None = None,
     ) -> list[Any]:
         """Ask for admission. Return the answer of `admit` in `scrapy_simhash.index.redis.scripts`.
 
-        :param with_records: append the records of an admitted page.
+        :param with_row: append a row for an admitted page to the journal.
         """
         layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
-        _, admitted, unwritten, recent = layout.order
+        _, admitted, journal, unmarked, recent = layout.order
         pending = layout.pending_key(digest)
         field = field_of(sequence, digest)
-        entry = encode_entry(page.entry, layout.width_bytes)
-        member = layout.member(sequence, digest, fingerprint)
-        distance = self.max_distance if max_distance is None else max_distance
-        packed = b"".join(number.to_bytes(8, "big") for number in judged)
-        buckets = layout.buckets(fingerprint) if with_records else b""
+        held = (field, self._lease_ms, encode_entry(page.entry, layout.width_bytes))
+        asked = (
+            layout.member(sequence, digest, fingerprint),
+            since,
+            self.max_distance if max_distance is None else max_distance,
+            b"".join(number.to_bytes(8, "big") for number in judged),
+            layout.journal_row(digest, fingerprint) if with_row else b"",
+        )
+        answer: list[Any]
         if not self.server.cluster:
-            record = layout.record(digest, fingerprint)
-            answer: list[Any] = self.server.run(
-                scripts.TAKE,
-                (admitted, recent, pending),
-                (
-                    *(member, since, distance, packed, field, self._lease_ms, entry),
-                    *(layout.head, buckets, layout.prefix_bytes, record),
-                ),
+            answer = self.server.run(
+                scripts.TAKE, (admitted, recent, journal, pending), (*asked, *held)
             )
         else:
-            self.server.run(scripts.HOLD, (pending,), (field, self._lease_ms, entry))
-            answer = self.server.run(
-                scripts.ADMIT,
-                (admitted, recent, unwritten),
-                (member, since, distance, packed),
-            )
+            self.server.run(scripts.HOLD, (pending,), held)
+            answer = self.server.run(scripts.ADMIT, (admitted, recent, journal, unmarked), asked)
             if answer[0] == _ADMITTED:
-                self._write_records(member, buckets)
+                self._mark(asked[0])
             else:
                 self.server.call("HDEL", pending, field)
         if answer[0] == _ADMITTED:
@@ -434,21 +412,17 @@ class RedisIndex(CrawlIndex, RedisContent):
                     self._renewing.start()
         return answer
 
-    def _write_records(self, member: bytes, buckets: bytes) -> None:
-        """Append the records of an admitted page, and then mark it as admitted and written."""
-        layout = self.layout
-        sequence, digest, fingerprint = layout.parsed_member(member)
-        self._append(buckets, layout.record(digest, fingerprint))
-        field = field_of(sequence, digest)
-        self.server.run(scripts.MARK, (layout.pending_key(digest),), (field,))
-        self.server.call("ZREM", layout.order.unwritten, member)
+    def _mark(self, member: bytes) -> None:
+        """Mark the pending page of an admission as admitted."""
+        digest = member[8:16]
+        field = field_of(int.from_bytes(member[:8], "big"), digest)
+        self.server.run(scripts.MARK, (self.layout.pending_key(digest),), (field,))
+        self.server.call("ZREM", self.layout.order.unmarked, member)
 
-    def _write_records_of_others(self, up_to: int) -> None:
-        """Write the missing records of all pages that were admitted up to a number."""
-        key = self.layout.order.unwritten
-        for member in self.server.call("ZRANGEBYSCORE", key, "-inf", up_to):
-            fingerprint = self.layout.parsed_member(member)[2]
-            self._write_records(member, self.layout.buckets(fingerprint))
+    def _mark_others(self, up_to: int) -> None:
+        """Mark all pages that were admitted up to a number."""
+        for member in self.server.call("ZRANGEBYSCORE", self.layout.order.unmarked, "-inf", up_to):
+            self._mark(member)
 
     def _release(self, page: _Pending) -> None:
         """Remove a pending page."""
@@ -525,9 +499,8 @@ class RedisIndex(CrawlIndex, RedisContent):
             if answer[0] == _LEASE_ENDED:
                 return False
             expected = answer[1]
-            # The page may have relied on the records of an entry that is no longer stored.
-            fingerprint = page.entry.fingerprint
-            self._append(layout.buckets(fingerprint), layout.record(digest, fingerprint))
+            # The page may have relied on the row of an entry that is no longer stored.
+            self._append_rows([page.entry])
 
     def _observe_again(self, page: _Pending) -> _Pending | None:
         """Observe a page whose lease has ended. Return it if it is pending again, else None."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.scheme import Scheme
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _FORMAT = "scrapy-simhash redis index"
 
 
@@ -35,11 +35,7 @@ class RedisManifest:
     group_bits: int
 
     database: ClassVar[str] = "redis"
-
-    @property
-    def check_bits(self) -> int:
-        """Width of the fingerprint check in a record."""
-        return 8 * self.layout("").check_bytes
+    check_bits: ClassVar[None] = None  # see `Manifest`; there are no records
 
     def layout(self, name: str) -> Layout:
         """Return the layout of an index of that name."""
@@ -81,8 +77,9 @@ class RedisManifest:
             if version != FORMAT_VERSION:
                 raise IndexMismatch(
                     location,
-                    f"it has format version {version!r}, this release reads {FORMAT_VERSION}: use "
-                    "the release that made it, or another name; nothing was changed",
+                    f"it has format version {version!r}, this release reads {FORMAT_VERSION}: "
+                    "export it with the release that made it, and import the file into an index "
+                    "with another name; nothing was changed",
                 )
             group_bits = content["group_bits"]
             scheme, plan, max_distance = read_parameters(content, group_bits)

@@ -1,24 +1,26 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
 A client sends a script again if the answer was lost. Then the index is as after one run, but that
-a sequence number may be skipped, or a record stored twice. Callers treat the answer as that of the
-first run, except that `LOAD` counts no entry that an earlier run has stored.
+a sequence number may be skipped. Callers treat the answer as that of the first run, except that
+`LOAD` counts no entry that an earlier run has stored.
 
-Scripts make the keys of buckets themselves. In a cluster, these are in the slot of the key in KEYS.
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
-takes one entry, without buckets.
+takes one entry.
 
 KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
 compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
-each); with none if `k` is -1. `field` and `entry` are a pending page; `lease` is in milliseconds.
-`head` is `Layout.head`; `buckets` are packed by `Layout.buckets`, with prefixes of `width` bytes.
+each); with none if `k` is -1. `row` is a row of the journal, or '' for none. `field` and `entry`
+are a pending page; `lease` is in milliseconds. `rows` and `last` are the end of a replica
+(`scrapy_simhash.index.redis.replica.End`).
 """
 
 from __future__ import annotations
 
 from hashlib import sha1
 
-_LIBRARY = """
+# Number of rows of the journal in an answer.
+ROWS_AT_ONCE = 10_000
+_FUNCTIONS = """
 local function now_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -58,36 +60,20 @@ local function find(packed, digest)
   return nil, nil, ''
 end
 
--- Returns a new sequence number, the last admission up to which all records are written, and the
--- last admission.
-local function begin(sequence, admitted, unwritten)
+-- Returns a new sequence number, the last admission up to which all pages are marked, and the last
+-- admission.
+local function begin(sequence, admitted, unmarked)
   local number = redis.call('INCR', sequence)
-  local oldest = redis.call('ZRANGE', unwritten, 0, 0, 'WITHSCORES')
+  local oldest = redis.call('ZRANGE', unmarked, 0, 0, 'WITHSCORES')
   local last = tonumber(redis.call('GET', admitted) or 0)
   return number, oldest[2] and tonumber(oldest[2]) - 1 or last, last
 end
 
--- Returns the keys of packed buckets: for each, the number of the table in 2 bytes, and the prefix.
-local function bucket_keys(head, packed, width)
-  local keys = {}
-  for at = 1, #packed, width + 2 do
-    local high, low = string.byte(packed, at, at + 1)
-    local prefix = string.sub(packed, at + 2, at + 1 + width)
-    keys[#keys + 1] = head .. (high * 256 + low) .. '}' .. prefix
-  end
-  return keys
-end
-
--- Adds a record to each bucket by MSET, because APPEND would double the memory of a value.
-local function append(head, packed, width, record)
-  local keys = bucket_keys(head, packed, width)
-  if #keys == 0 then return end
-  local values, pairs = redis.call('MGET', unpack(keys)), {}
-  for at, key in ipairs(keys) do
-    pairs[2 * at - 1] = key
-    pairs[2 * at] = (values[at] or '') .. record
-  end
-  redis.call('MSET', unpack(pairs))
+-- Returns {rows, up to ROWS_AT_ONCE rows of the journal after them}. `rows` is 0 instead if the
+-- journal does not have `last` there, so that the replica must be emptied.
+local function follow(journal, rows, last)
+  if rows > 0 and redis.call('LINDEX', journal, rows - 1) ~= last then rows = 0 end
+  return {rows, redis.call('LRANGE', journal, rows, rows + ROWS_AT_ONCE - 1)}
 end
 
 local band, bxor, rshift = bit.band, bit.bxor, bit.rshift
@@ -115,7 +101,7 @@ end
 
 -- Returns {1, number} if the page is admitted, {1} if it was before, {2} if it must begin again, as
 -- `recent` does not reach back to `since`, or {3, sequence and digest of each page that is near}.
-local function admit(admitted, recent, member, since, k, judged)
+local function admit(admitted, recent, journal, member, since, k, judged, row)
   if redis.call('ZSCORE', recent, member) then return {1} end
   local last = tonumber(redis.call('GET', admitted) or 0)
   if last < since then return {2} end
@@ -142,6 +128,7 @@ local function admit(admitted, recent, member, since, k, judged)
   local number = redis.call('INCR', admitted)
   redis.call('ZADD', recent, number, member)
   if number % 256 == 0 then redis.call('ZREMRANGEBYRANK', recent, 0, -10001) end
+  if row ~= '' then redis.call('RPUSH', journal, row) end
   return {1, number}
 end
 
@@ -151,6 +138,7 @@ local function hold(pending, field, admitted, lease_ms, entry)
   redis.call('HSET', pending, field, admitted .. deadline .. entry)
 end
 """
+_LIBRARY = f"local ROWS_AT_ONCE = {ROWS_AT_ONCE}\n" + _FUNCTIONS
 
 
 class Script:
@@ -161,8 +149,14 @@ class Script:
         self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
 
-# KEYS: sequence, admitted, unwritten. Returns what `begin` does.
-BEGIN = Script("return {begin(KEYS[1], KEYS[2], KEYS[3])}")
+# KEYS: sequence, admitted, unmarked, journal. ARGV: rows, last. Returns what `begin` does, and then
+# what `follow` does.
+BEGIN = Script("""
+local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
+return {number, since, last, follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])}
+""")
+# KEYS: journal. ARGV: rows, last. Returns what `follow` does.
+FOLLOW = Script("return follow(KEYS[1], tonumber(ARGV[1]), ARGV[2])")
 # KEYS: entries and pending, for each group. Returns what `with_pending` does, for each group.
 LOOK = Script("""
 local groups = {}
@@ -171,35 +165,35 @@ for at = 1, #KEYS, 2 do
 end
 return groups
 """)
-# BEGIN, and LOOK at the entry of a digest. KEYS: sequence, admitted, unwritten, entries, pending.
-# ARGV: digest.
+# BEGIN, and LOOK at the entry of a digest. KEYS: sequence, admitted, unmarked, journal, entries,
+# pending. ARGV: rows, last, digest.
 OBSERVE = Script("""
 local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
-local _, _, own = find(redis.call('GET', KEYS[4]) or '', ARGV[1])
-return {number, since, last, with_pending(own, KEYS[5])}
+local _, _, own = find(redis.call('GET', KEYS[5]) or '', ARGV[3])
+local rows = follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])
+return {number, since, last, rows, with_pending(own, KEYS[6])}
 """)
 # KEYS: pending. ARGV: field, lease, entry.
 HOLD = Script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
-# KEYS: admitted, recent, unwritten. ARGV: member, since, k, judged.
+# KEYS: admitted, recent, journal, unmarked. ARGV: member, since, k, judged, row.
 ADMIT = Script("""
-local answer = admit(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
-if answer[2] and answer[1] == 1 then redis.call('ZADD', KEYS[3], answer[2], ARGV[1]) end
+local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
+local answer = admit(KEYS[1], KEYS[2], KEYS[3], ARGV[1], since, k, ARGV[4], ARGV[5])
+if answer[2] and answer[1] == 1 then redis.call('ZADD', KEYS[4], answer[2], ARGV[1]) end
 return answer
 """)
-# KEYS: any key in the slot of the table. ARGV: head, buckets, width, record.
-APPEND = Script("append(ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])")
 # Marks a pending page as admitted. KEYS: pending. ARGV: field.
 MARK = Script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then redis.call('HSET', KEYS[1], ARGV[1], '1' .. string.sub(value, 2)) end
 """)
-# HOLD, ADMIT, APPEND and MARK in one. KEYS: admitted, recent, pending. ARGV: member, since, k,
-# judged, field, lease, entry, head, buckets, width, record.
+# HOLD, ADMIT and MARK in one. KEYS: admitted, recent, journal, pending. ARGV: member, since, k,
+# judged, row, field, lease, entry.
 TAKE = Script("""
-local answer = admit(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
+local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
+local answer = admit(KEYS[1], KEYS[2], KEYS[3], ARGV[1], since, k, ARGV[4], ARGV[5])
 if answer[2] and answer[1] == 1 then
-  hold(KEYS[3], ARGV[5], '1', tonumber(ARGV[6]), ARGV[7])
-  append(ARGV[8], ARGV[9], tonumber(ARGV[10]), ARGV[11])
+  hold(KEYS[4], ARGV[6], '1', tonumber(ARGV[7]), ARGV[8])
 end
 return answer
 """)
@@ -252,12 +246,25 @@ if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], 
 redis.call('DECR', KEYS[3])
 return 1
 """)
-# KEYS: bucket. ARGV: expected value, new value; '' for none. Returns 1 if it has the new one now.
-REPLACE = Script("""
-local current = redis.call('GET', KEYS[1]) or ''
-if current == ARGV[2] then return 1 end
-if current ~= ARGV[1] then return 0 end
-if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
+# Replaces the first rows of the journal by those of another list. KEYS: journal, the list, which
+# begins with a row ''. ARGV: number of rows to replace, the last of them. Returns 0 if the journal
+# has changed there, else 1.
+REPLACE_ROWS = Script("""
+local count = tonumber(ARGV[1])
+if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end  -- an earlier run has replaced them
+if redis.call('LINDEX', KEYS[1], count - 1) ~= ARGV[2] then
+  redis.call('DEL', KEYS[2])
+  return 0
+end
+for _, row in ipairs(redis.call('LRANGE', KEYS[1], count, -1)) do
+  redis.call('RPUSH', KEYS[2], row)
+end
+redis.call('LPOP', KEYS[2])
+redis.call('DEL', KEYS[1])
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  redis.call('RENAME', KEYS[2], KEYS[1])
+  redis.call('PERSIST', KEYS[1])
+end
 return 1
 """)
 # KEYS: hash. ARGV: field, expected value, new value; '' for none. Returns 1 if it has the new one.
@@ -269,14 +276,12 @@ if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
 else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 return 1
 """)
-# Stores entries and their records; entries whose page has one are left out. KEYS: entries and
-# count, for each entry. ARGV: head, width; digest, value, buckets and record for each. Returns the
-# number of stored entries.
+# Stores entries; those whose page has one are left out. KEYS: entries and count, for each entry.
+# ARGV: digest and value for each. Returns the number of stored entries.
 LOAD = Script("""
 local loaded = 0
 for at = 1, #KEYS, 2 do
-  local digest, value, buckets, record = unpack(ARGV, 2 * at + 1, 2 * at + 4)
-  append(ARGV[1], buckets, tonumber(ARGV[2]), record)
+  local digest, value = ARGV[at], ARGV[at + 1]
   local packed = redis.call('GET', KEYS[at]) or ''
   if not find(packed, digest) then
     redis.call('SET', KEYS[at], packed .. digest .. struct.pack('>I4', #value) .. value)

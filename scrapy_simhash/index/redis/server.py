@@ -86,49 +86,34 @@ class Server:
     def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
         """Run a script and return its answer. In a cluster, its keys must be in one slot."""
         if not self.cluster:
-            return self._exchange(_evalsha(script, keys, arguments), 1, script)[0]
+            return self._exchange(_evalsha(script, keys, arguments), script)
         with self._translated():
             try:
                 return self._client.evalsha(script.sha, len(keys), *keys, *arguments)
             except NoScriptError:  # a restart or SCRIPT FLUSH has removed it from the server
                 return self._client.eval(script.source, len(keys), *keys, *arguments)
 
-    def run_and_mget(
-        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], packed_mget: bytes
-    ) -> list[Any]:
-        """Return the answers to a script and a packed MGET, in one round trip. Not in a cluster."""
-        return self._exchange(_evalsha(script, keys, arguments) + packed_mget, 2, script)
-
-    def mget(self, packed_mget: bytes) -> list[bytes | None]:
-        """Run a packed MGET, and return the values. Not in a cluster."""
-        values: list[bytes | None] = self._exchange(packed_mget, 1)[0]
-        return values
-
-    def _exchange(self, packed: bytes, count: int, script: Script | None = None) -> list[Any]:
-        """Send packed commands on one connection, and return their answers. This takes a fraction
-        of the CPU time of redis-py's methods.
-
-        :param count: number of commands.
-        :param script: the script that the first command runs.
+    def _exchange(self, packed: bytes, script: Script) -> Any:
+        """Send the packed command that runs a script on one connection, and return the answer. This
+        takes a fraction of the CPU time of redis-py's methods.
         """
         with self._translated():
             while True:
-                answers = self._retry.call_with_retry(
-                    lambda: self._send_once(packed, count), lambda _error: None
+                answer = self._retry.call_with_retry(
+                    lambda: self._send_once(packed), lambda _error: None
                 )
-                if script is not None and isinstance(answers[0], NoScriptError):
+                if isinstance(answer, NoScriptError):
                     self._client.script_load(script.source)  # as in `run`, the server lost it
-                    continue
-                for answer in answers:
-                    if isinstance(answer, RedisError):
-                        raise answer
-                return answers
+                elif isinstance(answer, RedisError):
+                    raise answer
+                else:
+                    return answer
 
-    def _send_once(self, packed: bytes, count: int) -> list[Any]:
+    def _send_once(self, packed: bytes) -> Any:
         connection = self._idle_connection() or self._client.connection_pool.get_connection()
         try:
             connection.send_packed_command([packed])
-            answers = [_answer(connection) for _ in range(count)]
+            answer = _answer(connection)
         except BaseException:
             # Close the connection, because a late answer would be taken for that of the next
             # command. Close the idle connections, too, because they may also be broken.
@@ -141,7 +126,7 @@ class Server:
             self._idle.append(connection)
         else:
             self._client.connection_pool.release(connection)
-        return answers
+        return answer
 
     def _idle_connection(self) -> Any:
         """Return an idle connection, or None.

@@ -1,0 +1,197 @@
+"""Replica: the journal of an index in Redis, as permuted tables in the memory of one process.
+
+The *journal* is a list in Redis with a row for each page that was admitted. A process reads the new
+rows of all processes whenever it asks for a page, and searches its own copy of the tables. So no
+search waits for the network, and the server needs no tables.
+
+The tables are sorted arrays (`scrapy_simhash.index.run`). New rows are compared one by one until
+there are `YOUNG_ROWS`, and are then sorted into a run. A run is merged with the next older one if
+that has fewer than twice as many rows, so there are few runs, and each row is sorted rarely.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+from scrapy_simhash.index.pages import row_sums
+from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.redis.layout import DIGEST_BYTES, JOURNAL_HEAD_BYTES
+from scrapy_simhash.index.run import Field, Lookup, Run, sorted_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.index.redis.layout import Layout
+
+    Words = NDArray[np.uint64]
+
+YOUNG_ROWS = 2048
+_MIN_ROWS = 8192
+_WORD_BITS = 64
+_WORD_MASK = (1 << _WORD_BITS) - 1
+_HASH_BITS = np.uint64(32)
+# Spreads prefixes evenly over hashes (Knuth, The Art of Computer Programming, volume 3, section
+# 6.4): 2**64 divided by the golden ratio.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class End(NamedTuple):
+    """The end of a replica: the part of the journal that the replica has.
+
+    :param load: how often the replica was emptied.
+    :param rows: number of rows.
+    :param last: the last of them, or b"".
+    """
+
+    load: int
+    rows: int
+    last: bytes
+
+
+class Replica:
+    """A copy of the journal, which may be used from several threads.
+
+    In memory, a row takes 8 bytes for its digest, the bytes of its fingerprint, and 6 to 8 bytes
+    for each table.
+    """
+
+    def __init__(self, layout: Layout, location: str) -> None:
+        plan = layout.plan
+        self._layout = layout
+        self._location = location
+        self._prober = Prober(plan) if plan.prefix_bits else None
+        self._tables = [
+            [Field(*divmod(shift, _WORD_BITS), min(width, _WORD_BITS)) for shift, width in table]
+            for table in plan.tables
+        ]
+        self._words = -(-plan.bits // _WORD_BITS)
+        self._lock = RLock()
+        self._end = End(0, 0, b"")
+        self._clear(0)
+
+    @property
+    def end(self) -> End:
+        """The end of the replica, for `extend`."""
+        with self._lock:
+            return self._end
+
+    def extend(self, end: End, start: int, rows: Sequence[bytes]) -> bool:
+        """Append rows of the journal. Return False if the rows do not continue the replica, because
+        another thread has changed it: then ask for the rows after the new `end`.
+
+        :param end: `end` when the rows were asked for.
+        :param start: number of the first row in the journal: `end.rows`, or 0 if the journal does
+            not begin as the replica does, because it was compacted or lost rows.
+        :raises IndexCorrupt: a row is damaged.
+        """
+        with self._lock:
+            now = self._end
+            if end.load != now.load:
+                return False
+            if start != end.rows:
+                self._clear(now.load + 1)
+                now = self._end
+            known = now.rows - start
+            # Another thread has read the first rows. Its last row must be among these.
+            if known and (known > len(rows) or rows[known - 1] != now.last):
+                return False
+            if len(rows) > known:
+                self._append(rows[known:])
+                self._end = End(now.load, start + len(rows), rows[-1])
+            return True
+
+    def near(self, fingerprint: int, certainty: bytes, max_distance: int) -> set[bytes]:
+        """Return the digests of the rows that are within the distance and in a probed bucket."""
+        packed = fingerprint.to_bytes(8 * self._words, "little")
+        query = np.frombuffer(packed, "<u8").reshape(1, -1)
+        if self._prober is None:
+            own = [prefix & _WORD_MASK for prefix in self._layout.plan.prefixes(fingerprint)]
+            tables, hashes = np.arange(len(own)), np.array(own, np.uint64)
+        else:
+            tables, prefixes = self._prober.probes(fingerprint, certainty)
+            hashes = prefixes.astype(np.uint64)
+        hashes *= _FACTOR
+        with self._lock:
+            count, fingerprints, digests = self._end.rows, self._fingerprints, self._digests
+            if count - self._sorted >= YOUNG_ROWS:
+                self._sort()
+            slots = (hashes >> _HASH_BITS).astype(np.int64)
+            in_runs = self._lookup.positions(tables, slots)[0]
+            positions = np.concatenate([in_runs, np.arange(self._sorted, count, dtype=np.uint32)])
+        differing = fingerprints.take(positions, axis=0)
+        differing ^= query
+        near = np.flatnonzero(row_sums(np.bitwise_count(differing)) <= max_distance)
+        if not len(near):
+            return set()
+        positions = np.unique(positions[near])
+        # Leave out rows that have no probed prefix: results must not depend on what is sorted.
+        probed = self._hashes(fingerprints[positions]).take(tables, axis=1) == hashes
+        return {digest.tobytes() for digest in digests[positions[probed.any(axis=1)]]}
+
+    def _clear(self, load: int) -> None:
+        self._end = End(load, 0, b"")
+        self._fingerprints = np.empty((_MIN_ROWS, self._words), np.uint64)
+        self._digests = np.empty(_MIN_ROWS, np.uint64)
+        self._runs: list[Run] = []
+        self._sorted = 0
+        self._lookup = Lookup([], int(_HASH_BITS))
+
+    def _append(self, rows: Sequence[bytes]) -> None:
+        count, stop = self._end.rows, self._end.rows + len(rows)
+        packed = np.frombuffer(b"".join(rows), np.uint8)
+        size = self._layout.journal_row_bytes
+        if len(packed) != size * len(rows):
+            raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
+        if stop > len(self._digests):
+            unused = max(stop - len(self._digests), count // 2)
+            # Other threads may still read the old arrays.
+            self._fingerprints = np.concatenate(
+                [
+                    self._fingerprints[:count],
+                    np.empty((unused + stop - count, self._words), np.uint64),
+                ]
+            )
+            self._digests = np.concatenate(
+                [self._digests[:count], np.empty(unused + stop - count, np.uint64)]
+            )
+        table = packed.reshape(-1, size)
+        self._digests[count:stop].view(np.uint8).reshape(-1, DIGEST_BYTES)[:] = table[
+            :, :DIGEST_BYTES
+        ]
+        padded = np.zeros((len(rows), 8 * self._words), np.uint8)
+        padded[:, : size - JOURNAL_HEAD_BYTES] = table[:, JOURNAL_HEAD_BYTES:]
+        self._fingerprints[count:stop] = padded.view("<u8")
+
+    def _hashes(self, fingerprints: Words) -> Words:
+        """Return the hash of the prefix in each table, a row for each fingerprint."""
+        return np.stack([self._hashes_in(table, fingerprints) for table in self._tables], axis=1)
+
+    @staticmethod
+    def _hashes_in(table: Sequence[Field], fingerprints: Words) -> Words:
+        """Return the hashes of the prefixes, of whose bits the lowest 64 count."""
+        prefixes = table[0].read(fingerprints)
+        for block in table[1:]:
+            # numpy does not define a shift by 64 bits.
+            prefixes <<= np.uint64(block.width // 2)
+            prefixes <<= np.uint64(block.width - block.width // 2)
+            prefixes |= block.read(fingerprints)
+        prefixes *= _FACTOR
+        return prefixes
+
+    def _sort(self) -> None:
+        """Sort the new rows into a run, together with runs that are not much larger."""
+        count, first = self._end.rows, self._sorted
+        while self._runs and self._runs[-1].pages < 2 * (count - first):
+            first -= self._runs.pop().pages
+        bits = max((count - first).bit_length() - 1, 1)
+        shift, rows = np.uint64(_WORD_BITS - bits), self._fingerprints[first:count]
+        slots = (self._hashes_in(table, rows) >> shift for table in self._tables)
+        self._runs.append(sorted_run(slots, bits, first))
+        self._sorted = count
+        self._lookup = Lookup(self._runs, int(_HASH_BITS))

@@ -1,0 +1,197 @@
+"""The replica of the journal of an index in Redis: what it finds, and how it follows the journal."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.redis import replica as replica_module
+from scrapy_simhash.index.redis.layout import Layout, digest_of
+from scrapy_simhash.index.redis.replica import Replica
+
+from .backends import FAR, found
+from .redis_servers import RedisBackend, needs_redis
+
+A, B, C, D = FAR
+PLANS = [
+    TablePlan(16, 4),
+    TablePlan(64, 6, 3),
+    TablePlan(256, 2),  # prefixes of 128 bits
+    TablePlan(96, 5, 2, inner_blocks=3),
+    TablePlan(256, 12, prefix_bits=20, probes=256),
+    TablePlan(128, 5, prefix_bits=6, probes=20),
+]
+
+
+def layout_of(plan):
+    return Layout("x", plan, 8)
+
+
+def rows_of(layout, fingerprints, first=0):
+    return [
+        layout.journal_row(digest_of(str(number)), fingerprint)
+        for number, fingerprint in enumerate(fingerprints, first)
+    ]
+
+
+def extend(replica, rows):
+    end = replica.end
+    assert replica.extend(end, end.rows, rows)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_it_finds_what_a_linear_scan_finds_in_the_probed_buckets(plan, data):
+    rng = random.Random(data.draw(st.integers(0, 1 << 30)))
+    layout = layout_of(plan)
+    centre, k = rng.getrandbits(plan.bits), plan.guaranteed_distance or 20
+    fingerprints = []
+    for _ in range(data.draw(st.integers(0, 120))):
+        one = centre if rng.random() < 0.7 else rng.getrandbits(plan.bits)
+        for bit in rng.sample(range(plan.bits), rng.randrange(2 * k)):
+            one ^= 1 << bit
+        fingerprints.append(one)
+    certainty = rng.randbytes(plan.bits) if plan.probes and rng.random() < 0.5 else b""
+    replica, at = Replica(layout, "here"), 0
+    is_probed = Prober(plan).found_by(centre, certainty)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replica_module, "YOUNG_ROWS", data.draw(st.integers(1, 40)))
+        while True:
+            expected = {
+                digest_of(str(number))
+                for number, one in enumerate(fingerprints[:at])
+                if (one ^ centre).bit_count() <= k and is_probed(one)
+            }
+            assert replica.near(centre, certainty, k) == expected
+            if at == len(fingerprints):
+                return
+            count = data.draw(st.integers(1, len(fingerprints) - at))
+            extend(replica, rows_of(layout, fingerprints[at : at + count], at))
+            at += count
+
+
+def test_it_grows_and_keeps_all_rows():
+    plan = TablePlan(64, 6, 3)
+    layout, rng = layout_of(plan), random.Random(3)
+    replica = Replica(layout, "here")
+    fingerprints = [rng.getrandbits(64) for _ in range(30_000)]
+    for first in range(0, 30_000, 700):
+        extend(replica, rows_of(layout, fingerprints[first : first + 700], first))
+        assert replica.near(fingerprints[first], b"", 3) == {digest_of(str(first))}
+    assert replica.end.rows == 30_000
+    for number in range(0, 30_000, 997):
+        assert replica.near(fingerprints[number] ^ 5, b"", 3) == {digest_of(str(number))}
+
+
+def test_rows_that_another_thread_has_read_are_not_added_again():
+    layout = layout_of(PLANS[0])
+    replica = Replica(layout, "here")
+    rows = rows_of(layout, FAR)
+    start = replica.end
+    assert replica.extend(start, 0, rows[:3])
+    assert replica.extend(start, 0, rows)  # the answer to the same question, but later
+    assert replica.end.rows == 4
+    assert not replica.extend(start, 0, rows[:2])  # an older answer
+    assert replica.end == (0, 4, rows[3])
+    # The journal was compacted, and the other thread does not know yet.
+    assert not replica.extend(start, 0, [rows[0], *rows_of(layout, [A, B, C, D])])
+    assert replica.end == (0, 4, rows[3])
+
+
+def test_it_is_emptied_if_the_journal_does_not_have_its_last_row():
+    layout = layout_of(PLANS[0])
+    replica = Replica(layout, "here")
+    extend(replica, rows_of(layout, [A, B]))
+    end, rows = replica.end, rows_of(layout, [C])
+    assert replica.extend(end, 0, rows)
+    assert replica.end == (1, 1, rows[0])
+    assert replica.near(A, b"", 0) == set()
+    assert replica.near(C, b"", 0) == {digest_of("0")}
+    assert not replica.extend(end, 2, rows)  # of before
+    assert replica.extend(replica.end, 0, [])
+    assert replica.end.rows == 0
+
+
+@pytest.mark.parametrize("row", [b"", b"short", bytes(30)])
+def test_a_damaged_row_is_an_error(row):
+    layout = layout_of(PLANS[0])
+    replica = Replica(layout, "here")
+    with pytest.raises(IndexCorrupt, match=r"here.*journal has a damaged row.*backup"):
+        extend(replica, [*rows_of(layout, [A]), row])
+    assert replica.end.rows == 0
+
+
+class TestInAnIndex:
+    def test_a_journal_that_was_compacted_is_read_again(self, redis_backend):
+        with redis_backend.open(incremental=True) as one, redis_backend.open() as other:
+            for key, fingerprint in (("a", A), ("b", B), ("c", C)):
+                one.confirm(one.observe(key, fingerprint))
+            assert found(other.query(B)) == [("b", B, 0)]
+            one.forget("a")
+            assert one.compact() == 1
+            other.confirm(other.observe("d", D))
+            for index in (one, other):
+                for key, fingerprint in (("b", B), ("c", C), ("d", D)):
+                    assert found(index.query(fingerprint)) == [(key, fingerprint, 0)]
+                assert index._replica.end.rows == 3
+
+    def test_a_server_that_lost_rows_and_got_others_is_read_again(self, redis_backend):
+        """As after a failover: the replica of a master may lack the last rows."""
+        with redis_backend.open(incremental=True) as one, redis_backend.open() as other:
+            for key, fingerprint in (("a", A), ("b", B)):
+                one.confirm(one.observe(key, fingerprint))
+            assert found(one.query(B)) == found(other.query(B)) == [("b", B, 0)]
+            one.server.call("RPOP", one.layout.order.journal)
+            one.forget("b")
+            other.confirm(other.observe("c", C))
+            assert one._replica.end.rows == 2  # as many as the journal has again
+            assert one.observe("copy", C).representative == "c"
+
+    def test_a_long_journal_is_read_in_parts(self, redis_backend, monkeypatch):
+        from scrapy_simhash.index.redis import scripts
+
+        monkeypatch.setattr(scripts, "ROWS_AT_ONCE", 2)
+        for name in ("FOLLOW", "BEGIN", "OBSERVE"):
+            body = getattr(scripts, name).source.removeprefix(scripts._LIBRARY)
+            monkeypatch.setattr(scripts, name, scripts.Script("ROWS_AT_ONCE = 2\n" + body))
+        with redis_backend.open(incremental=True) as one:
+            for key, fingerprint in zip("abcd", FAR, strict=True):
+                one.confirm(one.observe(key, fingerprint))
+        for use in (lambda index: index.query(D), lambda index: index.observe("x", D)):
+            with redis_backend.open(incremental=True) as other:
+                use(other)
+                assert other._replica.end.rows == 4
+
+    @needs_redis
+    def test_threads_share_it(self, redis_server):
+        backend = RedisBackend(redis_server, TablePlan(64, 6, 3))
+        rng = random.Random(4)
+        fingerprints = [rng.getrandbits(64) for _ in range(400)]
+        with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
+            kinds = []
+
+            def observe(numbers):
+                for number in numbers:
+                    page = index.observe(f"page {number}", fingerprints[number])
+                    index.confirm(page)
+                    kinds.append(page.kind)
+
+            threads = [
+                threading.Thread(target=observe, args=(range(start, 400, 4),)) for start in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert kinds == ["new"] * 400
+            for reader in (index, other):
+                assert all(len(reader.query(one)) == 1 for one in fingerprints)
+                assert reader._replica.end.rows == 400
