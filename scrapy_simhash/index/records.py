@@ -49,8 +49,8 @@ HEADER_BYTES = 4
 NO_CLOSED_ROWS = bytes(HEADER_BYTES)
 _STATE = struct.Struct(">QQII")
 _RECORD_WITH_32_BIT_CHECK = struct.Struct("<II")
-_SEQUENCE_BYTES = 5
-MAX_SEQUENCE = (1 << 8 * _SEQUENCE_BYTES) - 1
+SEQUENCE_BYTES = 5
+MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
 _DISTANCE_BYTES = 2
 _SITE_BYTES = 4
@@ -62,7 +62,7 @@ _NO_SIMILARITY = 0xFF
 # A bit of the flags of a log line; the other bits are the position of the action in `ACTIONS`.
 _NOT_CONFIRMED = 0x80
 _LOG_HEAD = struct.Struct(">IHBB")
-_FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
+_FINGERPRINT_AT = SEQUENCE_BYTES + _TIME_BYTES
 
 
 class State(NamedTuple):
@@ -102,7 +102,7 @@ def entry_row_key(ordinal: int) -> bytes:
 
 def log_row_key(sequence: int) -> bytes:
     """Return the key of a row of the near-duplicate log."""
-    return b"N" + sequence.to_bytes(_SEQUENCE_BYTES, "big")
+    return b"N" + sequence.to_bytes(SEQUENCE_BYTES, "big")
 
 
 def removed_row_key(ordinal: int) -> bytes:
@@ -203,8 +203,8 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
         name = "its value" if ordinal < 0 else f"entry {ordinal}"
         raise ValueError(f"{name} is cut short: it has {len(value)} bytes")
     from_bytes = int.from_bytes
-    number = from_bytes(value[:_SEQUENCE_BYTES], "big")
-    first_seen_s = from_bytes(value[_SEQUENCE_BYTES:_FINGERPRINT_AT], "big")
+    number = from_bytes(value[:SEQUENCE_BYTES], "big")
+    first_seen_s = from_bytes(value[SEQUENCE_BYTES:_FINGERPRINT_AT], "big")
     return Entry(
         number,
         decode_key(value[key_at:]),

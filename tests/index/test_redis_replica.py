@@ -165,10 +165,11 @@ class TestInAnIndex:
         with redis_backend.open(incremental=True) as one:
             for key, fingerprint in zip("abcd", FAR, strict=True):
                 one.confirm(one.observe(key, fingerprint))
-        for use in (lambda index: index.query(D), lambda index: index.observe("x", D)):
+        for use in (lambda index: index.query(D), lambda index: index.observe("copy", D)):
             with redis_backend.open(incremental=True) as other:
                 use(other)
                 assert other._replica.end.rows == 4
+                assert other.observe("copy", D).representative == "d"
 
     @needs_redis
     def test_threads_share_it(self, redis_server):

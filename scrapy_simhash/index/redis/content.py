@@ -263,8 +263,8 @@ class RedisContent:
         for batch in together.values():
             keys = [key for number in batch for key in layout.group_keys(number)[:2]]
             answers = self.server.run(scripts.LOOK, keys)
-            for number, (packed, *pending) in zip(batch, answers, strict=True):
-                groups[number] = parsed_group(packed, pending)
+            for number, answer in zip(batch, answers, strict=True):
+                groups[number] = parsed_group(*answer)
         return groups
 
     def _group(self, digest: bytes) -> Group:

@@ -27,17 +27,17 @@ import logging
 import time
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
-from scrapy_simhash.index.records import encode_entry
+from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.content import RedisContent
-from scrapy_simhash.index.redis.layout import Group, digest_of, field_of, parsed_pages
+from scrapy_simhash.index.redis.layout import Group, digest_of, field_of, parsed_group, parsed_pages
 from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
@@ -98,6 +98,22 @@ class _View:
     pending: list[tuple[int, Entry]]
 
 
+class _Begun(NamedTuple):
+    """The result of step 1.
+
+    :param since: number of the last admission up to which the replica has all pages.
+    :param own_group: the page's group, with no entry but its own; None if it was not read.
+    :param groups: groups that were read, by number.
+    :param is_admitted: the page was admitted at once.
+    """
+
+    sequence: int
+    since: int
+    own_group: Group | None
+    groups: dict[int, Group]
+    is_admitted: bool = False
+
+
 class RedisIndex(CrawlIndex, RedisContent):
     """An `Index` on a Redis server or cluster. Methods wait for the network.
 
@@ -138,12 +154,30 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._require_open()
         check_page(self.scheme, key, fingerprint)
         digest = digest_of(key)
-        sequence, since, own_group = self._begin(digest)
+        end = self._replica.end
         candidates = self._replica.near(fingerprint, evidence.certainty, self.max_distance)
+        new = None
+        if not candidates and not self.server.cluster:
+            # The page is probably new. Then the server admits it at once.
+            observation = Observation(
+                "new", key, fingerprint, None, None, 0, provisional=False, evidence=evidence
+            )
+            new = _Pending(
+                observation, digest, self._new_entry(observation), b"", in_scope=in_scope
+            )
+        begun: _Begun | None
+        begun = self._begin(digest, end, candidates, new)
+        sequence, since = begun.sequence, begun.since
+        if new is not None and begun.is_admitted:
+            new.observation = replace(new.observation, sequence=sequence)
+            new.entry = new.entry._replace(number=sequence, met=sequence)
+            self._hold(new)
+            return new.observation
+        candidates |= self._replica.near(fingerprint, evidence.certainty, self.max_distance, end)
         judged: set[int] = set()
         while True:
-            view = self._read_view(digest, fingerprint, candidates, judged, own_group)
-            own_group = None
+            view = self._read_view(digest, fingerprint, candidates, judged, begun)
+            begun = None  # what was read is out of date
             decision = self._decide(
                 *(view, key, fingerprint, evidence),
                 digest=digest,
@@ -161,7 +195,7 @@ class RedisIndex(CrawlIndex, RedisContent):
                     self._log(decision.observation, decision.similar)
                 return decision.observation
             if answer[0] == _SEARCH_AGAIN:
-                _, since, _ = self._begin(digest)
+                since = self._begin(digest, self._replica.end).since
                 candidates |= self._replica.near(fingerprint, evidence.certainty, self.max_distance)
                 continue
             for member in answer[1:]:
@@ -181,7 +215,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         answer: list[Any] = [_SEARCH_AGAIN]
         while answer[0] != _ADMITTED:
-            _, since, _ = self._begin(digest)
+            since = self._begin(digest, self._replica.end).since
             # -1 compares with no page, as the copies of this one have its representative.
             answer = self._admit(page, since, (), with_row=True, max_distance=-1)
 
@@ -282,27 +316,50 @@ class RedisIndex(CrawlIndex, RedisContent):
             return observation
         return _Pending(observation, digest, entry, view.own, nearest, result.outdated, in_scope)
 
-    def _begin(self, digest: bytes) -> tuple[int, int, Group | None]:
-        """Bring the replica up to date. Return (sequence number; number of the last admission up to
-        which the replica has all pages; the page's group, with no entry but its own, or None if it
-        was not read).
+    def _begin(
+        self,
+        digest: bytes,
+        end: End,
+        candidates: Iterable[bytes] = (),
+        new: _Pending | None = None,
+    ) -> _Begun:
+        """Give a page its sequence number, and bring the replica up to date.
+
+        :param end: the end of the replica that was searched.
+        :param candidates: digests whose groups are read, too, on a single server.
+        :param new: the page, if nothing is near in the replica. If nothing is near on a single
+            server either, the page is admitted.
         """
-        layout, end = self.layout, self._replica.end
-        order = layout.order
-        keys = (order.sequence, order.admitted, order.unmarked, order.journal)
-        own = None
+        layout = self.layout
+        sequence, admitted, journal, unmarked, recent = layout.order
         if self.server.cluster:
-            number, since, last, rows = self.server.run(scripts.BEGIN, keys, end[1:])
+            number, since, last, rows = self.server.run(
+                scripts.BEGIN, (sequence, admitted, unmarked, journal), end[1:]
+            )
             if last - since > _MAX_LAG:
                 self._mark_others(since + _MAX_LAG // 2)
-        else:
-            group = layout.group_keys(layout.group_of(digest))[:2]
-            number, since, _, rows, (value, *pending) = self.server.run(
-                scripts.OBSERVE, (*keys, *group), (*end[1:], digest)
-            )
-            own = Group({digest: value} if value else {}, parsed_pages(pending))
+            self._follow(end, *rows)
+            return _Begun(number, since, None, {})
+        numbers = {layout.group_of(candidate) for candidate in candidates}
+        keys = [sequence, admitted, unmarked, journal, recent]
+        for group in (layout.group_of(digest), *numbers):
+            keys += layout.group_keys(group)[:2]
+        arguments: tuple[bytes | int, ...] = (*end[1:], digest)
+        if new is not None:
+            row = layout.journal_row(digest, new.entry.fingerprint)
+            entry = encode_entry(new.entry, layout.width_bytes)
+            arguments += (self.max_distance, row, self._lease_ms, entry[SEQUENCE_BYTES:])
+        number, since, _, rows, (own, *pending), groups, *is_admitted = self.server.run(
+            scripts.OBSERVE, keys, arguments
+        )
         self._follow(end, *rows)
-        return number, since, own
+        return _Begun(
+            number,
+            since,
+            Group({digest: own} if own else {}, parsed_pages(pending)),
+            {n: parsed_group(*group) for n, group in zip(numbers, groups, strict=True)},
+            bool(is_admitted),
+        )
 
     def _follow(self, end: End, start: int, rows: list[bytes]) -> None:
         """Extend the replica by some rows, and by the rows after them, if any.
@@ -318,7 +375,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         end = self._replica.end
         self._follow(end, *self.server.run(scripts.FOLLOW, (self.layout.order.journal,), end[1:]))
         candidates = self._replica.near(fingerprint, certainty, self.max_distance)
-        return self._read_view(b"", fingerprint, candidates, (), None)
+        return self._read_view(b"", fingerprint, candidates, ())
 
     def _read_view(
         self,
@@ -326,22 +383,24 @@ class RedisIndex(CrawlIndex, RedisContent):
         fingerprint: int,
         candidates: set[bytes],
         judged: Iterable[int],
-        own_group: Group | None,
+        begun: _Begun | None = None,
     ) -> _View:
         """Read the groups of a page and of candidates, and return the entries within k.
 
         :param digest: b"" for a query.
         :param candidates: digests.
         :param judged: sequence numbers of admitted pages that may not be marked yet.
+        :param begun: groups that need not be read again.
         """
-        layout = self.layout
-        own_number = layout.group_of(digest) if digest else -1
-        numbers = set(map(layout.group_of, candidates - {digest}))
+        group_of = self.layout.group_of
+        own_group = None if begun is None else begun.own_group
+        numbers = set(map(group_of, candidates - {digest}))
         if digest and own_group is None:
-            numbers.add(own_number)
-        groups = self._groups(sorted(numbers))
+            numbers.add(group_of(digest))
+        groups = {} if begun is None else begun.groups
+        groups |= self._groups(sorted(numbers - groups.keys()))
         if own_group is not None:
-            groups.setdefault(own_number, own_group)
+            groups.setdefault(group_of(digest), own_group)
         view = _View(b"", b"", [], [])
         for group in groups.values():
             for other, value in group.entries.items():
@@ -404,13 +463,17 @@ class RedisIndex(CrawlIndex, RedisContent):
             else:
                 self.server.call("HDEL", pending, field)
         if answer[0] == _ADMITTED:
-            page.renewed_s = time.monotonic()
-            with self._lock:
-                self._pending[sequence] = page
-                if self._renewing is None and not self._closing.is_set():
-                    self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
-                    self._renewing.start()
+            self._hold(page)
         return answer
+
+    def _hold(self, page: _Pending) -> None:
+        """Renew the leases of an admitted page from now on."""
+        page.renewed_s = time.monotonic()
+        with self._lock:
+            self._pending[page.observation.sequence] = page
+            if self._renewing is None and not self._closing.is_set():
+                self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
+                self._renewing.start()
 
     def _mark(self, member: bytes) -> None:
         """Mark the pending page of an admission as admitted."""

@@ -15,8 +15,8 @@ key                            value
                                digest:8 fingerprint, padded to 4 bytes, because Lua compares words
 ``…:unmarked{shop:simhash}``   sorted set, in a cluster: admissions whose pending pages may not be
                                marked as admitted
-``…:journal{shop:simhash}``    list, the *journal*: digest:8 random:4 fingerprint (least significant
-                               byte first) of each admitted page
+``…:journal{shop:simhash}``    list, the *journal*: digest:8 random:4 fingerprint of each admitted
+                               page, with the same padding
 ``…:url-rules{shop:simhash}``  hash: rules of URLs by site
 ``…:history{shop:simhash}``    hash: crawls by their first sequence number
 ``…:validators{shop:simhash}`` hash: ETag and Last-Modified by page key
@@ -118,8 +118,8 @@ class Layout:
         self.group_bits = group_bits
         self._not_group_bits = 8 * DIGEST_BYTES - group_bits
         self.width_bytes = plan.bits // 8
-        self.journal_row_bytes = JOURNAL_HEAD_BYTES + self.width_bytes
         self._padding = bytes(-self.width_bytes % 4)
+        self.journal_row_bytes = JOURNAL_HEAD_BYTES + self.width_bytes + len(self._padding)
         self.order = OrderKeys(*map(self.state, OrderKeys._fields))
 
     def state(self, what: str) -> bytes:
@@ -164,13 +164,14 @@ class Layout:
 
     def member(self, sequence: int, digest: bytes, fingerprint: int) -> bytes:
         """Return an admission: a member of ``recent`` and ``unmarked``."""
-        packed = fingerprint.to_bytes(self.width_bytes, "big")
-        return _FIELD.pack(sequence, digest) + packed + self._padding
+        return _FIELD.pack(sequence, digest) + self._packed(fingerprint)
 
     def journal_row(self, digest: bytes, fingerprint: int) -> bytes:
         """Return a new row of the journal."""
-        packed = fingerprint.to_bytes(self.width_bytes, "little")
-        return digest + os.urandom(_RANDOM_BYTES) + packed
+        return digest + os.urandom(_RANDOM_BYTES) + self._packed(fingerprint)
+
+    def _packed(self, fingerprint: int) -> bytes:
+        return fingerprint.to_bytes(self.width_bytes, "big") + self._padding
 
     def row_id(self, row: bytes) -> bytes:
         """Return the parts of a row of the journal that are equal for equal pages."""
@@ -193,7 +194,7 @@ def field_of(sequence: int, digest: bytes) -> bytes:
     return _FIELD.pack(sequence, digest)
 
 
-def parsed_group(packed: bytes, pending: Iterable[bytes]) -> Group:
+def parsed_group(packed: bytes, *pending: bytes) -> Group:
     """Return a group from the values of its two keys. For `pending` see `parsed_pages`."""
     entries, at = {}, 0
     while at < len(packed):

@@ -106,8 +106,13 @@ class Replica:
                 self._end = End(now.load, start + len(rows), rows[-1])
             return True
 
-    def near(self, fingerprint: int, certainty: bytes, max_distance: int) -> set[bytes]:
-        """Return the digests of the rows that are within the distance and in a probed bucket."""
+    def near(
+        self, fingerprint: int, certainty: bytes, max_distance: int, after: End | None = None
+    ) -> set[bytes]:
+        """Return the digests of the rows that are within the distance and in a probed bucket.
+
+        :param after: an earlier `end`: rows before it may be left out.
+        """
         packed = fingerprint.to_bytes(8 * self._words, "little")
         query = np.frombuffer(packed, "<u8").reshape(1, -1)
         if self._prober is None:
@@ -121,9 +126,13 @@ class Replica:
             count, fingerprints, digests = self._end.rows, self._fingerprints, self._digests
             if count - self._sorted >= YOUNG_ROWS:
                 self._sort()
-            slots = (hashes >> _HASH_BITS).astype(np.int64)
-            in_runs = self._lookup.positions(tables, slots)[0]
-            positions = np.concatenate([in_runs, np.arange(self._sorted, count, dtype=np.uint32)])
+            if after is not None and after.load == self._end.load and after.rows >= self._sorted:
+                positions = np.arange(after.rows, count, dtype=np.uint32)
+            else:
+                slots = (hashes >> _HASH_BITS).astype(np.int64)
+                in_runs = self._lookup.positions(tables, slots)[0]
+                young = np.arange(self._sorted, count, dtype=np.uint32)
+                positions = np.concatenate([in_runs, young])
         differing = fingerprints.take(positions, axis=0)
         differing ^= query
         near = np.flatnonzero(row_sums(np.bitwise_count(differing)) <= max_distance)
@@ -165,7 +174,8 @@ class Replica:
             :, :DIGEST_BYTES
         ]
         padded = np.zeros((len(rows), 8 * self._words), np.uint8)
-        padded[:, : size - JOURNAL_HEAD_BYTES] = table[:, JOURNAL_HEAD_BYTES:]
+        width = self._layout.width_bytes
+        padded[:, :width] = table[:, JOURNAL_HEAD_BYTES : JOURNAL_HEAD_BYTES + width][:, ::-1]
         self._fingerprints[count:stop] = padded.view("<u8")
 
     def _hashes(self, fingerprints: Words) -> Words:

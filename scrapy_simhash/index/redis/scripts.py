@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from hashlib import sha1
 
+from scrapy_simhash.index.records import SEQUENCE_BYTES
+
 # Number of rows of the journal in an answer.
 ROWS_AT_ONCE = 10_000
 _FUNCTIONS = """
@@ -60,6 +62,15 @@ local function find(packed, digest)
   return nil, nil, ''
 end
 
+-- Returns what `with_pending` does for each group: KEYS from `first` on are entries and pending.
+local function look(first)
+  local groups = {}
+  for at = first, #KEYS, 2 do
+    groups[#groups + 1] = with_pending(redis.call('GET', KEYS[at]) or '', KEYS[at + 1])
+  end
+  return groups
+end
+
 -- Returns a new sequence number, the last admission up to which all pages are marked, and the last
 -- admission.
 local function begin(sequence, admitted, unmarked)
@@ -87,16 +98,35 @@ local function ones(x)
   return band(x + rshift(x, 16), 0x3f)
 end
 
--- Returns true if the fingerprint of a member, from byte 17 on, is within k of the words.
-local function is_within(words, member, k)
-  local distance, at = 0, 17
+-- Returns the fingerprint in a value, from byte `at` on, as words of 32 bits.
+local function words_of(value, at)
+  local words = {}
+  for first = at, #value, 4 do
+    local a, b, c, d = string.byte(value, first, first + 3)
+    words[#words + 1] = ((a * 256 + b) * 256 + c) * 256 + d
+  end
+  return words
+end
+
+-- Returns true if the fingerprint in a value, from byte `at` on, is within k of the words.
+local function is_within(words, value, at, k)
+  local distance = 0
   for i = 1, #words do
-    local a, b, c, d = string.byte(member, at, at + 3)
+    local a, b, c, d = string.byte(value, at, at + 3)
     distance = distance + ones(bxor(words[i], ((a * 256 + b) * 256 + c) * 256 + d))
     if distance > k then return false end
     at = at + 4
   end
   return true
+end
+
+-- Gives a page the next admission number, and returns it.
+local function record_admission(admitted, recent, journal, member, row)
+  local number = redis.call('INCR', admitted)
+  redis.call('ZADD', recent, number, member)
+  if number % 256 == 0 then redis.call('ZREMRANGEBYRANK', recent, 0, -10001) end
+  if row ~= '' then redis.call('RPUSH', journal, row) end
+  return number
 end
 
 -- Returns {1, number} if the page is admitted, {1} if it was before, {2} if it must begin again, as
@@ -109,27 +139,19 @@ local function admit(admitted, recent, journal, member, since, k, judged, row)
     local oldest = redis.call('ZRANGE', recent, 0, 0, 'WITHSCORES')
     if not oldest[2] or tonumber(oldest[2]) > since + 1 then return {2} end
     if k >= 0 then
-      local is_judged, words, near = {}, {}, {3}
+      local is_judged, words, near = {}, words_of(member, 17), {3}
       for at = 1, #judged, 8 do is_judged[string.sub(judged, at, at + 7)] = true end
-      for at = 17, #member, 4 do
-        local a, b, c, d = string.byte(member, at, at + 3)
-        words[#words + 1] = ((a * 256 + b) * 256 + c) * 256 + d
-      end
       local digest = string.sub(member, 9, 16)
       for _, other in ipairs(redis.call('ZRANGEBYSCORE', recent, '(' .. since, '+inf')) do
         if not is_judged[string.sub(other, 1, 8)]
-            and (string.sub(other, 9, 16) == digest or is_within(words, other, k)) then
+            and (string.sub(other, 9, 16) == digest or is_within(words, other, 17, k)) then
           near[#near + 1] = string.sub(other, 1, 16)
         end
       end
       if #near > 1 then return near end
     end
   end
-  local number = redis.call('INCR', admitted)
-  redis.call('ZADD', recent, number, member)
-  if number % 256 == 0 then redis.call('ZREMRANGEBYRANK', recent, 0, -10001) end
-  if row ~= '' then redis.call('RPUSH', journal, row) end
-  return {1, number}
+  return {1, record_admission(admitted, recent, journal, member, row)}
 end
 
 -- Stores a pending page. `admitted` is '1' or '0'.
@@ -138,7 +160,7 @@ local function hold(pending, field, admitted, lease_ms, entry)
   redis.call('HSET', pending, field, admitted .. deadline .. entry)
 end
 """
-_LIBRARY = f"local ROWS_AT_ONCE = {ROWS_AT_ONCE}\n" + _FUNCTIONS
+_LIBRARY = f"local ROWS_AT_ONCE, NUMBER = {ROWS_AT_ONCE}, '>I{SEQUENCE_BYTES}'\n" + _FUNCTIONS
 
 
 class Script:
@@ -158,20 +180,41 @@ return {number, since, last, follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])}
 # KEYS: journal. ARGV: rows, last. Returns what `follow` does.
 FOLLOW = Script("return follow(KEYS[1], tonumber(ARGV[1]), ARGV[2])")
 # KEYS: entries and pending, for each group. Returns what `with_pending` does, for each group.
-LOOK = Script("""
-local groups = {}
-for at = 1, #KEYS, 2 do
-  groups[#groups + 1] = with_pending(redis.call('GET', KEYS[at]) or '', KEYS[at + 1])
-end
-return groups
-""")
-# BEGIN, and LOOK at the entry of a digest. KEYS: sequence, admitted, unmarked, journal, entries,
-# pending. ARGV: rows, last, digest.
+LOOK = Script("return look(1)")
+# BEGIN, and LOOK at the entry of a digest, and at groups. If all arguments are given, no page is
+# near in the replica: if none is near in the rows after it, and the server has no page with the
+# digest, the page is new, and is admitted. KEYS: sequence, admitted, unmarked, journal, recent,
+# entries, pending; entries and pending for each group. ARGV: rows, last, digest; k, row, lease,
+# entry without its first bytes, the sequence number. Returns what `begin`, `follow`, `with_pending`
+# and `look` do, and then 1 if the page is admitted.
 OBSERVE = Script("""
+local digest, row = ARGV[3], ARGV[5]
 local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
-local _, _, own = find(redis.call('GET', KEYS[5]) or '', ARGV[3])
+local _, _, own = find(redis.call('GET', KEYS[6]) or '', digest)
 local rows = follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])
-return {number, since, last, rows, with_pending(own, KEYS[6])}
+local pages = with_pending(own, KEYS[7])
+local answer = {number, since, last, rows, pages, look(8)}
+if not row or own ~= '' or rows[1] ~= tonumber(ARGV[1]) then return answer end
+if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- more rows may follow
+local words, earlier = words_of(row, 13), nil
+for at = 2, #pages, 2 do
+  if string.sub(pages[at], 9, 16) == digest then
+    earlier = math.min(earlier or math.huge, (struct.unpack('>I8', pages[at])))
+  end
+end
+for _, other in ipairs(rows[2]) do
+  if other == row and earlier then  -- an earlier run has admitted the page
+    answer[1], answer[7] = earlier, 1
+    return answer
+  end
+  if is_within(words, other, 13, tonumber(ARGV[4])) then return answer end
+end
+if earlier then return answer end
+local field = struct.pack('>I8', number) .. digest
+record_admission(KEYS[2], KEYS[5], KEYS[4], field .. string.sub(row, 13), row)
+hold(KEYS[7], field, '1', tonumber(ARGV[6]), struct.pack(NUMBER, number) .. ARGV[7])
+answer[7] = 1
+return answer
 """)
 # KEYS: pending. ARGV: field, lease, entry.
 HOLD = Script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
