@@ -32,17 +32,8 @@ from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset
 if TYPE_CHECKING:
     from scrapy_simhash.index.observing import ObservingIndex
 
-# (bits of a prefix, tables, probes); the first two are those of an index in Redis.
-PLANS = (
-    (12, 5, 64),
-    (14, 7, 72),
-    (16, 8, 112),
-    (18, 10, 128),
-    (16, 12, 128),
-    (18, 14, 256),
-    (20, 12, 256),
-    (21, 12, 384),
-)
+# (bits of a prefix, tables, probes)
+PLANS = ((16, 8, 112), (18, 10, 128), (16, 12, 128), (18, 14, 256), (20, 12, 256), (21, 12, 384))
 ORDERS = 5
 SAME = 0.8
 CHUNK = 1000

@@ -2,7 +2,8 @@
 
 Starts a redis-server (or a cluster) on a free port, and fills an index. The last tenth of the pages
 of a size, at most --pages for each number of clients, is measured: all clients together observe
-pages, and confirm new ones. "start s" is the CPU time that a client first takes to read the index. One page in ten is planted near an earlier one. CPU times say more than
+pages, and confirm new ones. One page in ten is planted near an earlier one. "start s" is the CPU time
+that a client first takes to read the index. CPU times say more than
 pages per second, as clients and server share the machine. Peers: see `index_lib.redis_peers`.
 
     python benchmarks/redis_clients.py --sizes 1e5 1e6 --clients 1 4
@@ -132,7 +133,8 @@ def print_row(results: list[dict[str, Any]], server_us: float, per_page: float) 
         f"{rate:>9,.0f}{cpu_us:>15,.0f}{server_us / pages:>15,.0f}"
         f"{np.percentile(times_us, 50):>8,.0f}{np.percentile(times_us, 99):>8,.0f}"
         f"{per_page:>12,.0f}{np.mean([result['start_s'] for result in results]):>9.2f}"
-        f"{np.mean([result['memory_mb'] for result in results]):>9,.0f}  {shares}" + (f", {wrong} wrong" if wrong else ""),
+        f"{np.mean([result['memory_mb'] for result in results]):>9,.0f}  {shares}"
+        + (f", {wrong} wrong" if wrong else ""),
         flush=True,
     )
 

@@ -137,6 +137,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._replica = Replica(self.layout, self.location)
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
+        self._following = Lock()
         self._pending: dict[int, _Pending] = {}
         self._renewing: Thread | None = None
         self.lost_leases = 0
@@ -334,7 +335,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         sequence, admitted, journal, unmarked, recent = layout.order
         if self.server.cluster:
             number, since, last, rows = self.server.run(
-                scripts.BEGIN, (sequence, admitted, unmarked, journal), end[1:]
+                scripts.BEGIN, (sequence, admitted, unmarked, journal), (end.rows, end.last)
             )
             if last - since > _MAX_LAG:
                 self._mark_others(since + _MAX_LAG // 2)
@@ -344,7 +345,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         keys = [sequence, admitted, unmarked, journal, recent]
         for group in (layout.group_of(digest), *numbers):
             keys += layout.group_keys(group)[:2]
-        arguments: tuple[bytes | int, ...] = (*end[1:], digest)
+        arguments: tuple[bytes | int, ...] = (end.rows, end.last, digest)
         if new is not None:
             row = layout.journal_row(digest, new.entry.fingerprint)
             entry = encode_entry(new.entry, layout.width_bytes)
@@ -366,14 +367,26 @@ class RedisIndex(CrawlIndex, RedisContent):
 
         :param start: see `Replica.extend`.
         """
-        while not self._replica.extend(end, start, rows) or len(rows) == scripts.ROWS_AT_ONCE:
-            end = self._replica.end
-            start, rows = self.server.run(scripts.FOLLOW, (self.layout.order.journal,), end[1:])
+        if self._replica.extend(end, start, rows) and len(rows) < scripts.ROWS_AT_ONCE:
+            return
+        with self._following:  # so that several threads do not read a long journal at the same time
+            while True:
+                end = self._replica.end
+                start, rows = self._new_rows(end)
+                if self._replica.extend(end, start, rows) and len(rows) < scripts.ROWS_AT_ONCE:
+                    return
+
+    def _new_rows(self, end: End) -> tuple[int, list[bytes]]:
+        """Return the parameters `start` and `rows` of `Replica.extend`."""
+        start, rows = self.server.run(
+            scripts.FOLLOW, (self.layout.order.journal,), (end.rows, end.last)
+        )
+        return start, rows
 
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
         """Return the entries within k of a fingerprint, for a query."""
         end = self._replica.end
-        self._follow(end, *self.server.run(scripts.FOLLOW, (self.layout.order.journal,), end[1:]))
+        self._follow(end, *self._new_rows(end))
         candidates = self._replica.near(fingerprint, certainty, self.max_distance)
         return self._read_view(b"", fingerprint, candidates, ())
 
