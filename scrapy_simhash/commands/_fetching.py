@@ -101,7 +101,7 @@ def fetch_all(
         settings.set("DOWNLOAD_MAXSIZE", reader.max_bytes, priority="cmdline")
     pages: dict[int, FetchedPage] = {}
     problems: dict[int, str] = {}
-    # Without a reactor, only AsyncCrawlerProcess works; with one other than asyncio's, the other.
+    # CrawlerProcess works with every reactor; AsyncCrawlerProcess works without one.
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
     process.crawl(_FetchSpider, urls=urls, reader=reader, pages=pages, problems=problems)
