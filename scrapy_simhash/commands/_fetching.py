@@ -44,33 +44,35 @@ class _FetchSpider(Spider):
     name = "simhash"
     urls: Sequence[str]
     reader: DocumentReader
-    pages: dict[str, FetchedPage]
-    problems: dict[str, str]
+    # By position, because a URL may be given twice.
+    pages: dict[int, FetchedPage]
+    problems: dict[int, str]
 
     async def start(self) -> AsyncIterator[Any]:
-        for url in self.urls:
+        for position, url in enumerate(self.urls):
             yield Request(
                 url,
                 callback=self.keep_page,
-                errback=partial(self.keep_problem, url=url),
-                cb_kwargs={"url": url},
+                errback=partial(self.keep_problem, position=position),
+                cb_kwargs={"position": position},
                 dont_filter=True,
             )
 
-    def keep_page(self, response: Response, url: str) -> None:
+    def keep_page(self, response: Response, position: int) -> None:
         if isinstance(response, TextResponse):
             # A crawl judges only the responses that are an HtmlResponse.
             is_html = isinstance(response, HtmlResponse)
-            page = self.reader.page(url, response.body, response.text, html=is_html)
-            self.pages[url] = (page, response.url)
+            name = self.urls[position]
+            page = self.reader.page(name, response.body, response.text, html=is_html)
+            self.pages[position] = (page, response.url)
             return
         header = response.headers.get("Content-Type")
         content_type = "no Content-Type" if header is None else header.decode("latin-1")
-        self.problems[url] = (
+        self.problems[position] = (
             f"not text ({content_type}): save its text to a file, and name that file"
         )
 
-    def keep_problem(self, failure: Failure, *, url: str) -> None:
+    def keep_problem(self, failure: Failure, *, position: int) -> None:
         error = failure.value
         if isinstance(error, HttpError):
             problem = f"the server answered {error.response.status}"
@@ -78,18 +80,18 @@ class _FetchSpider(Spider):
             problem = "the site's robots.txt forbids it (setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.problems[url] = problem
+        self.problems[position] = problem
 
 
 def fetch_all(
     urls: Sequence[str], settings: Settings | None, reader: DocumentReader
-) -> dict[str, FetchedPage]:
-    """Download the pages at URLs in one crawl.
+) -> list[FetchedPage]:
+    """Download the pages at URLs in one crawl, and return them in the order of the URLs.
 
     Call this once in a process, because a reactor cannot be restarted. A limit of the reader for
     the length of documents replaces DOWNLOAD_MAXSIZE.
 
-    :param urls: each URL once.
+    :param urls: a URL that is given twice is downloaded twice.
     :param settings: None for the settings of the project.
     :raises SimhashError: a page cannot be fetched, or is not text.
     """
@@ -97,9 +99,9 @@ def fetch_all(
     settings.setdict(_OVERRIDDEN, priority="cmdline")
     if reader.max_bytes:
         settings.set("DOWNLOAD_MAXSIZE", reader.max_bytes, priority="cmdline")
-    pages: dict[str, FetchedPage] = {}
-    problems: dict[str, str] = {}
-    # Without a reactor, only AsyncCrawlerProcess works; with one other than asyncio's, the other.
+    pages: dict[int, FetchedPage] = {}
+    problems: dict[int, str] = {}
+    # CrawlerProcess works with every reactor; AsyncCrawlerProcess works without one.
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
     process.crawl(_FetchSpider, urls=urls, reader=reader, pages=pages, problems=problems)
@@ -111,10 +113,10 @@ def fetch_all(
         if (reactor := sys.modules.get("twisted.internet.reactor")) is not None:
             reactor.getThreadPool().stop()
         raise
-    for url in urls:
-        if url not in pages:
+    for position, url in enumerate(urls):
+        if position not in pages:
             problem = problems.get(
-                url, "no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"
+                position, "no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"
             )
             raise SimhashError(f"{url} cannot be fetched: {problem}")
-    return pages
+    return [pages[position] for position in range(len(urls))]

@@ -24,6 +24,7 @@ from scrapy_simhash.errors import SimhashError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from scrapy_simhash.commands._fetching import FetchedPage
     from scrapy_simhash.detector import Detector, PageFingerprint
 
 STANDARD_INPUT = "standard input"
@@ -189,18 +190,19 @@ def _documents(
     """Return the document at each place, and its URL after redirects if it was fetched."""
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
-    found: dict[str, tuple[Document, str | None]] = {}
     # Files are read before the crawl, so that a missing file is reported at once.
-    for place in places:
-        if not is_url(place) and place not in found:
-            found[place] = (_read_local(place, reader), None)
-    urls = [place for place in dict.fromkeys(places) if is_url(place)]
+    local = {name: _read_local(name, reader) for name in dict.fromkeys(places) if not is_url(name)}
+    urls = [place for place in places if is_url(place)]
+    pages: Iterator[FetchedPage] = iter(())
     if urls:
         from scrapy_simhash.commands._fetching import fetch_all
 
-        for url, (page, final_url) in fetch_all(urls, options.settings, reader).items():
-            found[url] = (_only_document(url, iter([page])), final_url)
-    return [found[place] for place in places]
+        pages = iter(fetch_all(urls, options.settings, reader))
+    found = []
+    for place in places:
+        page, url = (local[place], None) if place in local else next(pages)
+        found.append((_only_document(place, iter([page])), url))
+    return found
 
 
 def _read_local(place: str, reader: DocumentReader) -> Document:

@@ -197,13 +197,15 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
         except (KeyError, TypeError, ValueError) as error:
             missing = f"it has no {error}" if isinstance(error, KeyError) else error
             raise SimhashError(f"{place}: {missing}") from error
-        schemes.add(record.get("scheme"))
+        schemes.add(str(record.get("scheme")))
     if len(schemes) > 1:
         raise SimhashError(
             f"{options.file}: it has fingerprints of several schemes, which cannot be compared"
         )
+    if not pages:
+        return []
     k = next((p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes), None)
-    if pages and k is None and options.max_distance is None:
+    if k is None and options.max_distance is None:
         options.wrong_usage("give --max-distance: no preset has the scheme of the file")
     return _regrouped(pages, bits, k or 0, options)
 
@@ -214,8 +216,6 @@ def _regrouped(
     """Return the clusters of (key, fingerprint); ``--max-distance`` replaces `max_distance`."""
     from scrapy_simhash.clustering import cluster
 
-    if not pages:
-        return []
     if options.max_distance is not None:
         max_distance = options.max_distance
     require_distance_below(bits, max_distance, options)

@@ -196,7 +196,8 @@ def _remove(options: argparse.Namespace) -> int:
         return 0
     keys = list(dict.fromkeys(_read_keys(options.keys)))
     removed = remove(where, keys)
-    missing = [key for key in keys if key not in set(removed)]
+    removed_keys = set(removed)
+    missing = [key for key in keys if key not in removed_keys]
     if not options.json:
         for key in missing:
             note(f"no entry: {key}")

@@ -107,7 +107,7 @@ class Cutting:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each sentence; like all of these functions, from no white space on."""
+    """Yield (start, end) of each sentence. As below, white space never begins a span."""
     start = 0
     for match in _SENTENCE_END.finditer(text):
         end = match.end()

@@ -103,7 +103,7 @@ class _Piece(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of text, with notes on its hits beside it. If `joined`, it goes on with a paragraph."""
+    """A row of text, with notes on its hits; if `joined`, it continues the row before."""
 
     joined: bool
     pieces: list[_Piece]

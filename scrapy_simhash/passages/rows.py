@@ -89,7 +89,7 @@ def digest(text: str) -> bytes:
 
 
 def key(first: bytes, *numbers: int) -> bytes:
-    """Return a key: its first byte, and the numbers that follow."""
+    """Return a key from its first byte and numbers of 32 bits; keys sort by the numbers."""
     return first + struct.pack(f">{len(numbers)}I", *numbers)
 
 

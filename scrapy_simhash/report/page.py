@@ -27,7 +27,7 @@ _SCRIPTS = (
     "moved_paragraphs", "runs",
     "rows", "compare", "csv", "main",
 )  # fmt: skip
-# What the script needs of a report's data, as it is.
+# The data of a report that the script gets unchanged.
 _SCRIPT_DATA = (
     "cluster_limit", "distances", "left_out", "made_at_s", "names", "pages", "sizes",
     "text_characters", "titles",

@@ -144,6 +144,20 @@ def test_nothing_to_show(run, small, folder):
     assert run("clusters", "--file", "empty.jsonl").code == 0
 
 
+def test_a_k_that_is_too_large_for_an_index_without_pages(run, folder):
+    import_entries(folder / "none", new_manifest(Scheme(bits=64, tie="one"), 1, 1000), [])
+    ran = run("clusters", "--index", "none", "--max-distance", "64")
+    assert (ran.code, ran.out) == (2, "")
+    assert "must be less than 64" in ran.err
+
+
+def test_a_scheme_that_is_no_text(run, folder):
+    (folder / "e.jsonl").write_text('{"key": "a", "fingerprint": "00ff", "scheme": ["b"]}')
+    ran = run("clusters", "--file", "e.jsonl", "--max-distance", "3")
+    assert (ran.code, ran.err) == (0, "no clusters found\n")
+    assert run("clusters", "--file", "e.jsonl").code == 2
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

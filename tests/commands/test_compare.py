@@ -222,3 +222,13 @@ def test_pages_of_sites(run_process, files):
         ran = run_process(*MODULE, "compare", one, site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
         assert f"error: {site.url('/none')} cannot be fetched: the server answered 404" in ran.err
+
+
+def test_a_url_given_twice_is_downloaded_twice(run_process, folder):
+    """So a user sees whether two downloads of a page are near-duplicates."""
+    with serving() as site:
+        address = site.put("/page", f"<html><body><p>{LONG}</p></body></html>")
+        before = len(site.hits)
+        ran = run_process(*MODULE, "compare", address, address)
+        assert (ran.code, ran.err) == (0, "")
+        assert site.hits[before:] == ["/page", "/page"]

@@ -141,16 +141,16 @@ def test_a_response_is_not_decoded_a_second_time(monkeypatch):
     assert page == HtmlDocument("https://e.com/", Decoded.text)
     monkeypatch.setattr(
         "scrapy_simhash.commands._fetching.fetch_all",
-        lambda urls, _settings, reader: {urls[0]: (fetched(reader), urls[0])},
+        lambda urls, _settings, reader: [(fetched(reader), urls[0])],
     )
     assert load_page("https://e.com/", monkeypatch).text == Decoded.text
 
 
 def fetched(reader):
     """What is kept of a response."""
-    spider = _FetchSpider(urls=[], reader=reader, pages={}, problems={})
+    spider = _FetchSpider(urls=["https://e.com/"], reader=reader, pages={}, problems={})
     response = Decoded("https://e.com/", body=PAGES["cp1251 undeclared"])
-    spider.keep_page(response, "https://e.com/")
+    spider.keep_page(response, 0)
     ((page, _),) = spider.pages.values()
     return page
 
