@@ -4,10 +4,11 @@ The answer shows how an error page of the site looks, in any language. Another p
 if such a URL redirects to it, or if it has the same title as the answer and
 
 - its text is a near-duplicate of the answer, under the same heading, or
-- its opening (the letters at the start of its text) shares 12 bytes more with that of the answer
-  than any page with another title does, and most pages of the site have titles of their own.
+- its opening (the letters at the start of its text) shares a prefix with the answer's opening that
+  is 12 bytes longer than for any page with another title, and most pages of the site have titles of
+  their own.
 
-Titles and openings are compared without parts of the URL, which an error page may repeat.
+Titles and openings are compared without parts of the URL, because error pages may repeat them.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class _Answer:
 
     :param other_urls: hashes of the URLs of up to 50 pages with another title.
     :param other_titles: hashes of the titles of these pages.
-    :param common_bytes: length of the longest beginning that the opening of any page with another
-        title shares with the answer's.
+    :param common_bytes: length of the longest prefix that the answer's opening shares with the
+        opening of any page with another title.
     :param is_folder: the site answers with the page of a folder. Pages in it may begin like it.
     """
 
@@ -99,8 +100,8 @@ class ErrorAnswers:
     def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
         """Return the impossible URL that redirects to the page, or whose answer the page is like.
 
-        Return None if there is none, or if the request was for the home page or a folder above the
-        impossible URL: the site may answer with these pages, which are no error pages.
+        Return None if there is none, or if the home page or a folder above the impossible URL was
+        requested. A site may answer an impossible URL with these, but they are no error pages.
 
         :param url: URL of the page, after redirects.
         :param requested: URL of the first request.
@@ -121,7 +122,7 @@ class ErrorAnswers:
         return impossible
 
     def floods(self, url: str, page: PageFingerprint) -> bool:
-        """Count a page; return True if the host had its title and opening under five paths."""
+        """Count a page; return True if its title and opening were seen under five paths or more."""
         forms = _forms(url)
         opening = _letters(page.excerpt, forms)
         if len(opening) < _MIN_SHARED_BYTES:
@@ -177,7 +178,7 @@ def is_home(url: str) -> bool:
 
 
 def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
-    """Return True if two pages have the same heading, or one has no fingerprint and no evidence."""
+    """Return True for equal headings, and if a page has no fingerprint, and so no evidence."""
     without_evidence = one.fingerprint is None or other.fingerprint is None
     return without_evidence or one.evidence.heading == other.evidence.heading
 
@@ -239,7 +240,7 @@ def _stem(name: str) -> str:
 
 
 def _shared_bytes(one: bytes, other: bytes) -> int:
-    """Return the length of the beginning that two texts share, in bytes."""
+    """Return the length of the common prefix of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
