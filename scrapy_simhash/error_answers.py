@@ -26,7 +26,6 @@ from scrapy_simhash.index.rules import Rules
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator
 
     from scrapy_simhash.detector import PageFingerprint
 
@@ -84,7 +83,7 @@ class ErrorAnswers:
         """Add the answer to a URL that cannot exist."""
         answer = _Answer(url, page)
         if self._home is not None:
-            self._matches(answer, *self._home)  # counts the home page if it has another title
+            self._compare(answer, *self._home)  # counts the home page if it has another title
         self._answers.append(answer)
 
     def add_redirect(self, url: str, target: str) -> None:
@@ -94,7 +93,7 @@ class ErrorAnswers:
     def discard_if_like(self, url: str, page: PageFingerprint) -> bool:
         """Discard the answers that match a real page; return True if there were any."""
         answers = self._answers
-        self._answers = [answer for answer in answers if not self._matches(answer, url, page)]
+        self._answers = [answer for answer in answers if not self._compare(answer, url, page)]
         return len(self._answers) < len(answers)
 
     def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
@@ -113,7 +112,7 @@ class ErrorAnswers:
             return self._targets[url]
         impossible = None
         for answer in self._answers:
-            if not self._matches(answer, url, page):
+            if not self._compare(answer, url, page):
                 continue
             if _is_above(requested, answer.url):
                 answer.is_folder = True
@@ -134,7 +133,7 @@ class ErrorAnswers:
         paths.add(hash(urlsplit(url).path))
         return len(paths) >= _FLOOD_PATHS
 
-    def _matches(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
+    def _compare(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
         """Return True if a page is like an answer; count a page with another title."""
         # Parts of both URLs are removed from both texts. Otherwise equal texts become different.
         forms = _forms(answer.url, url)
@@ -209,22 +208,19 @@ def impossible_url(url: str, rng: random.Random) -> str:
 
 def _forms(*urls: str) -> list[str]:
     """Return the parts of URLs that a page may repeat, case-folded, the longest first."""
-    forms = {form for url in urls for form in _repeatable(url[:_COMPARED_URL_CHARACTERS])}
+    forms: set[str] = set()
+    for url in (url[:_COMPARED_URL_CHARACTERS] for url in urls):
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        for form in (url, f"{parts.netloc}{path}", path, parts.path):
+            if len(form) > 1:
+                forms |= {form.casefold(), unquote(form).casefold()}
+        for segment in parts.path.split("/"):
+            name = unquote(segment).casefold()
+            stem = _stem(name)
+            names = (name, stem, re.sub(r"[-_+.]+", " ", stem))
+            forms.update(form for form in names if len(form) >= _MIN_REPEATED_CHARACTERS)
     return sorted(forms, key=len, reverse=True)
-
-
-def _repeatable(url: str) -> Iterator[str]:
-    parts = urlsplit(url)
-    path = parts.path + (f"?{parts.query}" if parts.query else "")
-    for form in (url, f"{parts.netloc}{path}", path, parts.path):
-        if len(form) > 1:
-            yield from (form.casefold(), unquote(form).casefold())
-    for segment in parts.path.split("/"):
-        name = unquote(segment).casefold()
-        stem = _stem(name)
-        for form in (name, stem, re.sub(r"[-_+.]+", " ", stem)):
-            if len(form) >= _MIN_REPEATED_CHARACTERS:
-                yield form
 
 
 def _letters(text: str, forms: list[str]) -> bytes:

@@ -30,7 +30,7 @@ FeatureHashName = Literal[
 JOINER = "\x1f"
 _XXH3_BITS = 128
 _WORD_BITS = 64
-# The first seed of `widen`: above all shingle lengths, which are seeds of `mix`, too.
+# The first seed of `widen`. The seeds below are for shingles: their numbers of tokens.
 _WIDEN_SEED = 256
 
 
