@@ -84,9 +84,9 @@ class Line(NamedTuple):
     text: str
     words: int
     link_characters: int
-    chrome: bool
-    row: bool
-    heading: bool
+    chrome: bool = False
+    row: bool = False
+    heading: bool = False
 
 
 # Makes a Line from a tuple, twice as fast as `Line(…)`.

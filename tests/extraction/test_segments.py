@@ -15,23 +15,13 @@ from scrapy_simhash.extraction.segments import MIN_CONTENT_WORDS, content_lines,
 from tests.samples import PARAGRAPHS, article_page
 
 WORDS = "the ferry harbour bread post island rain storm boats captain night pier".split()
-NAVIGATION = [
-    Line(f"Link {number}", 2, 6, chrome=False, row=False, heading=False) for number in range(12)
-]
+NAVIGATION = [Line(f"Link {number}", 2, 6) for number in range(12)]
 
 
-def line(words: int, name: str = "text", **marks: bool) -> Line:
+def line(words: int, name: str = "text", *, link: bool = False, **marks: bool) -> Line:
     """Return a line of `words` words."""
     text = " ".join([name] * words)
-    links = len(text) if marks.pop("link", False) else 0
-    return Line(
-        text,
-        words,
-        links,
-        chrome=marks.get("chrome", False),
-        row=marks.get("row", False),
-        heading=marks.get("heading", False),
-    )
+    return Line(text, words, len(text) if link else 0, **marks)
 
 
 any_line = st.builds(
@@ -108,7 +98,7 @@ class TestRun:
         assert content_lines(page) == ARTICLE
 
     def test_running_text_with_some_links_is_content(self):
-        linked = Line("word " * 40, 40, 60, chrome=False, row=False, heading=False)
+        linked = Line("word " * 40, 40, 60)
         assert content_lines([*NAVIGATION, *ARTICLE, linked]) == [*ARTICLE, linked]
 
     def test_short_rows_of_a_table_are_content(self):
