@@ -97,8 +97,8 @@ def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
-    :param clean: ignore attributes, which is faster: none hides an element or makes it chrome or a
-        logo.
+    :param clean: ignore attributes, which is faster: none hides an element, or makes it chrome or
+        a logo.
     """
     renamed = [] if clean else _rename(root)
     try:
