@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     :param title: the ``title`` of the page as `name_bytes`; empty if it has none.
     :param heading: the page's own ``h1`` as `name_bytes`; empty if it has none.
     :param certainty: of the fingerprint, see `scrapy_simhash.fingerprint.Fingerprint`; empty if
-        unknown. It directs the probing of an index, which does not store it.
+        unknown. An index chooses its probes by it, and does not store it.
     """
 
     sketch: bytes = b""
@@ -100,26 +100,22 @@ class Confirmation:
         comparable = [
             at for at, other in enumerate(others) if one and len(other.sketch) == len(one)
         ]
-        estimates: list[float | None] = [None] * len(others)
+        estimates: dict[int, float] = {}
         if comparable:
             joined = b"".join([others[at].sketch for at in comparable])
             rows = np.frombuffer(joined, dtype=np.uint8).reshape(len(comparable), -1)
-            for at, estimate in zip(comparable, estimate_resemblance(one, rows), strict=True):
-                estimates[at] = float(estimate)
+            estimates = dict(zip(comparable, estimate_resemblance(one, rows).tolist(), strict=True))
         return [
-            (estimate, self._confirms(page, other, estimate))
-            for estimate, other in zip(estimates, others, strict=True)
+            (estimate := estimates.get(at), self._confirms(page, other, estimate))
+            for at, other in enumerate(others)
         ]
 
     def _confirms(self, page: Evidence, other: Evidence, estimate: float | None) -> bool:
-        lower_limit = self.min_resemblance
-        if self.same_name:
-            agree = names_agree(page, other)
-            if agree is False:
-                return False
-            if agree is None:
-                lower_limit = max(lower_limit, MIN_RESEMBLANCE_IN_DOUBT)
-        return estimate is None or estimate >= lower_limit
+        agree = names_agree(page, other) if self.same_name else True
+        if agree is False:
+            return False
+        in_doubt = MIN_RESEMBLANCE_IN_DOUBT if agree is None else 0.0
+        return estimate is None or estimate >= max(self.min_resemblance, in_doubt)
 
 
 UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)

@@ -4,10 +4,11 @@ The answer shows how an error page of the site looks, in any language. Another p
 if such a URL redirects to it, or if it has the same title as the answer and
 
 - its text is a near-duplicate of the answer, under the same heading, or
-- its opening (the letters at the start of its text) shares 12 bytes more with that of the answer
-  than any page with another title does, and most pages of the site have titles of their own.
+- its opening (the letters at the start of its text) shares a prefix with the answer's opening that
+  is 12 bytes longer than for any page with another title, and most pages of the site have titles of
+  their own.
 
-Titles and openings are compared without parts of the URL, which an error page may repeat.
+Titles and openings are compared without parts of the URL, because error pages may repeat them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from scrapy_simhash.index.rules import Rules
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator
 
     from scrapy_simhash.detector import PageFingerprint
 
@@ -50,8 +50,8 @@ class _Answer:
 
     :param other_urls: hashes of the URLs of up to 50 pages with another title.
     :param other_titles: hashes of the titles of these pages.
-    :param common_bytes: length of the longest beginning that the opening of any page with another
-        title shares with the answer's.
+    :param common_bytes: length of the longest prefix that the answer's opening shares with the
+        opening of any page with another title.
     :param is_folder: the site answers with the page of a folder. Pages in it may begin like it.
     """
 
@@ -83,7 +83,7 @@ class ErrorAnswers:
         """Add the answer to a URL that cannot exist."""
         answer = _Answer(url, page)
         if self._home is not None:
-            self._matches(answer, *self._home)  # counts the home page if it has another title
+            self._compare(answer, *self._home)  # counts the home page if it has another title
         self._answers.append(answer)
 
     def add_redirect(self, url: str, target: str) -> None:
@@ -93,14 +93,14 @@ class ErrorAnswers:
     def discard_if_like(self, url: str, page: PageFingerprint) -> bool:
         """Discard the answers that match a real page; return True if there were any."""
         answers = self._answers
-        self._answers = [answer for answer in answers if not self._matches(answer, url, page)]
+        self._answers = [answer for answer in answers if not self._compare(answer, url, page)]
         return len(self._answers) < len(answers)
 
     def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
         """Return the impossible URL that redirects to the page, or whose answer the page is like.
 
-        Return None if there is none, or if the request was for the home page or a folder above the
-        impossible URL: the site may answer with these pages, which are no error pages.
+        Return None if there is none, or if the home page or a folder above the impossible URL was
+        requested. A site may answer an impossible URL with these, but they are no error pages.
 
         :param url: URL of the page, after redirects.
         :param requested: URL of the first request.
@@ -112,7 +112,7 @@ class ErrorAnswers:
             return self._targets[url]
         impossible = None
         for answer in self._answers:
-            if not self._matches(answer, url, page):
+            if not self._compare(answer, url, page):
                 continue
             if _is_above(requested, answer.url):
                 answer.is_folder = True
@@ -121,7 +121,7 @@ class ErrorAnswers:
         return impossible
 
     def floods(self, url: str, page: PageFingerprint) -> bool:
-        """Count a page; return True if the host had its title and opening under five paths."""
+        """Count a page; return True if its title and opening were seen under five paths or more."""
         forms = _forms(url)
         opening = _letters(page.excerpt, forms)
         if len(opening) < _MIN_SHARED_BYTES:
@@ -133,7 +133,7 @@ class ErrorAnswers:
         paths.add(hash(urlsplit(url).path))
         return len(paths) >= _FLOOD_PATHS
 
-    def _matches(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
+    def _compare(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
         """Return True if a page is like an answer; count a page with another title."""
         # Parts of both URLs are removed from both texts. Otherwise equal texts become different.
         forms = _forms(answer.url, url)
@@ -177,7 +177,7 @@ def is_home(url: str) -> bool:
 
 
 def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
-    """Return True if two pages have the same heading, or one has no fingerprint and no evidence."""
+    """Return True for equal headings, and if a page has no fingerprint, and so no evidence."""
     without_evidence = one.fingerprint is None or other.fingerprint is None
     return without_evidence or one.evidence.heading == other.evidence.heading
 
@@ -208,22 +208,19 @@ def impossible_url(url: str, rng: random.Random) -> str:
 
 def _forms(*urls: str) -> list[str]:
     """Return the parts of URLs that a page may repeat, case-folded, the longest first."""
-    forms = {form for url in urls for form in _repeatable(url[:_COMPARED_URL_CHARACTERS])}
+    forms: set[str] = set()
+    for url in (url[:_COMPARED_URL_CHARACTERS] for url in urls):
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        for form in (url, f"{parts.netloc}{path}", path, parts.path):
+            if len(form) > 1:
+                forms |= {form.casefold(), unquote(form).casefold()}
+        for segment in parts.path.split("/"):
+            name = unquote(segment).casefold()
+            stem = _stem(name)
+            names = (name, stem, re.sub(r"[-_+.]+", " ", stem))
+            forms.update(form for form in names if len(form) >= _MIN_REPEATED_CHARACTERS)
     return sorted(forms, key=len, reverse=True)
-
-
-def _repeatable(url: str) -> Iterator[str]:
-    parts = urlsplit(url)
-    path = parts.path + (f"?{parts.query}" if parts.query else "")
-    for form in (url, f"{parts.netloc}{path}", path, parts.path):
-        if len(form) > 1:
-            yield from (form.casefold(), unquote(form).casefold())
-    for segment in parts.path.split("/"):
-        name = unquote(segment).casefold()
-        stem = _stem(name)
-        for form in (name, stem, re.sub(r"[-_+.]+", " ", stem)):
-            if len(form) >= _MIN_REPEATED_CHARACTERS:
-                yield form
 
 
 def _letters(text: str, forms: list[str]) -> bytes:
@@ -239,7 +236,7 @@ def _stem(name: str) -> str:
 
 
 def _shared_bytes(one: bytes, other: bytes) -> int:
-    """Return the length of the beginning that two texts share, in bytes."""
+    """Return the length of the common prefix of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

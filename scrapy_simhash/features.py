@@ -63,8 +63,8 @@ def weighted_features(
 
     :param pairs: add pairs of neighbouring tokens to the shingles.
     :param stop_words: tokens to leave out, case-folded.
-    :param top: return only so many of the heaviest features, the heaviest first. Of equally heavy
-        features, the first in the text comes first. 0 returns all features.
+    :param top: return only this many features: the heaviest first, equally heavy ones in the order
+        of the text. 0 returns all features.
     :raises SchemeError: the weighting needs an IDF table, and `idf` is None.
     """
     if stop_words:

@@ -87,7 +87,7 @@ def simhash(
     """
     import numpy as np
 
-    names, weights = _weighing_features(features)
+    names, weights = _positive_features(features)
     totals = np.zeros(bits, dtype=np.float64)
     if sums == "exact":
         # Scaling by a power of two is exact, so only fractions are rounded.
@@ -107,7 +107,7 @@ def simhash(
     return _from_sums(totals, float(np.sqrt(np.square(weights).sum())), tie)
 
 
-def _weighing_features(
+def _positive_features(
     features: Iterable[tuple[str, float]],
 ) -> tuple[Sequence[str], NDArray[np.float64]]:
     """Return the features with a weight above zero, and their weights. Raise as `simhash` does."""

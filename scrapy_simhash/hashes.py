@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -29,7 +30,7 @@ FeatureHashName = Literal[
 JOINER = "\x1f"
 _XXH3_BITS = 128
 _WORD_BITS = 64
-# The first seed of `widen`: above all shingle lengths, which are seeds of `mix`, too.
+# The first seed of `widen`. The seeds below are for shingles: their numbers of tokens.
 _WIDEN_SEED = 256
 
 
@@ -214,7 +215,7 @@ def _string_hash_java(feature: str, bits: int) -> int:
 def _utf16_units(text: str) -> Sequence[int]:
     """Return the UTF-16 code units of a text: the chars of a Java string."""
     data = text.encode("utf-16-be", "surrogatepass")
-    return [data[i] << 8 | data[i + 1] for i in range(0, len(data), 2)]
+    return struct.unpack(f">{len(data) // 2}H", data)
 
 
 def _multiplied(characters: Sequence[int], bits: int) -> int:

@@ -175,10 +175,11 @@ def _field_weights(value: Any) -> tuple[tuple[str, float], ...]:
         are_lists = all(isinstance(one, (tuple, list)) for one in (value, *value))
         pairs = tuple((name, float(weight)) for name, weight in value)
         names = {name for name, _ in pairs if isinstance(name, str) and name}
+        is_in_range = all(0 <= weight < math.inf for _, weight in pairs)
+        is_valid = are_lists and is_in_range and len(names) == len(pairs)
     except (TypeError, ValueError, OverflowError):
-        are_lists, pairs, names = False, (), set()
-    is_in_range = all(0 <= weight < math.inf for _, weight in pairs)
-    if not (are_lists and is_in_range and len(names) == len(pairs)):
+        is_valid = False
+    if not is_valid:
         raise SchemeError(
             f"field_weights={value!r}: pairs of a field and its weight are needed; each field has "
             "one weight, which is finite and not negative"

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 def hostname_of(key: str) -> str:
     """Return the host, without a port, of the first URL in a key; empty if there is none."""
     for part in key.split():
-        if "://" in part:
-            # `urlsplit` caches its results. Without the path, the cache helps more often.
-            end = part.find("/", part.index("://") + len("://"))
+        scheme, mark, rest = part.partition("://")
+        if mark:
             try:
-                return urlsplit(part if end < 0 else part[:end]).hostname or ""
+                # `urlsplit` caches its results. Without the path, the cache helps more often.
+                return urlsplit(f"{scheme}://{rest.partition('/')[0]}").hostname or ""
             except ValueError:  # brackets without an IPv6 address
                 return ""
     return ""

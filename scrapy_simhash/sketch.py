@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BIN_BITS = 7
 SKETCH_BYTES = 1 << _BIN_BITS
 SHINGLE_TOKENS = 3
-# A used bin has a value from 1 to 255. Used bins of unrelated texts are equal by 1 in 255.
+# A used bin has a value from 1 to 255. One in 255 bins of unrelated texts is equal by chance.
 _VALUES = 255
 
 

@@ -78,7 +78,7 @@ def _most_likely(sentence: str) -> list[tuple[str, str]]:
         now, emission = _emitting_states(character)
         is_candidate = is_reached[now]
         now, emission = now[is_candidate], emission[is_candidate]
-        if not len(now):
+        if not len(now):  # jieba's fallback: no state that emits the character can be reached
             now = np.flatnonzero(is_reached) if is_reached.any() else np.arange(len(states))
             emission = _emission(character, now)
         sums = (values[with_next][:, None] + steps[before[:, None], now]) + emission

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import unicodedata
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -151,20 +151,15 @@ def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
         return _split_words(text, segment_han)
     tokens: list[str] = []
     # The search for links is slow, so only pieces that may contain one are searched.
-    pieces = text.split()
-    start = 0
-    for number, piece in enumerate(pieces):
-        if not _may_have_link(piece):
-            continue
-        tokens += _split_words(" ".join(pieces[start:number]), segment_han)
-        start = number + 1
+    for may_have_link, pieces in groupby(text.split(), _may_have_link):
+        run = " ".join(pieces)
         end = 0
-        for match in _LINK.finditer(piece):
-            tokens += _split_words(piece[end : match.start()], segment_han)
+        for match in _LINK.finditer(run) if may_have_link else ():
+            tokens += _split_words(run[end : match.start()], segment_han)
             tokens.append(match.group())
             end = match.end()
-        tokens += _split_words(piece[end:], segment_han)
-    return tokens + _split_words(" ".join(pieces[start:]), segment_han)
+        tokens += _split_words(run[end:], segment_han)
+    return tokens
 
 
 def _may_have_link(text: str) -> bool:
@@ -258,16 +253,13 @@ def tagged_tokens(text: str) -> TaggedWords:
         pairs = _load_tagger().cut(text)
         pieces = [f"{pair.word}/{pair.flag}" for pair in pairs if pair.word.strip()] or [""]
     words, occurrences = [], []
-    noise = 0
     for piece in pieces:
         word, slash, _ = piece.partition("/")
-        if not slash:
-            continue
-        occurrences.append(word)
-        if "wn" in piece or "wd" in piece:
-            noise += 1
-        else:
-            words.append(word)
+        if slash:
+            occurrences.append(word)
+            if "wn" not in piece and "wd" not in piece:
+                words.append(word)
+    noise = len(occurrences) - len(words)
     distinct_words = set(words)
     occurrences = [word for word in occurrences if word in distinct_words]
     return TaggedWords(words, occurrences, len(pieces) - noise)

@@ -1,4 +1,4 @@
-"""Which extractors can be tried here, and some of our own."""
+"""The extractors that are installed, and extractors by import path for tests."""
 
 from __future__ import annotations
 

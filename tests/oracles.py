@@ -1,4 +1,4 @@
-"""The published algorithms once more, in plain Python, as slow as they are simple."""
+"""The published algorithms in plain Python: slow and simple, to compare with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def xxh3(feature: str, bits: int) -> int:
 
 
 def splitmix64(value: int, seed: int) -> int:
-    """The output of SplitMix64 from that state, at the seed's place in its sequence."""
+    """Return output number `seed` of SplitMix64 from this state."""
     mask = 2**64 - 1
     value = (value + seed * 0x9E3779B97F4A7C15) & mask
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & mask
@@ -38,7 +38,7 @@ def splitmix64(value: int, seed: int) -> int:
 
 
 def shingle_hash(tokens: Sequence[str]) -> int:
-    """Of one shingle, from the XXH3-64 of each token."""
+    """Return the hash of one shingle, made from the XXH3-64 of each token."""
     mixed = 0
     for token in tokens:
         hashed = xxhash.xxh3_64_intdigest(token.encode("utf-8", "surrogatepass"))
@@ -65,7 +65,7 @@ def java_chars(text: str) -> list[int]:
 
 
 def bkdr(feature: str, bits: int) -> int:
-    """As in Java: ``hash = hash * 31 + c``, ``Math.abs``, ``%= Math.pow(2, bits)``, an int."""
+    """Return BKDR as in Java: ``hash = hash * 31 + c``, ``Math.abs``, ``%= Math.pow(2, bits)``, an int."""
     value = 0
     for char in java_chars(feature):
         value = value * 31 + char
@@ -81,7 +81,7 @@ def string_hash(feature: str, bits: int) -> int:
 
 
 def string_hash_java(feature: str, bits: int) -> int:
-    """Written with its bit 0 first."""
+    """Return the string hash with its bits in reverse order."""
     value = multiplied(java_chars(feature), bits)
     return sum(1 << (bits - 1 - bit) for bit in range(bits) if value >> bit & 1)
 
@@ -97,7 +97,7 @@ def multiplied(characters: list[int], bits: int) -> int:
 
 @lru_cache(maxsize=1)
 def mt19937_outputs() -> list[int]:
-    """The first outputs of ``std::mt19937(19260817)``: its seeding, and Python's own generator."""
+    """Return the first 128 outputs of ``std::mt19937(19260817)``, by Python's own generator."""
     state = [19260817]
     for i in range(1, 624):
         state.append((1812433253 * (state[-1] ^ state[-1] >> 30) + i) % 2**32)
@@ -125,7 +125,7 @@ HASHES: Mapping[str, Callable[[str, int], int]] = {
 def simhash(
     features: Mapping[str, float], bits: int, hashed: Callable[[str, int], int], tie: str = "zero"
 ) -> int:
-    """Manku et al., section 2.1, to the letter: a vector of f sums, from the first bit on."""
+    """Follow Manku et al., section 2.1: a vector of f sums, the first bit first."""
     sums = [Fraction(0)] * bits
     for feature, weight in features.items():
         value = hashed(feature, bits)
@@ -138,12 +138,12 @@ def simhash(
 
 
 def log_tf(words: list[str]) -> dict[str, float]:
-    # Rounded as the scheme says, so that no tie hangs on the last bit of a logarithm.
+    # Rounded as in the scheme, so that the last bit of a logarithm decides no tie.
     return {w: 1 + round(math.log(n) * 2**20) / 2**20 for w, n in Counter(words).items()}
 
 
 def words_and_pairs(words: list[str]) -> dict[str, int]:
-    """Each once."""
+    """Return words and pairs of neighbouring words, each with the weight 1."""
     return dict.fromkeys([*words, *map("\x1f".join, pairwise(words))], 1)
 
 
@@ -170,7 +170,7 @@ def levels(words: list[str]) -> dict[str, int]:
 def floats_in_order(
     pairs: Iterable[tuple[str, float]], bits: int, hashed: Callable[[str, int], int]
 ) -> int:
-    """Sums as the authors' loops make them, rounded at each step."""
+    """Add floats as the authors' loops do, rounded at each step."""
     sums = [0.0] * bits
     for feature, weight in pairs:
         value = hashed(feature, bits)
@@ -180,7 +180,7 @@ def floats_in_order(
 
 
 def lyq(text: str, bits: int) -> int:
-    """News.statWords and SimHashTool.calSimHashValue, step by step; lines are joined before."""
+    """Follow News.statWords and SimHashTool.calSimHashValue step by step, on joined lines."""
     pieces = text.rstrip(" ").split(" ")
     counts: Counter[str] = Counter()
     invalid = 0
@@ -204,7 +204,7 @@ def ascii_mt19937(text: str) -> int:
 
 
 def simhash_package(text: str) -> int:
-    """Simhash(text).value of the PyPI package simhash, by its source."""
+    """Return Simhash(text).value as the source of the PyPI package simhash computes it."""
     content = "".join(re.findall(r"[\w\u4e00-\u9fcc]+", text.lower()))
     grams = [content[i : i + 4] for i in range(max(len(content) - 3, 1))]
     return simhash(Counter(grams), 64, md5)

@@ -1,4 +1,4 @@
-"""Pages of the sets that lie beside the repository, if they do."""
+"""Real pages from the folder `shared` beside the repository, if it exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def sets_with_pages(shared: Path) -> list[Path]:
 
 
 def real_pages(directory: Path, count: int) -> Iterator[tuple[str, bytes]]:
-    """(name, body) of pages of a set, evenly spread."""
+    """Yield (name, body) of `count` pages of a set, evenly spread."""
     files = _files(directory)
     for name in files[:: max(len(files) // count, 1)][:count]:
         yield f"{directory.name}/{name}", gzip.decompress((directory / name).read_bytes())

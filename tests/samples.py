@@ -1,4 +1,4 @@
-"""Texts and pages that several tests read."""
+"""Texts and pages for several tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PARAGRAPHS = (
 
 
 def article_page(*paragraphs: str, aside: str = NAVIGATION, head: str = "") -> str:
-    """A page as sites make them: navigation, an article, a footer."""
+    """Return a page with navigation, an article and a footer."""
     links = "".join(f'<li><a href="/{word}">{word}</a></li>' for word in aside.split())
     body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs or PARAGRAPHS)
     return (
@@ -49,7 +49,7 @@ def article_page(*paragraphs: str, aside: str = NAVIGATION, head: str = "") -> s
 TAGGED = "渡轮/n 今天/t 上午/t 离开/v 码头/n ，/wd 渡轮/n 满载/v 面包/n 和/c 报纸/n 、/wn 还有/v 邮件/n 。/wj"
 GREEK = "Το πλοίο φεύγει στις έξι το πρωί. Όποιος το χάσει περιμένει ως το μεσημέρι."
 
-# Many small sections of their own, as in a reference: readability takes one for the article.
+# A reference with many small sections. readability takes one of them for the article.
 REFERENCE_PAGE = (
     "<html><head><title>Counting boats</title></head><body>"
     '<nav><ul><li><a href="/">The front page of the documentation</a></li></ul></nav><div>'

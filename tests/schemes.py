@@ -1,4 +1,4 @@
-"""Schemes with any values, for hypothesis."""
+"""A hypothesis strategy for schemes with any valid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What imports what: read from the source, and tried in processes of their own."""
+"""The rules for imports, checked in the source and in separate processes."""
 
 from __future__ import annotations
 

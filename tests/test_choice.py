@@ -1,4 +1,4 @@
-"""What users give as a preset."""
+"""The values that users may give as a preset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy_simhash.scheme import PRESETS, Preset, Scheme
 OWN = Scheme(bits=64, parts=("title", "longest-sentences"))
 NARROW = Scheme(bits=32)
 WITH_K = Preset(scheme=NARROW, max_distance=2, source="a test")
-NOT_ONE = "a text"
+NO_PRESET = "a text"
 CHANGES = {"preset": "classic", "stop_words": ["ferry"], "top": 20, "max_distance": 4}
 TOML = """
 preset = "classic"
@@ -25,11 +25,11 @@ max_distance = 4
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_name_is_its_preset(name):
+def test_a_name_selects_its_preset(name):
     assert choose_preset(name) == (name, PRESETS[name])
 
 
-def test_a_mapping_a_json_text_and_a_toml_file_are_a_preset_and_what_differs(tmp_path):
+def test_mapping_json_and_toml_file_change_a_preset(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(TOML, encoding="utf-8")
     for value in (CHANGES, json.dumps(CHANGES), str(path)):
@@ -39,14 +39,14 @@ def test_a_mapping_a_json_text_and_a_toml_file_are_a_preset_and_what_differs(tmp
         assert found.confirmation == UNCONFIRMED
 
 
-def test_what_is_not_given_is_the_presets():
+def test_missing_parameters_are_those_of_the_preset():
     assert choose_preset({})[1] == PRESETS["wide"]
     _, found = choose_preset({"parts": ["title", "first-sentences", "last-sentences"]})
     assert (found.max_distance, found.confirmation) == (52, Confirmation())
     assert found.scheme.id.startswith(PRESETS["wide"].scheme.id)
 
 
-def test_weights_by_tf_idf_need_no_table_to_be_named(tmp_path):
+def test_tf_idf_uses_the_table_of_jieba_by_default(tmp_path):
     _, found = choose_preset({"preset": "classic", "weighting": "tf-idf", "top": 20})
     assert found.scheme.idf == "jieba"
     _, found = choose_preset({"preset": "levels", "weighting": "tf"})
@@ -57,12 +57,12 @@ def test_weights_by_tf_idf_need_no_table_to_be_named(tmp_path):
     assert found.scheme.features(["ferry", "bread"]) == {"ferry": 5, "bread": 1}
 
 
-def test_fields_may_be_weighed_by_a_mapping():
+def test_field_weights_may_be_a_mapping():
     _, found = choose_preset({"field_weights": {"title": 3, "body": 1}})
     assert found.scheme.field_weights == (("title", 3.0), ("body", 1.0))
 
 
-def test_an_import_path_is_of_a_scheme_or_a_preset():
+def test_an_import_path_leads_to_a_scheme_or_a_preset():
     name, found = choose_preset("tests.test_choice.OWN")
     assert name == "tests.test_choice.OWN"
     assert (found.scheme, found.max_distance) == (OWN, 3)
@@ -90,12 +90,12 @@ def test_an_import_path_is_of_a_scheme_or_a_preset():
         ("/no/such.toml", "cannot be read as TOML"),
         ("tests.test_choice.NONE", "AttributeError"),
         ("tests.no_such_module.OWN", "ModuleNotFoundError"),
-        ("tests.test_choice.NOT_ONE", "neither a Scheme nor a Preset, but str"),
+        ("tests.test_choice.NO_PRESET", "neither a Scheme nor a Preset, but str"),
         ("tests.test_choice.NARROW", "32 bits"),
     ],
     ids=str,
 )
-def test_others_are_refused_with_what_is_wrong(value, says):
+def test_invalid_choices_are_refused_with_the_reason(value, says):
     with pytest.raises(SchemeError) as caught:
         choose_preset(value)[1].scheme.fingerprint("The ferry leaves at nine.")
     assert says in str(caught.value)

@@ -1,4 +1,4 @@
-"""What confirms that two pages with near fingerprints are copies."""
+"""Confirmation: names, resemblance, and cases in doubt."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class TestNames:
             (("Boat 7", "Boats"), ("Boat 8", "Boats"), None),
             (("Boat 7", "Boat 7"), ("Print: boat 7", "Boat 7"), True),
             (("Boat 7", "Boat 7"), ("Boats", "Boat 7"), None),
-            # Without two headings the titles decide.
+            # Without two headings, the titles decide.
             (("Boat 7", ""), ("Boat 7", ""), True),
             (("Boat 7", ""), ("Boat 8", ""), False),
             (("Boat 7", "Boat"), ("Boat 7 | Shop", ""), None),
             (("Boat 7", "Boat"), ("Boat 8", ""), False),
             (("Boat", ""), ("Boat 8", ""), False),
-            # What has no name cannot be told apart by it.
+            # Pages without a name agree with any page.
             (("", ""), ("Boat 8", "Boat 8"), True),
             (("", ""), ("", ""), True),
             (("", "Boat 7"), ("", "Boat 8"), False),
@@ -74,16 +74,16 @@ class TestNames:
             (("किला", ""), ("काला", ""), False),
         ],
     )
-    def test_of_one_site(self, one, other, agree):
+    def test_names_of_pages_of_one_site(self, one, other, agree):
         assert names_agree(page(*one), page(*other)) is agree
         assert names_agree(page(*other), page(*one)) is agree
 
-    def test_of_different_sites_need_not_be_equal(self):
+    def test_names_of_pages_of_different_sites_always_agree(self):
         one, other = page("Boat 7", "Boat 7"), page("Boat 8", "Boat 8", site=SITE + 1)
         assert names_agree(one, other) is True
         assert names_agree(one, other._replace(site=0)) is True
 
-    def test_pages_of_sites_that_nobody_knows_are_of_one(self):
+    def test_pages_without_a_site_count_as_pages_of_one_site(self):
         one, other = page("Boat 7", site=0), page("Boat 8", site=0)
         assert names_agree(one, other) is False
 
@@ -91,31 +91,31 @@ class TestNames:
         st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=6),
         st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=3),
     )
-    def test_a_name_with_more_words_leaves_a_doubt(self, words, more):
+    def test_added_words_leave_a_doubt(self, words, more):
         one, other = page(" ".join(words)), page(" ".join([*words, *more]))
         assert names_agree(one, other) is None
         assert names_agree(other, one) is None
         assert names_agree(one, one) is True
 
-    def test_the_title_of_a_page_without_a_heading_may_be_the_heading_of_the_other(self):
+    def test_a_title_may_equal_the_heading_of_the_other_page(self):
         whole = page("The lens comes home | Courier", "The lens comes home")
         for title, agree in (("The lens comes home", True), ("The lens", None), ("A lens", False)):
             printed = page(title)
             assert names_agree(printed, whole) is names_agree(whole, printed) is agree
 
     @pytest.mark.parametrize("count", [33, 40, 60])
-    def test_of_a_long_one_the_first_words_count(self, count):
+    def test_only_the_first_words_of_a_long_name_count(self, count):
         name = " ".join(chr(0x61 + number % 26) * (1 + number // 26) for number in range(count))
         one, other = page(name), page(f"{name} more")
         assert names_agree(one, other) is names_agree(other, one) is True
 
     @pytest.mark.parametrize("count", [5, 31, 32, 33, 40, 400])
-    def test_a_long_one_with_other_words_does_not(self, count):
+    def test_long_names_with_different_words_differ(self, count):
         one = page(words(0, count))
         for other in (words(count // 2, 2 * count), words(count, 2 * count), "boats"):
             assert names_agree(one, page(other)) is False
 
-    def test_up_to_31_words_one_other_is_enough(self):
+    def test_one_different_word_in_31_makes_names_differ(self):
         assert names_agree(page(words(0, 31)), page(words(1, 32))) is False
 
 
@@ -129,30 +129,30 @@ class TestNameBytes:
             ("ｆｅｒｒｙ １", "ferry 1"),
         ],
     )
-    def test_case_and_punctuation_are_no_difference(self, one, other):
+    def test_case_and_punctuation_are_ignored(self, one, other):
         assert name_bytes(one) == name_bytes(other) != b""
 
     @pytest.mark.parametrize(
         ("one", "other"), [("a b", "b a"), ("a", "a a"), ("50 x 70", "70 x 50"), ("!!", "??")]
     )
-    def test_order_and_repetition_are(self, one, other):
+    def test_order_and_repetition_count(self, one, other):
         assert name_bytes(one) != name_bytes(other)
 
     @pytest.mark.parametrize("text", ["", " \n"])
-    def test_without_a_sign_there_is_no_name(self, text):
+    def test_blank_text_gives_no_name(self, text):
         assert name_bytes(text) == b""
 
-    def test_of_a_long_one_the_beginning_is_kept(self):
+    def test_only_the_first_32_words_are_kept(self):
         tokens = [f"word{number}" for number in range(500)]
         assert len(name_bytes(" ".join(tokens))) == 64
         assert name_bytes(" ".join(tokens)) == name_bytes(" ".join(tokens[:32]))
 
-    def test_what_an_index_has_stored_never_changes(self):
+    def test_stored_names_stay_valid(self):
         assert name_bytes("A new ferry 7, 渡轮").hex() == "4e1e31b8fb2a85fbfd66"
 
 
 class TestSites:
-    def test_names_have_numbers_of_32_bits(self):
+    def test_site_numbers_have_32_bits(self):
         numbers = {site_number(f"{name}.example") for name in range(10_000)}
         assert len(numbers) == 10_000
         assert all(0 < number < 2**32 for number in numbers)
@@ -163,24 +163,24 @@ class TestSites:
 class TestResemblance:
     @pytest.mark.parametrize(
         ("own", "confirmed"),
-        # n shared words and m of its own in each text resemble each other by n / (n + 2m).
+        # With n shared words, and m others in each text, the resemblance is n / (n + 2m).
         [(0, True), (300, True), (700, False), (2000, False)],
     )
-    def test_from_the_least_on_pages_are_confirmed(self, own, confirmed):
+    def test_pages_are_confirmed_from_the_lower_limit_up(self, own, confirmed):
         one, other = page(text=TEXT), page(text=words(own, 2000 + own))
         ((similarity, found),) = Confirmation().similarities(one, [other])
         assert similarity == pytest.approx((2000 - own) / (2000 + own), abs=0.13)
         assert found is confirmed
         assert found == (similarity >= DEFAULT_MIN_RESEMBLANCE)
 
-    def test_the_bound_is_inclusive(self):
+    def test_the_lower_limit_is_inclusive(self):
         one, other = page(text=TEXT), page(text=words(300, 2300))
         ((similarity, _),) = UNCONFIRMED.similarities(one, [other])
         for least, confirmed in ((similarity, True), (similarity + 1e-9, False)):
             found = Confirmation(min_resemblance=least).similarities(one, [other])
             assert found == [(similarity, confirmed)]
 
-    def test_each_of_several_is_judged_by_itself_in_order(self):
+    def test_each_other_page_is_compared_independently(self):
         one = page("Boat 7", text=TEXT)
         others = [
             page("Boat 7", text=TEXT),
@@ -192,21 +192,17 @@ class TestResemblance:
         ]
         found = Confirmation().similarities(one, others)
         assert [confirmed for _, confirmed in found] == [True, False, True, False, True, False]
-        assert [similarity is None for similarity, _ in found] == [False, False, True] + [
-            False
-        ] * 2 + [True]
+        assert [at for at, (similarity, _) in enumerate(found) if similarity is None] == [2, 5]
         assert found == [Confirmation().similarities(one, [other])[0] for other in others]
         assert found[0][0] == found[1][0] == 1.0
         row = np.frombuffer(others[3].sketch, dtype=np.uint8).reshape(1, -1)
         assert found[3][0] == estimate_resemblance(one.sketch, row)[0]
 
-    def test_of_none_there_is_none(self):
+    def test_no_other_pages_give_an_empty_list(self):
         assert Confirmation().similarities(page(text=TEXT), []) == []
 
     @pytest.mark.parametrize("missing", [b"", b"\1" * 64])
-    def test_a_sketch_that_is_missing_or_of_another_kind_speaks_neither_for_nor_against(
-        self, missing
-    ):
+    def test_without_comparable_sketches_only_names_count(self, missing):
         one, other = page("Boat 7", text=TEXT), page("Boat 7", text=TEXT)._replace(sketch=missing)
         assert Confirmation().similarities(one, [other]) == [(None, True)]
         assert Confirmation().similarities(other, [one]) == [(None, True)]
@@ -221,18 +217,18 @@ class TestDoubt:
     ONE = page("Boat 7", "Boats", TEXT)
 
     @pytest.mark.parametrize("own", [0, 100, 200, 250, 300, 400, 600])
-    def test_they_must_resemble_each_other_as_near_duplicates_do(self, own):
+    def test_in_doubt_the_lower_limit_is_higher(self, own):
         other = page("Boat 8", "Boats", words(own, 2000 + own))
         ((similarity, confirmed),) = Confirmation().similarities(self.ONE, [other])
         assert confirmed == (similarity >= MIN_RESEMBLANCE_IN_DOUBT)
 
-    def test_a_bound_that_is_higher_stays(self):
+    def test_a_higher_setting_applies_in_doubt_too(self):
         other = page("Boat 8", "Boats", words(60, 2060))
         ((similarity, _),) = Confirmation().similarities(self.ONE, [other])
         assert MIN_RESEMBLANCE_IN_DOUBT < similarity < 0.99
         assert not Confirmation(0.99).similarities(self.ONE, [other])[0][1]
 
-    def test_without_sketches_they_are_copies(self):
+    def test_in_doubt_without_sketches_pages_are_copies(self):
         other = page("Boat 8", "Boats")
         assert Confirmation().similarities(self.ONE, [other]) == [(None, True)]
 
@@ -240,12 +236,12 @@ class TestDoubt:
 class TestSwitches:
     ONE = page("Boat 7", "Boat 7", TEXT)
 
-    def test_names_can_be_left_out_of_it(self):
+    def test_same_name_false_ignores_names(self):
         other = page("Boat 8", "Boat 8", TEXT)
         assert Confirmation().similarities(self.ONE, [other]) == [(1.0, False)]
         assert Confirmation(same_name=False).similarities(self.ONE, [other]) == [(1.0, True)]
 
-    def test_and_so_can_resemblance(self):
+    def test_min_resemblance_zero_ignores_resemblance(self):
         other = page("Boat 7", "Boat 7", words(2000, 4000))
         ((similarity, confirmed),) = Confirmation(min_resemblance=0).similarities(self.ONE, [other])
         assert similarity < 0.05
@@ -253,12 +249,11 @@ class TestSwitches:
         named = other._replace(heading=name_bytes("Boat 8"))
         assert Confirmation(min_resemblance=0).similarities(self.ONE, [named])[0][1] is False
 
-    def test_without_confirmation_every_page_is_a_copy(self):
+    def test_unconfirmed_accepts_every_page(self):
         others = [page("Boat 8", "Boat 8", words(2000, 4000)), NO_EVIDENCE, self.ONE]
-        assert [confirmed for _, confirmed in UNCONFIRMED.similarities(self.ONE, others)] == [
-            True, True, True
-        ]  # fmt: skip
+        found = UNCONFIRMED.similarities(self.ONE, others)
+        assert [confirmed for _, confirmed in found] == [True] * 3
 
-    def test_the_default_is_both(self):
+    def test_the_default_compares_names_and_resemblance(self):
         assert Confirmation() == Confirmation(min_resemblance=0.6, same_name=True)
         assert MIN_RESEMBLANCE_IN_DOUBT == 0.85

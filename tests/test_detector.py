@@ -39,7 +39,7 @@ def timings(page: PageFingerprint) -> list[float]:
 
 class TestFingerprint:
     @pytest.mark.parametrize("preset", PRESETS)
-    def test_of_a_page_is_that_of_its_main_text(self, preset):
+    def test_a_page_has_the_fingerprint_of_its_main_text(self, preset):
         scheme = Scheme.preset(preset)
         page = Detector(scheme).fingerprint_page(PAGE.replace("é", "e"))
         text = "\n".join(["A new ferry", *PARAGRAPHS]).replace("é", "e")
@@ -50,14 +50,14 @@ class TestFingerprint:
         assert min(timings(page)) >= 0
         assert sum(timings(page)) > 0
 
-    def test_of_a_ready_text(self):
+    def test_a_plain_text_has_its_fingerprint(self):
         page = Detector(SCHEME).fingerprint_text(CHINESE)
         assert page.fingerprint == SCHEME.fingerprint(CHINESE)
         assert page.way == ""
         assert page.extraction_ms == 0
         assert min(timings(page)) >= 0
 
-    def test_says_which_way_the_text_was_got(self):
+    def test_way_says_how_the_text_was_extracted(self):
         for scheme, way in (
             (SCHEME, "readability"),
             (Scheme(extractor="text"), "text"),
@@ -66,7 +66,7 @@ class TestFingerprint:
         ):
             assert Detector(scheme).fingerprint_page(PAGE).way == way
 
-    def test_parts_take_the_title_of_the_page(self):
+    def test_parts_use_the_title_of_the_page(self):
         scheme = Scheme(parts=["title", "first-sentences"], tokenizer="words")
         page = Detector(scheme, min_tokens=1).fingerprint_page(PAGE)
         text = "\n".join(["A new ferry", *PARAGRAPHS])
@@ -74,7 +74,7 @@ class TestFingerprint:
         assert page.fingerprint != scheme.fingerprint(text)
 
     @pytest.mark.parametrize("more", [-1, 0, 1])
-    def test_min_tokens_is_the_fewest_that_suffice(self, more):
+    def test_min_tokens_is_inclusive(self, more):
         detector = Detector(SCHEME, min_tokens=7)
         page = detector.fingerprint_text("word " * (7 + more))
         assert page.tokens == 7 + more
@@ -102,7 +102,7 @@ class TestFingerprint:
 
     @pytest.mark.parametrize("min_tokens", [0, 1, 30])
     @pytest.mark.parametrize("preset", PRESETS)
-    def test_no_text_is_skipped_whatever_is_asked_for(self, preset, min_tokens):
+    def test_a_page_without_text_is_skipped_for_any_min_tokens(self, preset, min_tokens):
         detector = Detector(Scheme.preset(preset), min_tokens=min_tokens)
         page = detector.fingerprint_page("")
         assert (page.skipped, page.fingerprint) == ("no_text", None)
@@ -111,7 +111,7 @@ class TestFingerprint:
         detector = Detector(Scheme(stop_words=["word"]), min_tokens=1)
         assert detector.fingerprint_text("word Word WORD").skipped == "no_text"
 
-    def test_a_text_that_the_hash_does_not_take_is_a_reason(self):
+    def test_a_text_that_the_hash_does_not_support_is_skipped(self):
         detector = Detector(Scheme.preset("ascii-mt19937"))
         page = detector.fingerprint_text(CHINESE)
         assert (page.skipped, page.fingerprint, page.error) == ("unsupported_text", None, None)
@@ -122,7 +122,7 @@ class TestFingerprint:
             assert len(index) == 0
         assert detector.fingerprint_text(" ".join(PARAGRAPHS).replace("é", "e")).skipped is None
 
-    def test_an_extractor_that_fails_is_a_reason(self, monkeypatch, caplog):
+    def test_a_page_on_which_the_extractor_fails_is_skipped(self, monkeypatch, caplog):
         caplog.set_level(logging.DEBUG)
 
         def fail(*_args, **_options):
@@ -142,7 +142,7 @@ class TestFingerprint:
         page = detector.fingerprint_page("".join(pieces))
         assert (page.fingerprint is None) == (page.skipped is not None)
 
-    def test_threads_get_the_same_as_one(self):
+    def test_threads_get_the_same_fingerprints(self):
         detector = Detector(SCHEME)
         pages = [PAGE, COPY, OTHER, article_page(CHINESE), ""] * 6
         alone = [detector.fingerprint_page(page).fingerprint for page in pages]
@@ -152,7 +152,7 @@ class TestFingerprint:
 
 
 class TestEvidence:
-    def test_it_is_what_confirmation_needs(self):
+    def test_a_page_has_sketch_site_title_heading_and_certainty(self):
         page = article_page(
             *PARAGRAPHS, head='<link rel="canonical" href="https://www.ferry.example/news">'
         )
@@ -166,26 +166,26 @@ class TestEvidence:
             certainty=SCHEME.certain_fingerprint(tokens).certainty,
         )
 
-    def test_a_ready_text_has_a_sketch_alone(self):
+    def test_a_plain_text_has_only_sketch_and_certainty(self):
         found = Detector(SCHEME).fingerprint_text(ENGLISH).evidence
         assert found.sketch == sketch(token_hashes(SCHEME.tokens(ENGLISH)))
         assert found == Evidence(sketch=found.sketch, certainty=found.certainty)
 
-    def test_without_sketches_there_is_only_what_the_index_asks_with(self):
+    def test_without_sketches_there_is_only_the_certainty(self):
         found = Detector(SCHEME, sketches=False).fingerprint_page(PAGE)
         with_sketch = Detector(SCHEME).fingerprint_page(PAGE)
         assert found.fingerprint == with_sketch.fingerprint
         assert found.evidence == Evidence(certainty=with_sketch.evidence.certainty)
 
     @pytest.mark.parametrize("preset", PRESETS)
-    def test_every_preset_gives_it(self, preset):
+    def test_every_preset_gives_evidence(self, preset):
         scheme = Scheme.preset(preset)
         found = Detector(scheme).fingerprint_page(PAGE.replace("é", "e")).evidence
         assert len(found.sketch) == SKETCH_BYTES
         assert len(found.certainty) == scheme.bits
 
     @pytest.mark.parametrize("html", ["", "<p>Only a few words.</p>"])
-    def test_a_page_without_a_fingerprint_has_none(self, html):
+    def test_a_page_without_a_fingerprint_has_no_evidence(self, html):
         assert Detector(SCHEME).fingerprint_page(html).evidence == NO_EVIDENCE
 
     @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ class TestEvidence:
             ("record 17", "ferry.example"),
         ],
     )
-    def test_the_site_is_that_of_the_key_where_it_is_a_url(self, key, site):
+    def test_a_url_in_the_key_replaces_the_site(self, key, site):
         page = Detector(SCHEME).fingerprint_page(
             article_page(head='<base href="https://ferry.example/">')
         )
@@ -245,7 +245,7 @@ class TestVerdict:
         assert verdict.similar_to is None
 
     @pytest.mark.parametrize("confirmed", [True, False])
-    def test_a_page_of_the_same_site_with_a_name_of_its_own_is_only_similar(
+    def test_a_page_of_the_same_site_with_another_name_is_only_similar(
         self, check, index, confirmed
     ):
         first = check("https://a.example.com/1", PAGE)
@@ -277,7 +277,7 @@ class TestVerdict:
     def test_other_content_is_new(self, check):
         assert [check("a", PAGE).kind, check("b", OTHER).kind] == ["new", "new"]
 
-    def test_a_copy_of_a_page_that_failed_takes_its_place(self, check, index):
+    def test_a_copy_of_a_discarded_page_is_new(self, check, index):
         index.discard(check("a", PAGE).observation)
         assert check("b", COPY).kind == "new"
 
@@ -292,7 +292,7 @@ class TestVerdict:
         assert verdict.index_ms == 0
         assert check("a", PAGE).kind == "new", "the index knows nothing of it"
 
-    def test_errors_of_the_index_pass(self, index):
+    def test_errors_of_the_index_are_raised(self, index):
         detector = Detector(SCHEME)
         page = detector.fingerprint_page(PAGE)
         with pytest.raises(SchemeError):
@@ -306,7 +306,7 @@ class TestVerdict:
             Detector(SCHEME).check(index, "a", PAGE)
 
 
-def test_real_pages_however_they_are_decoded(shared):
+def test_wrongly_decoded_real_pages_raise_nothing(shared):
     detector = Detector(SCHEME)
     misreadings = [
         ("latin-1", "strict"),

@@ -69,7 +69,7 @@ def test_the_sdist_gives_the_same_wheel_and_sdist_elsewhere(built, tmp_path):
         assert path.read_bytes() == again[name].read_bytes(), name
 
 
-def test_the_wheel_has_the_package_alone(wheel):
+def test_the_wheel_contains_only_the_package(wheel):
     folders = {name.partition("/")[0] for name in wheel.namelist()}
     assert folders == {"scrapy_simhash", f"scrapy_simhash-{VERSION}.dist-info"}
     packaged = {name for name in wheel.namelist() if name.startswith("scrapy_simhash/")}

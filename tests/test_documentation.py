@@ -1,4 +1,4 @@
-"""What README and docs say is complete and runs."""
+"""README and docs are complete, and their code runs."""
 
 import ast
 import re

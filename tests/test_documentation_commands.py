@@ -1,4 +1,4 @@
-"""Commands in README and docs are commands that there are.
+"""Commands in README and docs exist.
 
 Blocks of Python are executed (test_documentation.py). All others are here: what a shell would run is
 parsed by the parser that would parse it, and what is not run is known for what it is.

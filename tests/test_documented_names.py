@@ -1,4 +1,4 @@
-"""Meta keys, flags, exceptions and stats: those in the source are in the docs, and no others."""
+"""Meta keys, flags, exceptions and stats: docs name all that are in the source, and no others."""
 
 from __future__ import annotations
 

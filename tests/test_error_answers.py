@@ -1,4 +1,4 @@
-"""Which pages are like a site's answer to a URL that cannot exist."""
+"""Error pages, recognized by the answer of a site to a URL that cannot exist."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def page(title: str, *paragraphs: str, heading: str = ""):
 
 
 def answers(answer, *, seen: int = 0) -> ErrorAnswers:
-    """Return the answers of a site of which some pages with titles of their own were seen."""
+    """Return the answers of a site, after `seen` pages with titles of their own."""
     made = ErrorAnswers(12)
     made.add(ASKED, answer)
     for number in range(seen):
@@ -50,7 +50,7 @@ SORRY = "Хуудас олдсонгүй, хаягаа шалгана уу."
 
 
 @pytest.mark.parametrize("more", ["", text("help")])
-def test_the_same_text_under_another_url(more):
+def test_the_text_of_the_answer_under_another_url_is_an_error_page(more):
     known = answers(page("Олдсонгүй", SORRY, more))
     assert match(known, "/shop/17", page("Олдсонгүй", SORRY, more)) == ASKED
     assert match(known, "/shop/18", page("Олдсонгүй", text("real", 5), more)) is None
@@ -58,7 +58,7 @@ def test_the_same_text_under_another_url(more):
 
 
 @pytest.mark.parametrize("words", [0, 60])
-def test_what_a_page_repeats_of_its_url_is_left_out(words):
+def test_parts_of_the_url_in_a_text_are_ignored(words):
     def sorry(path: str):
         name = path.rpartition("/")[2]
         return page(f"{path} олдсонгүй", f"{SITE}{path} ({name}) {SORRY}", text("help", words))
@@ -68,7 +68,7 @@ def test_what_a_page_repeats_of_its_url_is_left_out(words):
         assert match(known, path, sorry(path)) == ASKED
 
 
-def test_links_that_differ_need_pages_with_titles_of_their_own():
+def test_a_shared_opening_counts_only_if_pages_have_titles_of_their_own():
     def sorry(seed: object):
         return page("Олдсонгүй", SORRY, text(seed))
 
@@ -76,7 +76,7 @@ def test_links_that_differ_need_pages_with_titles_of_their_own():
     assert match(answers(sorry(0), seen=3), "/gone", sorry(1)) == ASKED
 
 
-def test_a_beginning_that_all_pages_share_says_nothing():
+def test_an_opening_that_all_pages_share_does_not_count():
     known = ErrorAnswers(12)
     known.add(ASKED, page("Олдсонгүй", MENU, text("links")))
     for number in range(5):
@@ -84,7 +84,7 @@ def test_a_beginning_that_all_pages_share_says_nothing():
     assert match(known, "/gone", page("Олдсонгүй", MENU, text("other links"))) is None
 
 
-def test_one_title_for_all_pages_does_not_tell_them_apart():
+def test_a_shared_opening_does_not_count_if_all_pages_have_one_title():
     known = answers(page("Site", f"{MENU} {text(0)}"))
     for number in range(9):
         assert match(known, f"/{number}", page("Site", f"{MENU} {text(number + 1)}")) is None
@@ -94,14 +94,14 @@ def test_one_title_for_all_pages_does_not_tell_them_apart():
     assert match(two_languages, "/en/1", page("Site", f"{MENU} {text(3)}")) is None
 
 
-def test_headings_tell_pages_of_one_title_and_template_apart():
+def test_a_different_heading_in_one_template_is_no_error_page():
     template = text("template", 200)
     known = answers(page("Site", template, heading="Not here"))
     assert match(known, "/1", page("Site", template, heading="Lantern")) is None
     assert match(known, "/2", page("Site", template, heading="Not here")) == ASKED
 
 
-def test_a_title_and_a_beginning_are_not_enough_for_another_heading():
+def test_a_shared_opening_under_a_different_heading_is_no_error_page():
     def about(heading: str):
         return page("Site", "All that you need to know about us.", text(heading), heading=heading)
 
@@ -120,7 +120,7 @@ def test_the_home_page_and_folders_are_no_error_pages():
     assert match(known, "/shop/", listing) == ASKED
 
 
-def test_redirects_to_one_place():
+def test_the_target_of_a_redirect_is_an_error_page():
     known = ErrorAnswers(12)
     known.add_redirect(ASKED, f"{SITE}/")
     home = page("Home", text("home"))
@@ -129,7 +129,7 @@ def test_redirects_to_one_place():
     assert known.match(f"{SITE}/", home, "http://site.example") is None
 
 
-def test_an_answer_that_is_the_page_itself_is_discarded():
+def test_an_answer_like_a_real_page_is_discarded():
     story = page("Story", text("story"))
     known = answers(story)
     assert known.discard_if_like(f"{SITE}/news/story.html", story)
@@ -137,7 +137,7 @@ def test_an_answer_that_is_the_page_itself_is_discarded():
     assert not answers(page("Олдсонгүй", SORRY)).discard_if_like(f"{SITE}/news/a.html", story)
 
 
-def test_a_text_under_five_paths_floods():
+def test_a_text_under_five_paths_is_a_flood():
     known, wall = ErrorAnswers(12), page("Wait", "Please accept our terms before you read on.")
     assert not any(known.floods(f"{SITE}/one?sid={number}", wall) for number in range(20))
     found = [known.floods(f"{SITE}/{name}", wall) for name in "abcdef"]
@@ -146,12 +146,12 @@ def test_a_text_under_five_paths_floods():
 
 
 @pytest.mark.parametrize("page_of", [lambda: page("", ""), lambda: page("Олдсонгүй", "")])
-def test_pages_without_a_text_are_like_nothing(page_of):
+def test_pages_without_text_never_match(page_of):
     known = answers(page_of(), seen=3)
     assert match(known, "/gone", page_of()) is None
 
 
-def test_long_titles_and_urls_take_no_time():
+def test_long_titles_and_urls_are_compared_fast():
     huge = "/".join(["segment"] * 100_000)
     found = page("x" * 1_000_000, text(1))
     known = answers(found)
@@ -171,7 +171,7 @@ def test_long_titles_and_urls_take_no_time():
         (f"{SITE}/shop/17.html", r"/shop/\d{9}\.html"),
     ],
 )
-def test_urls_that_cannot_exist(url, pattern):
+def test_impossible_url(url, pattern):
     made = impossible_url(url, random.Random(1))
     assert re.fullmatch(pattern, urlsplit(made).path)
     assert made.startswith(SITE)

@@ -42,7 +42,7 @@ MADE = [
 ]
 
 
-def test_the_tree_is_this_one():
+def test_the_classes_and_their_bases():
     classes = dict(inspect.getmembers(errors, inspect.isclass))
     assert {name: kind.__bases__ for name, kind in classes.items()} == PARENTS
 
@@ -61,7 +61,7 @@ def test_the_docstring_draws_the_tree():
 
 
 @pytest.mark.parametrize("error", MADE, ids=lambda error: type(error).__name__)
-def test_errors_cross_processes_with_their_evidence(error):
+def test_errors_can_be_pickled_with_their_attributes(error):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         copy = pickle.loads(pickle.dumps(error, protocol))
         assert type(copy) is type(error)
@@ -72,7 +72,7 @@ def test_errors_cross_processes_with_their_evidence(error):
 @pytest.mark.parametrize(
     "error", [error for error in MADE if vars(error)], ids=lambda error: type(error).__name__
 )
-def test_evidence_stands_in_the_text(error):
+def test_the_message_contains_the_attributes(error):
     assert vars(error)
     for value in vars(error).values():
         assert str(value) in str(error)

@@ -37,12 +37,12 @@ def test_shingles_are_all_runs_of_their_length_in_order(tokens, length):
         assert made == list(runs)
 
 
-def test_where_tokens_end_makes_a_difference():
+def test_the_borders_of_tokens_count():
     assert shingles(["ab", "c"], 2) != shingles(["a", "bc"], 2)
     assert shingles(["a b", "c"], 2) != shingles(["a", "b c"], 2)
 
 
-def test_the_callers_tokens_are_left_alone():
+def test_the_tokens_are_not_changed():
     tokens = ["b", "a"]
     shingles(tokens, 1).append("c")
     assert tokens == ["b", "a"]
@@ -67,7 +67,7 @@ def test_weights_follow_the_counts(weighting, weight_of, tokens, length):
     assert all(type(weight) is float for weight in features.values())
 
 
-def test_features_stand_in_order_of_first_occurrence():
+def test_features_are_in_order_of_first_occurrence():
     features = weighted_features(["b", "a", "b", "c"], shingle_length=1, weighting="tf")
     assert list(features.items()) == [("b", 2.0), ("a", 1.0), ("c", 1.0)]
 
@@ -95,11 +95,11 @@ class TestLevels:
             ({"zero": 2}, {"zero": 1}),
         ],
     )
-    def test_they_are_fifths_of_the_largest_tf_idf(self, table, counts, weights):
+    def test_levels_are_fifths_of_the_largest_tf_idf(self, table, counts, weights):
         assert self.levels(table, counts) == weights
 
     @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-    def test_by_jiebas_table_they_follow_the_definition(self, counts):
+    def test_levels_by_the_table_of_jieba_follow_the_definition(self, counts):
         words = ["渡轮", "的", "ferry", "外星人", "内部", "有"]
         tokens = [word for word, count in zip(words, counts, strict=False) for _ in range(count)]
         features = weighted_features(
@@ -109,7 +109,7 @@ class TestLevels:
 
 
 class TestIdf:
-    def test_weights_are_frequencies_times_the_tables_value(self, table):
+    def test_tf_idf_is_the_frequency_times_the_value_of_the_table(self, table):
         features = weighted_features(
             ["the", "ferry", "the", "bread", "zero"],
             shingle_length=1,
@@ -118,16 +118,16 @@ class TestIdf:
         )
         assert features == pytest.approx({"the": 0.2, "ferry": 0.8, "bread": 0.4, "zero": 0.0})
 
-    def test_words_hold_spaces_and_unknown_ones_get_the_median(self, table):
+    def test_words_may_contain_spaces_and_unknown_words_get_the_median(self, table):
         idf = IdfTable(table)
         assert idf.get("new york") == 8
         assert idf.get("york") == idf.get("unknown") == 2, "the third of five"
 
-    def test_jiebas_own_is_there_by_name(self):
+    def test_the_table_of_jieba_is_available_by_name(self):
         assert idf_table("jieba") is idf_table("jieba")
         assert idf_table("jieba").get("劳动防护") == 13.900677652
 
-    def test_its_digest_follows_from_its_content(self, table, tmp_path):
+    def test_the_digest_depends_only_on_the_content(self, table, tmp_path):
         digest = IdfTable(table).digest
         copy = tmp_path / "copy"
         copy.write_bytes(table.read_bytes())
@@ -153,7 +153,7 @@ class TestIdf:
         ],
         ids=repr,
     )
-    def test_what_is_no_table_is_refused(self, tmp_path, content):
+    def test_invalid_tables_are_refused(self, tmp_path, content):
         path = tmp_path / "idf.txt"
         if content is not None:
             path.write_bytes(content)
@@ -161,13 +161,13 @@ class TestIdf:
             with pytest.raises(SchemeError, match=r"IDF table .*idf\.txt"):
                 read(path)
 
-    def test_a_directory_or_an_impossible_path_is_refused(self, tmp_path):
+    def test_directories_and_impossible_paths_are_refused(self, tmp_path):
         for name in (str(tmp_path), "nul\0", "a" * 5000):
             with pytest.raises(SchemeError, match="IDF table"):
                 idf_table(name)
 
     @pytest.mark.parametrize("weighting", IDF_WEIGHTINGS)
-    def test_without_a_table_there_are_no_such_weights(self, weighting):
+    def test_idf_weightings_without_a_table_are_refused(self, weighting):
         with pytest.raises(SchemeError, match="need an IDF table"):
             weighted_features(["a"], shingle_length=1, weighting=weighting)
 
@@ -179,17 +179,17 @@ class TestTop:
         ("top", "kept"),
         [(0, "bcade"), (1, "d"), (2, "dc"), (3, "dca"), (4, "dcab"), (5, "dcabe"), (99, "dcabe")],
     )
-    def test_the_heaviest_are_kept_the_earlier_of_equal_ones(self, top, kept):
+    def test_the_heaviest_features_are_kept_equal_ones_in_text_order(self, top, kept):
         features = weighted_features(self.TOKENS, shingle_length=1, weighting="tf", top=top)
         assert "".join(features) == kept
         assert features == {feature: self.TOKENS.count(feature) for feature in kept}
 
-    def test_it_counts_features_not_tokens(self):
+    def test_top_counts_features_not_tokens(self):
         features = weighted_features("a b a b a c".split(), shingle_length=2, weighting="tf", top=2)
         assert features == {"a\x1fb": 2.0, "b\x1fa": 2.0}
 
 
-def test_stop_words_are_left_out_before_shingles_are_made():
+def test_stop_words_are_removed_before_shingles_are_made():
     features = weighted_features(
         ["The", "ferry", "THE", "the", "bread"],
         shingle_length=2,
@@ -199,20 +199,20 @@ def test_stop_words_are_left_out_before_shingles_are_made():
     assert features == {"ferry\x1fbread": 1.0}
 
 
-def test_tokens_that_are_all_stop_words_leave_nothing():
+def test_only_stop_words_give_no_features():
     found = weighted_features(["a", "A"], shingle_length=1, weighting="tf", stop_words={"a"})
     assert found == {}
 
 
 class TestPairs:
-    def test_they_are_features_beside_the_tokens(self):
+    def test_pairs_are_added_to_the_tokens(self):
         features = weighted_features(
             ["b", "a", "b", "a"], shingle_length=1, pairs=True, weighting="tf"
         )
         assert features == {"b": 2.0, "a": 2.0, "b\x1fa": 2.0, "a\x1fb": 1.0}
 
     @given(tokens=token_lists, length=st.sampled_from([1, 3]))
-    def test_each_counts_once_where_all_weigh_the_same(self, tokens, length):
+    def test_with_uniform_weights_each_pair_counts_once(self, tokens, length):
         features = weighted_features(tokens, shingle_length=length, pairs=True, weighting="uniform")
         pairs = shingles(tokens, 2) if len(tokens) > 1 else []
         assert features == dict.fromkeys([*shingles(tokens, length), *pairs], 1.0)
@@ -221,7 +221,7 @@ class TestPairs:
         found = weighted_features(["a"], shingle_length=1, pairs=True, weighting="uniform")
         assert found == {"a": 1.0}
 
-    def test_stop_words_part_no_neighbours(self):
+    def test_words_around_a_stop_word_are_neighbours(self):
         found = weighted_features(
             ["a", "the", "b"],
             shingle_length=1,
@@ -232,14 +232,14 @@ class TestPairs:
         assert found == {"a": 1.0, "b": 1.0, "a\x1fb": 1.0}
 
 
-def test_what_joins_shingles_can_be_chosen():
+def test_the_joiner_can_be_chosen():
     features = weighted_features(list("abcd"), shingle_length=3, weighting="tf", joiner="")
     assert list(features) == ["abc", "bcd"]
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @given(tokens=token_lists, chance=st.randoms(use_true_random=False))
-def test_where_order_is_no_feature_it_changes_nothing(weighting, tokens, chance):
+def test_the_order_of_single_tokens_does_not_count(weighting, tokens, chance):
     idf = idf_table("jieba") if weighting in IDF_WEIGHTINGS else None
     shuffled = chance.sample(tokens, len(tokens))
     assert weighted_features(

@@ -59,7 +59,7 @@ def golden(preset: str) -> dict[str, str]:
 
 
 def oracle_sums(features: Mapping[str, float], bits: int) -> list[Fraction]:
-    """Manku et al., section 2.1, to the letter: a vector of f sums, from the first bit on."""
+    """Follow Manku et al., section 2.1: a vector of f sums, the first bit first."""
     sums = [Fraction(0)] * bits
     for feature, weight in features.items():
         data = feature.encode("utf-8", "surrogatepass")
@@ -95,7 +95,7 @@ class TestGolden:
     @pytest.mark.parametrize(
         ("preset", "expected"), [("classic", GOLDEN_CLASSIC), ("wide", GOLDEN_WIDE)]
     )
-    def test_fingerprints_are_what_they_have_always_been(self, preset, expected):
+    def test_golden_fingerprints(self, preset, expected):
         assert golden(preset) == expected
 
     @pytest.mark.parametrize("bits", [64, 256])
@@ -103,7 +103,7 @@ class TestGolden:
         assert value_of(FEATURES, bits) == oracle(FEATURES, bits)
 
     @pytest.mark.parametrize("hash_seed", ["0", "20260101"])
-    def test_other_processes_get_the_same_in_silence(self, hash_seed):
+    def test_other_processes_get_the_same_fingerprints_and_print_nothing(self, hash_seed):
         code = (
             "import json; from tests.test_fingerprint import golden;"
             "print(json.dumps([golden('classic'), golden('wide')]))"
@@ -129,11 +129,11 @@ class TestDefinition:
     @example({"a": 0.5, "b": 1.5, "c": 2.0}, 256, "one")
     @example({"a": 2.0**44 + 1, "b": 2.0**44}, 64, "zero")
     @example({"\ud800": 1.0, "?\udfff": 2.0}, 64, "zero")
-    def test_it_is_the_sign_of_the_weighted_sums(self, features, bits, tie):
+    def test_a_bit_is_the_sign_of_its_weighted_sum(self, features, bits, tie):
         assert value_of(features, bits, tie=tie) == oracle(features, bits, tie)
 
     @given(weighted(any_weights), st.sampled_from(["zero", "one"]))
-    def test_weights_of_any_size_decide_unless_their_sum_is_within_rounding(self, features, tie):
+    def test_weights_of_any_size_differ_only_by_rounding(self, features, tie):
         heaviest = math.frexp(max(features.values()))[1]
         rounding = len(features) * Fraction(2) ** (heaviest - 52 + len(features).bit_length())
         found = value_of(features, 64, tie=tie)
@@ -146,7 +146,7 @@ class TestDefinition:
         features = {word: 1.0 + len(word) / 4 for word in ENGLISH.split()}
         found = value_of(features, bits)
         assert found == oracle(features, bits)
-        assert found == value_of(features, 512) >> (512 - bits), "the head of the widest"
+        assert found == value_of(features, 512) >> (512 - bits), "the leading bits of the widest"
 
     @pytest.mark.parametrize("bits", WIDTHS)
     def test_one_feature_gives_its_own_hash(self, bits):
@@ -163,13 +163,13 @@ class TestDefinition:
 
 class TestInvariance:
     @given(weighted(any_weights), st.randoms(use_true_random=False))
-    def test_the_order_of_features_changes_nothing(self, features, chance):
+    def test_the_order_of_features_does_not_count(self, features, chance):
         shuffled = list(features.items())
         chance.shuffle(shuffled)
         assert value_of(dict(shuffled), 128) == value_of(features, 128)
 
-    def test_sums_near_zero_do_not_depend_on_the_order_either(self):
-        # As floats they would: 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1.
+    def test_the_order_does_not_count_for_sums_near_zero(self):
+        # Float sums depend on it: 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1.
         chance = random.Random(8)
         tenths = [chance.randint(1, 9) for _ in range(40)]
         assert sum(tenths) % 2 == 0, "else no sum is zero"
@@ -187,7 +187,7 @@ class TestInvariance:
         padded = {**dict.fromkeys(weightless, zero), **features}
         assert value_of(padded, 64, tie="one") == value_of(features, 64, tie="one")
 
-    def test_thousands_of_features_in_any_order_follow_the_definition(self):
+    def test_many_features_follow_the_definition_in_any_order(self):
         chance = random.Random(7)
         pairs = [(f"feature {i}", chance.randint(1, 1 << 20) / 1024) for i in range(9001)]
         expected = oracle(dict(pairs), 64)
@@ -200,7 +200,7 @@ class TestCertainty:
     @given(weighted(binary_weights), st.sampled_from([8, 64, 256]))
     @example({"a": 1.0, "b": 1.0}, 64)
     @example({"a": 1.0, "b": 1000.0}, 64)
-    def test_it_is_how_far_the_sum_is_from_zero(self, features, bits):
+    def test_certainty_is_the_distance_of_the_sum_from_zero(self, features, bits):
         norm = math.sqrt(sum(weight * weight for weight in features.values()))
         found = simhash(features.items(), bits).certainty
         assert len(found) == bits
@@ -208,12 +208,12 @@ class TestCertainty:
             assert certainty == pytest.approx(min(64 * abs(float(total)) / norm, 255), abs=0.501)
 
     @given(weighted(st.floats(1e-6, 1e6)), st.integers(-900, 900))
-    def test_scaling_the_weights_changes_nothing(self, features, exponent):
+    def test_scaling_the_weights_does_not_change_certainty(self, features, exponent):
         scaled = {feature: math.ldexp(weight, exponent) for feature, weight in features.items()}
         assert simhash(scaled.items(), 64) == simhash(features.items(), 64)
 
     def test_bits_of_low_certainty_flip_first(self):
-        # 20 of 200 words are others: of which bits does the fingerprint change?
+        # 20 of 200 words are replaced: which bits of the fingerprint flip?
         chance = random.Random(5)
         flipped: dict[int, list[bool]] = {0: [], 1: [], 2: []}
         for text in range(60):
@@ -239,7 +239,7 @@ class TestOfHashes:
         st.sampled_from(["zero", "one"]),
         st.integers(1, 3),
     )
-    def test_it_is_that_of_the_features_with_weight_one(self, tokens, bits, tie, length):
+    def test_it_equals_simhash_with_weights_of_one(self, tokens, bits, tie, length):
         if not tokens:
             tokens = [""]
         runs = range(max(len(tokens) - length, 0) + 1)
@@ -249,13 +249,13 @@ class TestOfHashes:
         assert simhash_of_hashes(hashes, bits, tie=tie) == expected
 
     @pytest.mark.parametrize("count", [1, 254, 255, 256, 511, 4096, 4097, 9001])
-    def test_however_many_there_are(self, count):
+    def test_any_number_of_hashes(self, count):
         tokens = [f"token {number}" for number in range(count)]
         expected = simhash(dict.fromkeys(tokens, 1.0).items(), 256, feature_hash="xxh3-mix")
         hashes = shingle_hashes(token_hashes(tokens), 1)
         assert simhash_of_hashes(hashes, 256) == expected
 
-    def test_of_none_there_is_none(self):
+    def test_no_hashes_raise_empty_text(self):
         with pytest.raises(EmptyText):
             simhash_of_hashes(token_hashes([]), 64)
 
@@ -266,12 +266,12 @@ class TestRefused:
         [-1.0, -5e-324, math.nan, math.inf, -math.inf, 10**400],
         ids=["negative", "least negative", "nan", "inf", "-inf", "beyond a float"],
     )
-    def test_weights_that_are_negative_or_not_finite(self, weight):
+    def test_negative_or_infinite_weights_raise_scheme_error(self, weight):
         with pytest.raises(SchemeError, match="weight"):
             simhash([("a", 1.0), ("b", weight), ("c", 2.0)], 64)
 
     @pytest.mark.parametrize("features", [{}, {"a": 0}, {"a": 0.0, "b": -0.0}])
-    def test_nothing_to_hash(self, features):
+    def test_no_positive_weight_raises_empty_text(self, features):
         with pytest.raises(EmptyText):
             simhash(features.items(), 64)
 

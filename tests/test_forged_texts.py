@@ -1,4 +1,4 @@
-"""A text that is given the fingerprint of an article, to have the article dropped.
+"""Forgeries: texts made to have the fingerprint of an article, so that the article is dropped.
 
 Hashes have no secret, so words can be chosen by them: each adds its hash to the sums whose signs
 are the fingerprint. A few hundred words that agree with the article's fingerprint a little more
@@ -25,7 +25,7 @@ from tests.crawl.pages import ARTICLES
 
 TITLE, TEXT = ARTICLES["mill"]
 ARTICLE, FORGERY = "https://gazette.example/mill", "https://forger.example/"
-# Those that a crawl can use.
+# The presets that a crawl can use.
 CRAWLING = [name for name, preset in PRESETS.items() if preset.has_tables]
 UNCONFIRMED = [name for name in CRAWLING if not PRESETS[name].confirmation.min_resemblance]
 # Preset → how many words the forgery has, and their letters; else 400 of six.
@@ -34,7 +34,7 @@ LIMIT_S = 60
 
 
 def forged(name):
-    """A text with the fingerprint of the article, and with none of its words."""
+    """Return a text near the fingerprint of the article, with none of its words."""
     scheme = PRESETS[name].scheme
     target = scheme.fingerprint(TEXT, TITLE)
     count, length = WORDS.get(name, (400, 6))
@@ -46,7 +46,7 @@ def forged(name):
     if length > 1:
         best = np.argsort(-agrees.sum(axis=1), kind="stable")[:count]
         return " ".join(pool[number] for number in best)
-    # Too few to choose from: each may come again, and bits that are still wrong count most.
+    # Few characters to choose from: each may repeat, and bits that are still wrong count most.
     chosen = ""
     sums = np.zeros(scheme.bits)
     for _ in range(count):
@@ -92,7 +92,7 @@ def forgeries():
 
 
 def judged(name, forgery, confirmation=None, scope="all"):
-    """The verdict on the article where the forgery came first."""
+    """Return the verdict on the article, after the forgery."""
     preset = PRESETS[name]
     detector = Detector(preset.scheme)
     identity = Identity(lambda _: b"", scope)
@@ -118,32 +118,32 @@ def judged(name, forgery, confirmation=None, scope="all"):
 
 
 @pytest.mark.parametrize("name", CRAWLING)
-def test_a_text_without_a_common_word_gets_near_enough(name, forgeries):
+def test_a_forgery_without_a_common_word_is_within_k(name, forgeries):
     scheme = PRESETS[name].scheme
     fingerprints = scheme.fingerprint(TEXT, TITLE), scheme.fingerprint(forgeries[name], TITLE)
     assert hamming_distance(*fingerprints) <= PRESETS[name].max_distance
     assert not {*TEXT.lower().split()} & {*forgeries[name].lower().split()}
 
 
-def test_by_default_it_silences_nobody(forgeries):
+def test_by_default_a_forgery_does_not_drop_the_article(forgeries):
     verdict = judged(DEFAULT_PRESET, forgeries[DEFAULT_PRESET])
     assert (verdict.kind, verdict.similar_to) == ("new", FORGERY)
     assert verdict.similarity < 0.1
 
 
 @pytest.mark.xfail(strict=True, reason="sketches are made without a secret")
-def test_by_default_it_silences_nobody_even_if_it_has_the_sketch_too():
+def test_by_default_a_forged_sketch_does_not_drop_the_article():
     assert judged(DEFAULT_PRESET, with_sketch()).kind == "new"
 
 
 @pytest.mark.parametrize("scope", ["domain", "host"])
-def test_a_scope_stops_what_has_the_sketch_too(scope):
+def test_a_scope_stops_a_forged_sketch(scope):
     assert judged(DEFAULT_PRESET, with_sketch(), scope=scope).kind == "new"
 
 
 @pytest.mark.parametrize("name", UNCONFIRMED)
-def test_where_nothing_is_confirmed_it_silences_the_article(name, forgeries):
-    # As docs/trust.md says. What follows are the ways out that it names.
+def test_without_confirmation_a_forgery_drops_the_article(name, forgeries):
+    # As docs/trust.md says. The rest of the test checks the remedies that it names.
     assert judged(name, forgeries[name]).kind == "near-duplicate"
     for scope in ("domain", "host"):
         assert judged(name, forgeries[name], scope=scope).kind == "new"

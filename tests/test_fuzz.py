@@ -1,4 +1,4 @@
-"""A short run of the fuzzing in ``benchmarks/fuzz.py``, and that it notices what it looks for."""
+"""A short run of the fuzzer ``benchmarks/fuzz.py``, and tests that it reports failures."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ SEED = 20
 
 
 def escapes(html: str) -> str:
-    """An extractor whose failure nobody catches."""
+    """Raise an exception that no caller catches."""
     raise SystemExit(f"{len(html)} characters are enough")
 
 
 def hangs(_html: str) -> str:
-    """An extractor that never comes back."""
+    """Never return."""
     threading.Event().wait()
     return ""
 
 
 def dies(_html: str) -> str:
-    """An extractor in C that crashes."""
+    """Kill the process, as a crash in C does."""
     os.kill(os.getpid(), signal.SIGKILL)
     return ""
 
@@ -45,7 +45,7 @@ def raises(html: str) -> str:
 
 @pytest.fixture(scope="module")
 def lib():
-    """Its modules, imported as when it runs as a script."""
+    """Return the modules of the fuzzer, imported as in a script."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
         names = ("bases", "cases", "checking", "mutations")
@@ -61,7 +61,7 @@ def pages(lib):
 
 @pytest.fixture
 def fuzz(lib, capsys):
-    """Runs the command: what it prints, and its exit status."""
+    """Return a function that runs the command, and returns its exit status and output."""
     with pytest.MonkeyPatch.context() as patch:
         # For its processes, too.
         patch.setattr(sys, "path", [str(BENCHMARKS), str(ROOT), *sys.path])
@@ -92,7 +92,7 @@ def test_every_mutated_page_gets_a_verdict(lib, pages, tmp_path):
     assert sum(found.kind == "not decoded" for found in outcomes) < PAGES / 20
 
 
-def test_a_case_is_made_of_its_seed_and_number_alone(lib, pages):
+def test_a_case_depends_only_on_seed_and_number(lib, pages):
     make = lib.cases.make_case
     again = lib.bases.written_pages(SEED)
     assert again == pages != lib.bases.written_pages(SEED + 1)
@@ -132,7 +132,7 @@ def test_a_run_reports_what_became_of_the_pages(fuzz):
     assert sum(map(int, re.findall(r" (\d+)", verdicts))) == 60
 
 
-def test_an_exception_that_escapes_fails_the_run_and_can_be_seen_again(fuzz, tmp_path):
+def test_an_exception_that_escapes_fails_the_run_and_can_be_reproduced(fuzz, tmp_path):
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "a.html").write_text(article_page())
@@ -154,7 +154,7 @@ def test_an_exception_that_escapes_fails_the_run_and_can_be_seen_again(fuzz, tmp
     ("extractor", "pages", "timeout_ms", "how"),
     [("hangs", 1, 300, "hung"), ("dies", 2, 60_000, "ended with -9")],
 )
-def test_a_page_that_hangs_or_ends_its_process_is_told_and_the_next_one_begun(
+def test_a_page_that_hangs_or_kills_its_process_is_reported_and_skipped(
     fuzz, extractor, pages, timeout_ms, how
 ):
     status, out = fuzz(
@@ -167,7 +167,7 @@ def test_a_page_that_hangs_or_ends_its_process_is_told_and_the_next_one_begun(
     assert f"pages that hung or ended their process: {pages}" in out
 
 
-def test_an_extractor_s_own_failure_is_no_defect_but_counted(lib, pages):
+def test_failures_of_an_extractor_are_counted_but_no_defect(lib, pages):
     checker = lib.checking.Checker("memory:", "classic", "tests.test_fuzz.raises")
     found = checker.check(lib.cases.make_case(SEED, 0, pages, 5_000))
     checker.close()

@@ -32,7 +32,7 @@ def values(name: str, wanted: list[str], bits: int) -> list[int]:
         ("mt19937", 32, 32),
     ],
 )
-def test_they_are_these_and_give_these_widths(name, lowest, highest):
+def test_the_hashes_and_their_widths(name, lowest, highest):
     assert list(FEATURE_HASHES[name].widths) == list(range(lowest, highest + 1, 8))
     assert len(FEATURE_HASHES) == 7
 
@@ -47,13 +47,13 @@ def test_every_width_follows_the_definition(name, wanted, data):
         assert values(name, wanted, bits) == [oracles.HASHES[name](f, bits) for f in wanted]
 
 
-def test_mt19937_takes_every_ascii_character():
+def test_mt19937_supports_every_ascii_character():
     every = [chr(code) for code in range(128)]
     assert values("mt19937", every, 32) == oracles.mt19937_outputs()
 
 
 @pytest.mark.parametrize("feature", ["", "ab", "\x80", "é", "渡", "\ud800"])
-def test_mt19937_takes_nothing_else(feature):
+def test_mt19937_refuses_other_features(feature):
     with pytest.raises(UnsupportedText, match="another preset"):
         FEATURE_HASHES["mt19937"].digests(["a", feature], 32)
 
@@ -72,7 +72,7 @@ def test_a_negative_java_hash_has_no_bit_set():
 
 
 @pytest.mark.parametrize("name", FEATURE_HASHES)
-def test_widths_that_a_hash_cannot_give_are_no_scheme(name):
+def test_a_scheme_refuses_widths_that_its_hash_lacks(name):
     widths = FEATURE_HASHES[name].widths
     for bits in range(8, 513, 8):
         if bits in widths:
@@ -87,19 +87,19 @@ class TestMixed:
         st.lists(st.text(st.characters(exclude_characters="\x1f"), max_size=4), max_size=9),
         st.integers(1, 16),
     )
-    def test_each_run_of_tokens_is_mixed_from_its_tokens_own_hashes(self, tokens, length):
+    def test_shingle_hashes_follow_the_definition(self, tokens, length):
         found = shingle_hashes(token_hashes(tokens), length).tolist()
         last = max(len(tokens) - length, 0)
         runs = [tokens[start : start + length] for start in range(last + 1)] if tokens else []
         assert found == [oracles.shingle_hash(run) for run in runs]
 
     @given(tokens=st.lists(st.text("ab", max_size=2), min_size=1, max_size=5))
-    def test_a_feature_has_the_hash_of_its_tokens(self, tokens):
+    def test_a_feature_has_the_hash_of_its_shingle(self, tokens):
         feature = "\x1f".join(tokens)
         mixed = shingle_hashes(token_hashes(tokens), len(tokens))
         assert widen(mixed, 512).tobytes() == FEATURE_HASHES["xxh3-mix"].digests([feature], 512)
 
-    def test_neither_order_nor_length_nor_borders_of_tokens_are_lost(self):
+    def test_order_number_and_borders_of_tokens_count(self):
         features = [
             "a",
             "b",
@@ -121,7 +121,7 @@ class TestMixed:
             # 5 standard deviations of 4,000 tosses of a coin are 0.04.
             assert np.abs(differing.mean(axis=0) - 0.5).max() < 0.04
 
-    def test_the_arguments_stay_as_they_are(self):
+    def test_the_arguments_are_not_changed(self):
         hashes = token_hashes(["a", "b", "c"])
         before = hashes.copy()
         shingle_hashes(hashes, 1), shingle_hashes(hashes, 2), mix(hashes, 3), widen(hashes, 64)

@@ -1,4 +1,4 @@
-"""Texts that are made to cost time: no step may take one that grows with the square of a text.
+"""Texts made to cost time: no step may take time that is quadratic in the length of a text.
 
 A limit of CPU time is far above what a step needs, and far below what a square would take.
 """
@@ -27,8 +27,8 @@ from tests.crawl.site import serving
 
 CHARACTERS = 200_000
 LIMIT_S = 8.0
-# Marks that NFKC sorts; what opens and does not close; what nearly ends a sentence, a link or a
-# number; scripts without spaces; what is no character.
+# Marks that NFKC sorts; unclosed pairs; near ends of sentences, links and numbers; scripts without
+# spaces; invalid characters.
 UNITS = [
     *("\u0315\u0316", "\uff9e\u0315", "\u0344\u0316", "\u0f73\u0f71\u0316", "\u0345\u0316"),
     *("a" + "\u0315\u0316" * 15, "\u0301a", "\u200d", "\u00ad", "\ufdfa", "\u1100\u1161\u11a8"),
@@ -84,15 +84,15 @@ def cpu_s(function, *arguments):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("step", STEPS)
-def test_no_step_takes_long(step):
+def test_every_step_takes_linear_time(step):
     STEPS[step]("warm up: 热身。")
-    # The one that guesses words takes its time for all, and only guesses where words are Chinese.
+    # Guessing words is slow for all texts, and only Chinese words are guessed, so few units do.
     for unit in ("中", "的一是", "か", "w") if "keywords" in step else UNITS:
         text = (unit * (CHARACTERS // len(unit) + 1))[:CHARACTERS]
         assert cpu_s(STEPS[step], text) < LIMIT_S, repr(unit)
 
 
-def test_few_marks_in_a_row_are_normalized_as_ever():
+def test_short_runs_of_marks_are_plain_nfkc():
     chosen = random.Random(1)
     marks = [
         character
@@ -109,7 +109,7 @@ def test_few_marks_in_a_row_are_normalized_as_ever():
         assert nfkc(text) == unicodedata.normalize("NFKC", text)
 
 
-def test_no_more_than_thirty_marks_stand_in_a_row():
+def test_joiners_divide_runs_of_more_than_thirty_marks():
     # As the Stream-Safe Text Format of UAX #15 has it.
     safe = nfkc("a" + "\u0315\u0316" * 50)
     counts = (15, 15, 15, 5)
@@ -117,7 +117,7 @@ def test_no_more_than_thirty_marks_stand_in_a_row():
 
 
 @pytest.mark.thorough
-def test_a_text_of_sentences_that_resemble_each_other_is_checked_in_time(tmp_path):
+def test_many_similar_sentences_are_checked_in_time(tmp_path):
     def text():
         return " ".join(
             f"The quick brown fox jumps over a lazy dog near the bank, for the {number}th time."
@@ -131,7 +131,7 @@ def test_a_text_of_sentences_that_resemble_each_other_is_checked_in_time(tmp_pat
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("workers", [0, 1])
-def test_an_item_may_not_hold_up_a_crawl(tmp_path, workers):
+def test_a_hostile_item_does_not_block_a_crawl(tmp_path, workers):
     # libxml2 compares each attribute of a tag to all before it.
     slow = "<p " + " ".join(f"a{number}=1" for number in range(80_000)) + ">"
     marks = {"id": "marks", "text": "\u0315\u0316" * 75_000 + ARTICLES["mill"][1]}

@@ -1,4 +1,4 @@
-"""What stands on a page beside its main text."""
+"""Counts of selected elements, and text that looks like content."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ PAGE = f"""<html><body><nav><a href="/">Home</a></nav><p class="a">{PARAGRAPHS[0
 <ul><li><a href="/x">All of this is a link</a></li></ul><footer>Imprint</footer></body></html>"""
 
 
-def test_content_is_no_navigation():
+def test_content_text_has_no_navigation():
     assert content_text(PAGE) == f"{PARAGRAPHS[0]}\n{PARAGRAPHS[1]} {PARAGRAPHS[2]}"
     assert PARAGRAPHS[1] not in content_text(PAGE, (".b",))
     for nothing in ("", " \n", "<!-- -->", "\0"):
         assert content_text(nothing) == ""
 
 
-def test_a_page_that_makes_the_parser_fail_has_none(monkeypatch):
+def test_content_text_is_empty_if_extraction_fails(monkeypatch):
     def fail(_root):
         raise ValueError("no")
 
@@ -26,13 +26,13 @@ def test_a_page_that_makes_the_parser_fail_has_none(monkeypatch):
     assert content_text(PAGE) == ""
 
 
-def test_what_selectors_find():
+def test_selector_counts():
     selectors = Selectors(select=("p", "//p/text()", "(count(//p))"), remove=(".b", "nav a"))
     assert selector_counts(PAGE, selectors) == [
         ("remove", ".b", 1),
         ("remove", "nav a", 1),
         ("select", "p", 1),
-        # Texts and numbers are no elements: nothing is selected by them.
+        # Texts and numbers are no elements.
         ("select", "//p/text()", 0),
         ("select", "(count(//p))", 0),
     ]

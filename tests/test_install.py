@@ -1,4 +1,4 @@
-"""A plain install and README's lines work in a fresh project."""
+"""A plain install and the code of README work in a fresh project."""
 
 import json
 import os

@@ -32,7 +32,7 @@ def test_sentences_end_at_marks(paragraph, expected):
 
 
 @given(st.text(st.characters()))
-def test_sentences_lose_nothing_but_space(paragraph):
+def test_sentences_lose_only_white_space(paragraph):
     def letters(text):
         return "".join(text.split())
 
@@ -68,7 +68,7 @@ def test_sentences_lose_nothing_but_space(paragraph):
     ],
     ids=lambda value: "+".join(value) if value[0] in (*PARTS, TITLE_PART) else "",
 )
-def test_each_part_in_the_order_asked_for(parts, expected):
+def test_parts_are_in_the_given_order(parts, expected):
     assert select_parts(TEXT, parts, "A title").split("\n") == expected
 
 
@@ -79,10 +79,10 @@ def test_the_first_of_equally_long_sentences_is_taken():
     ]
 
 
-def test_no_part_is_all_of_the_text():
+def test_without_parts_the_text_is_unchanged():
     assert select_parts(TEXT, [], "A title") == TEXT
 
 
 @pytest.mark.parametrize("part", [*PARTS, TITLE_PART])
-def test_of_nothing_every_part_is_nothing(part):
+def test_an_empty_text_has_no_parts(part):
     assert select_parts("", [part]) == select_parts(" \n \n", [part]) == ""

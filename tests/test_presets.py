@@ -34,8 +34,8 @@ words = st.text(
 
 
 class TestTable:
-    def test_they_are_these(self):
-        # Bits, distance, and the blocks of the tables that a crawl would have.
+    def test_bits_distances_and_tables(self):
+        # Bits, distance, and the blocks of the tables that a crawl has.
         assert {
             name: (
                 found.scheme.bits,
@@ -56,14 +56,14 @@ class TestTable:
             "leonsim": (64, 3, 4),
         }
 
-    def test_wide_is_the_default_and_the_only_one_that_asks_for_a_confirmation(self):
+    def test_wide_is_the_default_and_the_only_preset_with_confirmation(self):
         assert DEFAULT_PRESET == "wide"
         confirmations = {name: found.confirmation for name, found in PRESETS.items()}
         assert confirmations.pop("wide") == Confirmation()
         assert set(confirmations.values()) == {UNCONFIRMED}
 
     @each
-    def test_each_names_its_source_and_cannot_be_changed(self, name):
+    def test_presets_name_their_source_and_are_frozen(self, name):
         found = preset(name)
         assert found is PRESETS[name]
         assert found.scheme is Scheme.preset(name)
@@ -77,11 +77,11 @@ class TestTable:
         assert len({found.scheme.id for found in PRESETS.values()}) == len(PRESETS)
 
     @each
-    def test_tables_find_what_they_promise_or_there_are_none(self, name):
+    def test_has_tables_says_if_tables_can_be_chosen(self, name):
         found = preset(name)
         if found.has_tables:
             plan = choose_plan(found.scheme.bits, found.max_distance)
-            # Of probed tables it is that of real near-duplicates, else of those at k itself.
+            # The recall of probed tables is for real near-duplicates, else for pairs at distance k.
             least = 0.985 if plan.prefix_bits else 0.95
             assert plan.recall(found.max_distance) >= least
         else:
@@ -89,7 +89,7 @@ class TestTable:
                 choose_plan(found.scheme.bits, found.max_distance)
 
     @pytest.mark.parametrize("name", ["", "Classic", "none", None, ["classic"]])
-    def test_an_unknown_name_is_refused_with_those_there_are(self, name):
+    def test_unknown_names_are_refused_with_the_valid_ones(self, name):
         for ask in (preset, Scheme.preset):
             with pytest.raises(SchemeError, match=", ".join(PRESETS)):
                 ask(name)
@@ -114,12 +114,12 @@ GOLDEN = {
 TEXTS = {"English": ENGLISH, "Chinese": CHINESE, "tagged": TAGGED}
 
 
-# Those of jieba's stop words that the texts above have.
+# The stop words of jieba that the texts above contain.
 NOISE = {"the", "of", "is", "and", "to", "in", "an", "on", "it", "at", "not", "one"}
 
 
 def cut(text: str) -> list[str]:
-    """Words by jieba itself; enough for texts of small letters and Han alone."""
+    """Return the words by jieba itself, for texts of only Latin letters and Han."""
     tokenizer = jieba_tokenizer()
     runs = re.findall("[\u4e00-\u9fff]+|[a-z]+", text.lower())
     return [word for run in runs for word in tokenizer.lcut(run, HMM=False)]
@@ -160,15 +160,15 @@ def oracle(name: str, text: str) -> int:
 
 class TestGolden:
     @pytest.mark.parametrize(("name", "text"), GOLDEN)
-    def test_fingerprints_are_what_they_have_always_been(self, name, text):
+    def test_golden_fingerprints(self, name, text):
         scheme = Scheme.preset(name)
         assert to_hex(scheme.fingerprint(TEXTS[text]), scheme.bits) == GOLDEN[name, text]
 
     @pytest.mark.parametrize(("name", "text"), GOLDEN)
-    def test_they_follow_from_what_the_authors_wrote(self, name, text):
+    def test_golden_fingerprints_follow_the_definitions_of_the_authors(self, name, text):
         assert int(GOLDEN[name, text], 16) == oracle(name, TEXTS[text])
 
-    def test_there_is_one_for_every_preset(self):
+    def test_every_preset_has_a_golden_fingerprint(self):
         assert {name for name, _ in GOLDEN} == set(PRESETS)
 
 
@@ -199,12 +199,12 @@ class TestLyq:
         ),
         st.sampled_from([" ", "  "]),
     )
-    def test_any_text_follows_the_java(self, bits, pieces, space):
+    def test_any_text_has_the_fingerprint_of_the_java(self, bits, pieces, space):
         text = space.join(["岛/n", *pieces])
         scheme = dataclasses.replace(self.SCHEME, bits=bits)
         assert scheme.fingerprint(text) == oracles.lyq(text, bits)
 
-    def test_lines_separate_nothing_and_commas_are_no_words(self):
+    def test_line_breaks_are_removed_and_commas_are_noise(self):
         assert self.SCHEME.tokens("渡\n轮/n ，/wd  离\r\n开/v 、/wn a/b/n own/eng") == [
             "渡轮",
             "离开",
@@ -225,17 +225,17 @@ class TestLyq:
         assert self.SCHEME.fingerprint(text) == oracles.lyq(tagged, 32)
 
     @given(st.lists(st.sampled_from("中的一是渡轮岛鑫龘䶮伟龥a1，"), max_size=30))
-    def test_words_that_jieba_guesses_are_its_own(self, characters):
+    def test_the_tagger_guesses_the_same_words_as_jieba(self, characters):
         text = "".join(characters)
         expected = [(found.word, found.flag) for found in posseg.cut(text)]
         found = [(one.word, one.flag) for one in tagger().cut(text)]
         assert found == expected
 
-    def test_copies_without_tags_are_similar_and_others_are_not_alike(self):
+    def test_an_edited_text_without_tags_has_a_near_fingerprint(self):
         a, b = map(self.SCHEME.fingerprint, (CHINESE, CHINESE.replace("面包", "水果")))
         assert equal_bits_share(a, b, 32) > 0.9
 
-    def test_a_scan_finds_what_no_tables_could(self):
+    def test_a_linear_scan_finds_fingerprints_up_to_k(self):
         found = PRESETS["lyq"]
         fingerprint = self.SCHEME.fingerprint(TAGGED)
         places = random.Random(5).sample(range(32), 16)
@@ -252,7 +252,7 @@ class TestLyq:
 class TestLevels:
     SCHEME = Scheme.preset("levels")
 
-    def test_the_articles_example_comes_close(self):
+    def test_levels_are_close_to_the_example_of_the_articles(self):
         article = {
             "美国": 4,
             "51区": 5,
@@ -277,7 +277,7 @@ class TestLevels:
         assert features["的"] == 1
         assert features["渡轮"] >= 4
 
-    def test_noise_is_left_out(self):
+    def test_stop_words_are_left_out(self):
         assert "the" not in self.SCHEME.features(self.SCHEME.tokens(ENGLISH))
 
 
@@ -288,7 +288,7 @@ class TestAsciiMt19937:
     def test_any_ascii_text_follows_the_definition(self, text):
         assert self.SCHEME.fingerprint(text) == oracles.ascii_mt19937(text)
 
-    def test_the_oracles_generator_is_the_standards(self):
+    def test_the_generator_of_the_oracle_follows_the_cpp_standard(self):
         # The 10000th output of a default-seeded std::mt19937, as C++ requires, is 4123659995.
         state = [5489]
         for i in range(1, 624):
@@ -302,12 +302,12 @@ class TestAsciiMt19937:
         assert self.SCHEME.fingerprint_tokens([]) == 0xFFFFFFFF
 
     @pytest.mark.parametrize("text", [CHINESE, "caf\u00e9", "\x80", ENGLISH + "\u2019", "\ud800"])
-    def test_other_texts_are_refused_by_name(self, text):
+    def test_texts_beyond_ascii_are_refused(self, text):
         with pytest.raises(UnsupportedText, match=r"ascii|ASCII"):
             self.SCHEME.fingerprint(text)
         assert issubclass(UnsupportedText, SimhashError)
 
-    def test_the_authors_below_three_is_our_up_to_two(self):
+    def test_distance_below_three_is_k_of_two(self):
         fingerprint = self.SCHEME.fingerprint(ENGLISH)
         with open_index("memory:", self.SCHEME) as index:
             index.confirm(index.observe("a", fingerprint))
@@ -329,11 +329,11 @@ class TestLeonsim:
     @example("snake_case 3.14 ٣٤")
     @example("ab")
     @example("ha" * 120)
-    def test_it_is_the_package_simhash(self, text):
+    def test_fingerprints_equal_those_of_the_package_simhash(self, text):
         assert self.SCHEME.fingerprint(text) == simhash_package.Simhash(text).value
 
-    def test_a_feature_that_is_too_frequent_for_the_package_follows_its_definition(self):
-        # There numpy 2 refuses counts above 255.
+    def test_features_too_frequent_for_the_package_follow_its_definition(self):
+        # In the package, numpy 2 refuses counts above 255.
         assert self.SCHEME.fingerprint("ha" * 600) == oracles.simhash_package("ha" * 600)
 
 
@@ -345,7 +345,7 @@ class TestJiebaTfidf:
             st.sampled_from("渡轮 码头 面包 报纸 邮件 的 岛上 清晨 the URL Ab x ， 12".split())
         )
     )
-    def test_any_text_of_words_follows_jiebas_own_keywords(self, pieces):
+    def test_features_are_the_keywords_of_jieba(self, pieces):
         text = "".join(pieces)
         expected = keywords(text)
         assert self.SCHEME.features(self.SCHEME.tokens(text)) == expected
@@ -357,7 +357,7 @@ class TestJiebaTfidf:
             with pytest.raises(EmptyText):
                 self.SCHEME.fingerprint(text)
 
-    def test_of_more_than_fifty_keywords_the_heaviest_count(self):
+    def test_only_the_fifty_heaviest_keywords_count(self):
         text = f"{CHINESE}{ENGLISH}{CHINESE[::-1]}"
         assert len(set(self.SCHEME.tokens(text))) > 60
         features = self.SCHEME.features(self.SCHEME.tokens(text))
@@ -366,14 +366,12 @@ class TestJiebaTfidf:
 
 
 class TestAnyText:
-    """Whatever the text, a fingerprint or an error that is documented."""
-
     @each
     @given(text=any_text)
     @example(text="")
     @example(text="\0\x1f\ufeff\ud800 /")
     @example(text="//// / /n n/")
-    def test_no_text_raises_anything_else(self, name, text):
+    def test_any_text_gives_a_fingerprint_or_a_documented_error(self, name, text):
         scheme = Scheme.preset(name)
         try:
             fingerprint = scheme.fingerprint(text)
@@ -387,7 +385,7 @@ class TestAnyText:
         assert scheme.fingerprint(text) == fingerprint
 
     @each
-    def test_an_edit_moves_few_bits(self, name):
+    def test_an_edit_flips_few_bits(self, name):
         scheme = Scheme.preset(name)
         text = " ".join(f"{word}/n" for word in ENGLISH.split()) if name == "lyq" else ENGLISH
         edited = text.replace("brass", "steel")

@@ -1,4 +1,4 @@
-"""What the published programs print: for texts of ours, and for their own where those are here."""
+"""Fingerprints that the published programs print, for our texts and for those of the authors."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ OURS = json.loads((Path(__file__).parent / "golden" / "articles.json").read_text
 
 
 @pytest.mark.parametrize("case", OURS["lyq"])
-def test_lyq_as_its_java(case):
+def test_lyq_equals_the_java(case):
     scheme = dataclasses.replace(Scheme.preset("lyq"), bits=case["bits"])
     assert binary(scheme.fingerprint(case["text"]), case["bits"]) == case["fingerprint"]
 
 
 @pytest.mark.parametrize("case", OURS["string-hash-64"])
-def test_string_hash_64_as_its_java(case):
+def test_string_hash_64_equals_the_java(case):
     fingerprint = Scheme.preset("string-hash-64").fingerprint_tokens(case["words"])
     assert binary(fingerprint, 64) == case["fingerprint"]
     assert choose_plan(64, 3).prefixes(fingerprint) == case["blocks"]
 
 
 @pytest.mark.parametrize("name", ["ascii-mt19937", "leonsim"])
-def test_others_as_their_programs(name):
+def test_others_equal_their_programs(name):
     scheme = Scheme.preset(name)
     for case in OURS[name]:
         assert to_hex(scheme.fingerprint(case["text"]), scheme.bits) == case["fingerprint"], case
 
 
 @pytest.mark.parametrize("case", OURS["jieba-tfidf"])
-def test_jieba_tfidf_as_its_python(case):
+def test_jieba_tfidf_equals_the_python(case):
     assert binary(Scheme.preset("jieba-tfidf").fingerprint(case["text"]), 64) == case["fingerprint"]
 
 
-def test_lyq(golden):
+def test_lyq_equals_the_published_values(golden):
     cases = golden["lyq_tf_bkdr"]["cases"]
     assert len(cases) == 21
     assert {case["bits"] for case in cases} == {8, 16, 32}
@@ -71,7 +71,7 @@ def test_lyq(golden):
         ("testNews1", "trainNews1", 0.6875),
     ],
 )
-def test_lyq_on_its_authors_news(shared, one, other, share):
+def test_lyq_on_the_news_of_its_author(shared, one, other, share):
     found = PRESETS["lyq"]
     a, b = (
         found.scheme.fingerprint(
@@ -83,7 +83,7 @@ def test_lyq_on_its_authors_news(shared, one, other, share):
     assert hamming_distance(a, b) <= found.max_distance, "similar, as the author says"
 
 
-def test_levels(golden):
+def test_levels_equal_the_published_example(golden):
     toy = golden["levels_1_to_5"]
     rows = np.array([[int(bit) for bit in bits] for bits, _ in toy["features"]], dtype=np.uint8)
     weights = np.array([weight for _, weight in toy["features"]], dtype=np.float64)
@@ -94,7 +94,7 @@ def test_levels(golden):
     assert hamming_distance(int(example["a"], 2), int(example["b"], 2)) == example["distance"] == 3
 
 
-def test_string_hash_64(golden):
+def test_string_hash_64_equals_the_published_values(golden):
     scheme = Scheme.preset("string-hash-64")
     plan = choose_plan(64, 3)
     assert plan == TablePlan(64, 4)
@@ -107,7 +107,7 @@ def test_string_hash_64(golden):
         assert plan.prefixes(int(written, 2)) == case["blocks_for_distance_3"]
 
 
-def test_ascii_mt19937(golden):
+def test_ascii_mt19937_equals_the_published_values(golden):
     scheme = Scheme.preset("ascii-mt19937")
     cases = golden["ascii_mt19937_32"]["cases"]
     assert {"", "a"} < {case["text"] for case in cases}
@@ -115,7 +115,7 @@ def test_ascii_mt19937(golden):
         assert to_hex(scheme.fingerprint(case["text"]), 32) == case["fingerprint_hex"], case
 
 
-def test_jieba_tfidf(golden):
+def test_jieba_tfidf_equals_the_published_values(golden):
     scheme = Scheme.preset("jieba-tfidf")
     cases = golden["jieba_tfidf_64"]["cases"]
     assert len(cases) == 6

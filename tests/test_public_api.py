@@ -27,13 +27,13 @@ NAMES = [
 ]
 
 
-def test_the_public_names_are_these():
+def test_the_public_names():
     assert scrapy_simhash.__all__ == NAMES
     assert set(NAMES) <= set(dir(scrapy_simhash))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_the_thing_of_that_name(name):
+def test_every_name_is_bound_to_its_object(name):
     value = getattr(scrapy_simhash, name)
     assert value.__name__ == name
     home = importlib.import_module(value.__module__)
@@ -42,13 +42,13 @@ def test_every_name_is_the_thing_of_that_name(name):
     assert inspect.getdoc(value)
 
 
-def test_a_star_imports_them_all():
+def test_a_star_import_imports_all_names():
     names = {}
     exec("from scrapy_simhash import *", names)
     assert set(names) - {"__builtins__"} == set(NAMES)
 
 
-def test_other_names_are_attribute_errors():
+def test_unknown_names_raise_attribute_error():
     with pytest.raises(AttributeError, match="'scrapy_simhash' has no attribute 'Simhash'"):
         scrapy_simhash.Simhash  # noqa: B018 - the access is the test
 
@@ -57,7 +57,7 @@ def test_the_version_is_that_of_the_distribution():
     assert scrapy_simhash.__version__ == metadata.version("scrapy-simhash")
 
 
-def test_the_exceptions_of_a_crawl_are_scrapys():
+def test_exceptions_of_crawls_are_subclasses_of_scrapys():
     from scrapy.exceptions import DropItem, IgnoreRequest
 
     assert issubclass(scrapy_simhash.NearDuplicatePage, IgnoreRequest)
@@ -65,7 +65,7 @@ def test_the_exceptions_of_a_crawl_are_scrapys():
     assert issubclass(scrapy_simhash.EmptyText, SimhashError)
 
 
-def test_what_the_documentation_promises_of_a_scheme():
+def test_a_scheme_has_the_documented_attributes():
     scheme = scrapy_simhash.Scheme.preset("classic")
     assert scheme.bits == 64
     assert 0 <= scheme.fingerprint("some text") < 2**64
@@ -79,7 +79,7 @@ def test_what_the_documentation_promises_of_a_scheme():
     assert scrapy_simhash.Scheme.from_dict(scheme.to_dict()) == scheme
 
 
-def test_the_names_work_together():
+def test_the_public_names_work_together():
     scheme = scrapy_simhash.Scheme.preset("classic")
     fingerprint = scheme.fingerprint(ENGLISH)
     edited = scheme.fingerprint(ENGLISH + " The end.")

@@ -33,7 +33,7 @@ def by_hand(a, b):
 
 
 @given(TEXTS, TEXTS)
-def test_it_is_the_share_of_common_shingles(a, b):
+def test_resemblance_is_the_share_of_common_shingles(a, b):
     assert resemblance(a, b) == by_hand(a, b) == resemblance(b, a)
     assert resemblance(a, a) == (1.0 if shingle_tokens(a) else 0.0)
 

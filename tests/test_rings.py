@@ -34,26 +34,26 @@ def test_the_area_of_a_file(path, area):
     assert rings.area(path) == area
 
 
-def test_what_a_commit_touches_comes_first_and_all_of_it():
+def test_all_tests_of_changed_folders_come_first():
     chosen = rings.choose(FILES, ["README.md", "scrapy_simhash/crawl/a.py"], "0")
     assert chosen[:3] == [file for file in FILES if "/crawl/" in file]
     assert len(chosen) == len(set(chosen)) == 3 + 2
 
 
 @pytest.mark.parametrize("changed", [[], ["tests/index/child.py"], ["docs/a.md"]])
-def test_some_commits_together_run_all(changed):
+def test_several_commits_run_all_files(changed):
     chosen = [rings.choose(FILES, changed, f"{number:040x}") for number in range(rings.PARTS)]
     assert set().union(*chosen) == set(FILES)
 
 
-def test_a_commit_decides_with_which_file_a_folder_begins():
+def test_the_commit_decides_the_first_file_of_a_folder():
     rotated = [rings.rotate(FILES, f"{number:040x}") for number in range(len(FILES))]
     assert [files[0] for files in rotated] == FILES
     assert all(sorted(files) == sorted(FILES) for files in rotated)
     assert rings.rotate([], "0") == []
 
 
-def test_what_a_commit_changes(tmp_path, monkeypatch):
+def test_changed_files_of_a_commit(tmp_path, monkeypatch):
     monkeypatch.setattr(rings, "ROOT", tmp_path)
 
     def commit():

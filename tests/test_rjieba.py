@@ -1,4 +1,4 @@
-"""With rjieba and without it: the same tokens of every Chinese text, so the same fingerprints."""
+"""Chinese texts have the same tokens, and so the same fingerprints, with and without rjieba."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def han_tokens(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_equal_tokens_of_texts(text):
+def test_tokens_of_texts_are_equal(text):
     assert han_tokens(text) == without_rjieba(text)
 
 
@@ -62,15 +62,15 @@ han = st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF) | st.sampled_fro
 
 
 @given(st.text(han, max_size=30))
-def test_equal_tokens_of_any_han(text):
+def test_tokens_of_any_han_are_equal(text):
     assert han_tokens(text) == without_rjieba(text)
 
 
 @pytest.mark.thorough
-def test_equal_tokens_of_all_words_of_the_dictionary():
+def test_tokens_of_all_words_of_the_dictionary_are_equal():
     words = [word for word, count in jieba_tokenizer().FREQ.items() if count]
     assert len(words) > 300_000
-    # Each in its own run, and every tenth next to another, where words compete.
+    # Words in runs of their own, and pairs of words in one run, where words overlap.
     text = " ".join(words[::3]) + " ".join("".join(words[i : i + 2]) for i in range(0, 349_000, 10))
     assert han_tokens(text) == without_rjieba(text)
 
@@ -83,7 +83,7 @@ def chinese_texts(data: Path, name: str, languages: tuple[str, ...]) -> list[str
 
 
 @pytest.mark.thorough
-def test_equal_tokens_of_real_texts(shared):
+def test_tokens_of_real_texts_are_equal(shared):
     texts = [
         text
         for name in ("daniel", "laws_zh", "site_debian_docs", "fixtures_multi")
@@ -115,7 +115,7 @@ print(json.dumps([found, "rjieba" in sys.modules and sys.modules["rjieba"] is no
 
 
 @pytest.mark.usefixtures("cache_home")
-def test_processes_with_it_and_without_it_get_equal_fingerprints():
+def test_fingerprints_are_equal_with_and_without_rjieba():
     found = {}
     for mode in ("with", "without"):
         child = subprocess.run(

@@ -1,4 +1,4 @@
-"""From text to fingerprint by way of a scheme."""
+"""A scheme makes fingerprints from texts and records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_table(weighting: str) -> Scheme:
 
 class TestSteps:
     @given(schemes())
-    def test_they_are_in_this_order(self, scheme):
+    def test_the_steps_run_in_this_order(self, scheme):
         assume(scheme.feature_hash != "mt19937")
         tokens = scheme.tokens(ARTICLE, "A title")
         tokenizer = TOKENIZERS[scheme.tokenizer]
@@ -80,7 +80,7 @@ class TestSteps:
         st.sampled_from(["zero", "one"]),
         st.sampled_from(["error", "ties"]),
     )
-    def test_short_texts_by_their_hashes_are_those_by_their_features(
+    def test_fingerprints_from_hashes_equal_those_from_features(
         self, tokens, length, pairs, tie, empty
     ):
         scheme = Scheme(
@@ -106,28 +106,28 @@ class TestSteps:
 
     @pytest.mark.parametrize("weighting", WEIGHTINGS)
     @given(chance=st.randoms(use_true_random=False))
-    def test_the_order_of_tokens_changes_nothing_where_it_is_no_feature(self, weighting, chance):
+    def test_the_order_of_single_tokens_does_not_count(self, weighting, chance):
         scheme = with_table(weighting)
         tokens = scheme.tokens(ENGLISH)
         shuffled = chance.sample(tokens, len(tokens))
         assert scheme.fingerprint_tokens(shuffled) == scheme.fingerprint_tokens(tokens)
 
     @pytest.mark.parametrize("weighting", WEIGHTINGS)
-    def test_and_does_where_it_is(self, weighting):
+    def test_the_order_counts_with_shingles(self, weighting):
         scheme = dataclasses.replace(with_table(weighting), shingle_length=2)
         tokens = scheme.tokens(ENGLISH)
         assert scheme.fingerprint_tokens(tokens[::-1]) != scheme.fingerprint_tokens(tokens)
 
     @pytest.mark.parametrize("weighting", WEIGHTINGS)
     @pytest.mark.parametrize("tie", ["zero", "one"])
-    def test_one_feature_gives_its_own_hash_however_often(self, weighting, tie):
+    def test_a_single_feature_gives_its_hash_for_any_count(self, weighting, tie):
         scheme = dataclasses.replace(with_table(weighting), tie=tie)
         expected = simhash([("ferry", 1.0)], 256).value
         for count in (1, 2, 7, 1000):
             assert scheme.fingerprint_tokens(["ferry"] * count) == expected
 
     @pytest.mark.parametrize("weighting", [name for name in WEIGHTINGS if name != "tf-idf"])
-    def test_the_tie_rule_decides_what_two_equal_features_leave_open(self, weighting):
+    def test_the_tie_rule_decides_bits_where_two_features_differ(self, weighting):
         low, high = (
             dataclasses.replace(with_table(weighting), tie=tie).fingerprint("ferry bread")
             for tie in ("zero", "one")
@@ -137,18 +137,18 @@ class TestSteps:
 
 
 class TestText:
-    def test_a_shorter_text_than_a_shingle_has_a_fingerprint(self):
+    def test_a_text_shorter_than_a_shingle_has_a_fingerprint(self):
         scheme = Scheme(shingle_length=5, tokenizer="words")
         assert scheme.fingerprint("two words") == scheme.fingerprint_features({"two\x1fwords": 1})
 
-    def test_near_texts_are_near_and_others_are_far(self):
+    def test_similar_texts_have_near_fingerprints(self):
         fingerprint = WORDS.fingerprint(ENGLISH)
         edited = WORDS.fingerprint(ENGLISH.replace("Fridays", "Sundays"))
         other = WORDS.fingerprint(" ".join(PARAGRAPHS))
         assert 0 < (fingerprint ^ edited).bit_count() <= 40
         assert (fingerprint ^ other).bit_count() > 80
 
-    def test_parts_stand_for_the_whole(self):
+    def test_only_the_parts_count(self):
         scheme = Scheme(parts=["title", "first-sentences"])
         edited = ARTICLE.replace("accordions", "trombones")
         assert scheme.fingerprint(edited, "News") == scheme.fingerprint(ARTICLE, "News")
@@ -157,7 +157,7 @@ class TestText:
             scheme.fingerprint(ARTICLE)
         )
 
-    def test_a_text_without_its_parts_is_empty(self):
+    def test_a_text_without_the_parts_is_empty(self):
         with pytest.raises(EmptyText):
             Scheme(parts=["title"]).fingerprint(ARTICLE)
 
@@ -171,29 +171,29 @@ class TestText:
             (["的"], "渡轮的码头", "渡轮 码头"),
         ],
     )
-    def test_stop_words_are_left_out_as_they_are_written(self, words, text, rest):
+    def test_stop_words_match_in_any_form(self, words, text, rest):
         scheme = Scheme(stop_words=words)
         assert scheme.fingerprint(text) == Scheme().fingerprint(rest)
 
-    def test_the_heaviest_features_stand_for_all(self):
+    def test_only_the_heaviest_features_count(self):
         scheme = Scheme(tokenizer="words", top=2)
         assert scheme.fingerprint("a b c b c d") == WORDS.fingerprint("b c b c")
         assert scheme.fingerprint("a b c d") == WORDS.fingerprint("a b")
 
-    def test_a_table_of_words_from_a_file(self, tmp_path):
+    def test_the_idf_table_may_be_a_file(self, tmp_path):
         path = tmp_path / "idf.txt"
         path.write_text("ferry 3\nbread 1\nwater 1\n")
         scheme = Scheme(tokenizer="words", weighting="tf-idf", idf=str(path))
         expected = scheme.fingerprint_features({"ferry": 3.0, "bread": 2.0, "unknown": 1.0})
         assert scheme.fingerprint("bread ferry bread unknown") == expected
 
-    def test_a_missing_table_of_words_is_a_scheme_error(self, tmp_path):
+    def test_a_missing_idf_table_is_a_scheme_error(self, tmp_path):
         scheme = Scheme(weighting="tf-idf", idf=str(tmp_path / "none.txt"))
         for use in (lambda: scheme.id, lambda: scheme.fingerprint(ENGLISH)):
             with pytest.raises(SchemeError, match=r"none\.txt"):
                 use()
 
-    def test_ascii_alone_where_the_hash_takes_no_more(self):
+    def test_a_hash_for_ascii_refuses_other_texts(self):
         with pytest.raises(UnsupportedText, match="'渡轮'"):
             Scheme(bits=32, feature_hash="mt19937").fingerprint("渡轮")
 
@@ -205,7 +205,7 @@ class TestNothing:
             Scheme().fingerprint(text)
 
     @pytest.mark.parametrize(("tie", "bits_set"), [("zero", 0), ("one", 64)])
-    def test_or_all_ties_where_the_scheme_says_so(self, tie, bits_set):
+    def test_without_tokens_all_bits_are_ties_if_the_scheme_says_so(self, tie, bits_set):
         scheme = Scheme(bits=64, empty="ties", tie=tie)
         expected = (1 << bits_set) - 1
         assert scheme.fingerprint("...") == expected
@@ -221,7 +221,7 @@ class TestNothing:
 
     @pytest.mark.parametrize("empty", ["error", "ties"])
     @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
-    def test_impossible_weights_are_refused(self, weight, empty):
+    def test_invalid_weights_are_refused(self, weight, empty):
         with pytest.raises(SchemeError, match="weight"):
             Scheme(empty=empty).fingerprint_features({**FEATURES, "bad": weight})
 
@@ -241,12 +241,12 @@ class TestRecord:
         assert fingerprint == self.SCHEME.fingerprint_features(expected)
         assert fingerprint != self.SCHEME.fingerprint(f"{RECORD['title']}\n{RECORD['body']}")
 
-    def test_one_field_is_its_text_whatever_it_weighs(self):
+    def test_a_single_field_gives_the_fingerprint_of_its_text(self):
         for weight in (0.1, 1, 1000):
             scheme = dataclasses.replace(self.SCHEME, field_weights=[("body", weight)])
             assert scheme.fingerprint_record(RECORD) == WORDS.fingerprint(ARTICLE)
 
-    def test_other_fields_and_those_that_weigh_nothing_do_not_count(self):
+    def test_fields_without_weight_do_not_count(self):
         fingerprint = self.SCHEME.fingerprint_record(RECORD)
         assert self.SCHEME.fingerprint_record({**RECORD, "author": "somebody"}) == fingerprint
         more = dataclasses.replace(
@@ -263,7 +263,7 @@ class TestRecord:
         record = {"body": ARTICLE, **missing}
         assert scheme.fingerprint_record(record) == scheme.fingerprint(ARTICLE)
 
-    def test_a_heavier_field_draws_the_fingerprint_to_its_own(self):
+    def test_the_fingerprint_is_nearer_to_a_heavier_field(self):
         def distance(weight: float) -> int:
             scheme = dataclasses.replace(
                 self.SCHEME, field_weights=[("title", weight), ("body", 1)]
@@ -278,7 +278,7 @@ class TestRecord:
         with pytest.raises(EmptyText):
             self.SCHEME.fingerprint_record(record)
 
-    def test_without_weights_there_is_no_fingerprint(self):
+    def test_without_field_weights_a_record_is_refused(self):
         with pytest.raises(SchemeError, match="field_weights"):
             WORDS.fingerprint_record(RECORD)
 

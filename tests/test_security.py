@@ -1,4 +1,4 @@
-"""Pages that want more than to be read: network, files, code, terminals, time."""
+"""Hostile pages: they may not reach the network, files, code or terminals, nor take much time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Unpickled:
 
 
 @pytest.mark.parametrize("extractor", INSTALLED)
-def test_no_element_of_a_page_is_fetched(extractor):
+def test_no_element_of_a_page_causes_a_request(extractor):
     detector = Detector(Scheme(bits=256, extractor=extractor))
     with serving() as site, open_index("memory:", SCHEME, max_distance=36) as index:
         for number, markup in enumerate(FETCHING):
@@ -109,7 +109,7 @@ assert kinds <= {"new", "near-duplicate", "unchanged", "changed"}, kinds
 """
 
 
-def test_what_a_page_says_is_never_run_unpickled_opened_or_imported(tmp_path):
+def test_content_of_a_page_is_never_run_unpickled_opened_or_imported(tmp_path):
     trap = tmp_path / "trap"
     pickled = pickle.dumps(Unpickled(trap))
     with contextlib.suppress(FileNotFoundError):
@@ -153,7 +153,7 @@ def tree(directory):
     return {re.sub(r"\d{6}", "N", str(path.relative_to(directory))) for path in paths}
 
 
-def test_no_path_is_made_of_a_page_s_key(tmp_path):
+def test_keys_of_pages_never_become_paths(tmp_path):
     detector = Detector(SCHEME)
     kind = default_kind_name()
     for name, keys in (("plain", [f"key {n}" for n in range(len(KEYS))]), ("odd", KEYS)):
@@ -174,7 +174,7 @@ def test_no_path_is_made_of_a_page_s_key(tmp_path):
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_what_is_stored_is_its_owner_s_alone_whatever_the_umask(tmp_path, umask):
+def test_stored_files_are_private_with_any_umask(tmp_path, umask):
     settings = Settings({"SIMHASH_DIR": str(tmp_path / "made" / "simhash")})
     before = os.umask(umask)
     try:
@@ -233,7 +233,7 @@ def test_no_page_forges_a_line_of_the_log(tmp_path):
         assert [line for line in lines if line.startswith("CRITICAL")] == []
 
 
-def test_long_names_of_classes_are_not_kept():
+def test_long_class_names_are_not_cached():
     detector = Detector(SCHEME)
     detector.fingerprint_page(article_page())
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""The documentation site: all pages are in it, its links lead somewhere, and it loads nothing.
+"""The documentation site: it has all pages, its links are valid, and it loads nothing.
 
 Links are followed in the Markdown, without MkDocs, so that `make test` finds broken ones. Where
 MkDocs is installed, as `make docs` does, the site itself is built and looked at.
@@ -65,7 +65,7 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(nav()) == sorted([*pages, *mkdocs_hooks.PAGES.values()])
 
 
-def test_pages_from_elsewhere_hide_none_of_docs():
+def test_pages_from_outside_docs_replace_no_page_of_docs():
     for source, page in mkdocs_hooks.PAGES.items():
         assert (ROOT / source).is_file()
         assert not (DOCS / page).exists()
@@ -102,13 +102,13 @@ def test_references_are_defined_and_used():
         assert set(re.findall(r"\]\[([\w-]+)\]", text)) == defined, name
 
 
-def test_links_elsewhere_are_encrypted():
+def test_external_links_use_https():
     found = [target for name in NAMES for target in targets(name) if is_elsewhere(target)]
     assert len(found) > 20
     assert [target for target in found if not target.startswith("https://")] == []
 
 
-def test_links_are_those_of_the_site():
+def test_links_are_rewritten_for_the_site():
     rewritten = mkdocs_hooks.with_links_of_the_site
     text = "[a](docs/trust.md#measured), [b](docs/usage/site-audit.md), ![c](docs/soak.svg)"
     assert rewritten(text, "README.md") == (
@@ -172,7 +172,7 @@ def test_every_page_is_built(site):
         assert (site / page).with_suffix(".html").is_file(), page
 
 
-def test_the_site_loads_nothing_from_elsewhere(site):
+def test_the_site_loads_nothing_from_other_hosts(site):
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 20
     for page in pages:
@@ -196,7 +196,7 @@ def test_the_site_has_the_settings_of_the_readme(site):
     assert 'href="reference.html"' in page
 
 
-def test_nothing_of_the_theme_follows_readers(site):
+def test_the_theme_does_not_track_readers(site):
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         for word in ("google", "gtag", "analytics"):

@@ -39,18 +39,18 @@ from scrapy_simhash.sites import hostname_of, registered_domain, site_of
         ("", "", ""),
     ],
 )
-def test_it_is_the_registered_domain_of_the_first_url(key, host, site):
+def test_the_site_is_the_registered_domain_of_the_first_url(key, host, site):
     assert hostname_of(key) == host
     assert site_of(key) == site
 
 
-def test_hosts_of_one_domain_are_one_site_and_users_of_one_host_are_several():
+def test_hosts_of_one_domain_are_one_site():
     assert registered_domain("a.example.com") == registered_domain("b.example.com")
     # The rules of names, private ones such as github.io left aside, are those of registries.
     assert registered_domain("") == ""
 
 
-def test_no_list_is_fetched(monkeypatch):
+def test_the_suffix_list_is_not_fetched(monkeypatch):
     def refuse(*_args, **_options):
         raise AssertionError("the network was asked")
 

@@ -1,4 +1,4 @@
-"""The sketch against its definition, and its estimates against the true resemblance."""
+"""Sketches compared with their definition, and estimates with the true resemblance."""
 
 from __future__ import annotations
 
@@ -11,16 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.resemblance import shingles
 from scrapy_simhash.sketch import SHINGLE_TOKENS, SKETCH_BYTES, estimate_resemblance, sketch
 from tests import oracles
 
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)
-
-
-def shingles(tokens: list[str]) -> set[tuple[str, ...]]:
-    if len(tokens) < SHINGLE_TOKENS:
-        return {tuple(tokens)} if tokens else set()
-    return {tuple(tokens[start : start + 3]) for start in range(len(tokens) - 2)}
 
 
 def sketch_of(tokens: list[str]) -> bytes:
@@ -28,9 +23,9 @@ def sketch_of(tokens: list[str]) -> bytes:
 
 
 def oracle(tokens: list[str]) -> bytes:
-    """One permutation hashing: of each of 128 bins the least hash, as a byte from 1 to 255."""
+    """One permutation hashing: a byte from 1 to 255 for the least hash in each of 128 bins."""
     bins: dict[int, int] = {}
-    for shingle in shingles(tokens):
+    for shingle in shingles(tokens, SHINGLE_TOKENS):
         hashed = oracles.shingle_hash(list(shingle))
         bins[hashed >> 57] = min(hashed, bins.get(hashed >> 57, 2**64))
     return bytes(1 + bins[number] % 255 if number in bins else 0 for number in range(128))
@@ -43,10 +38,10 @@ def estimate(one: bytes, *others: bytes) -> list[float]:
 
 class TestSketch:
     @given(token_lists)
-    def test_it_is_what_its_definition_says(self, tokens):
+    def test_a_sketch_follows_its_definition(self, tokens):
         assert sketch_of(tokens) == (oracle(tokens) if tokens else b"")
 
-    def test_of_long_texts_too(self):
+    def test_sketches_of_long_texts_follow_the_definition(self):
         chance = random.Random(3)
         for length in (128, 500, 5000):
             tokens = [str(chance.randrange(2000)) for _ in range(length)]
@@ -56,16 +51,16 @@ class TestSketch:
         assert SKETCH_BYTES == 128
         assert {len(sketch_of(["a"] * count)) for count in (1, 2, 3, 1000)} == {128}
 
-    def test_what_an_index_has_stored_never_changes(self):
+    def test_stored_sketches_stay_valid(self):
         tokens = [f"word {number}" for number in range(8)]
         used = {number: byte for number, byte in enumerate(sketch_of(tokens)) if byte}
         assert used == {17: 51, 45: 49, 48: 76, 73: 33, 78: 12}
 
     @given(token_lists)
-    def test_repeating_a_text_adds_what_stands_at_the_seam_alone(self, tokens):
+    def test_repeating_a_text_again_adds_no_shingles(self, tokens):
         assert sketch_of(tokens * 4) == sketch_of(tokens * 3)
 
-    def test_the_hashes_stay_as_they_are(self):
+    def test_the_hashes_are_not_changed(self):
         hashes = token_hashes(["a", "b", "c", "d"])
         before = hashes.copy()
         sketch(hashes)
@@ -75,27 +70,30 @@ class TestSketch:
 class TestEstimate:
     @pytest.mark.parametrize("resemblance", [0.1, 0.3, 0.5, 0.6, 0.8, 0.95])
     @pytest.mark.parametrize("length", [150, 400, 3000])
-    def test_it_is_near_the_true_resemblance(self, resemblance, length):
+    def test_the_estimate_is_near_the_true_resemblance(self, resemblance, length):
         errors = []
         for number in range(60):
             one, other = pair_of_texts(random.Random(number), length, resemblance)
-            true = len(shingles(one) & shingles(other)) / len(shingles(one) | shingles(other))
+            mine, theirs = (shingles(tokens, SHINGLE_TOKENS) for tokens in (one, other))
+            true = len(mine & theirs) / len(mine | theirs)
             errors.append(estimate(sketch_of(one), sketch_of(other))[0] - true)
-        # Of 128 bins; in short texts fewer are used.
+        # The number of used bins, which short texts have fewer of.
         bins = 128 * (1 - (1 - 1 / 128) ** (length * 2 / (1 + resemblance)))
         deviation = math.sqrt(resemblance * (1 - resemblance) / bins + 1 / (255 * bins))
         assert abs(sum(errors) / len(errors)) < 4 * deviation / math.sqrt(len(errors))
         assert max(map(abs, errors)) < 4.5 * deviation
 
-    def test_unrelated_texts_have_next_to_none(self):
+    def test_estimates_of_unrelated_texts_are_near_zero(self):
         chance = random.Random(9)
         texts = [[str(chance.random()) for _ in range(400)] for _ in range(200)]
         estimates = estimate(*(sketch_of(text) for text in texts))
         assert max(estimates) < 0.05
-        assert sum(estimates) / len(estimates) < 0.005, "equal bytes by chance are taken off"
+        assert sum(estimates) / len(estimates) < 0.005, (
+            "the share of equal bytes by chance is subtracted"
+        )
 
     @given(token_lists.filter(bool), st.lists(token_lists.filter(bool), min_size=1, max_size=5))
-    def test_it_is_symmetric_and_each_of_several_is_as_alone(self, one, others):
+    def test_estimates_are_symmetric_and_independent_of_each_other(self, one, others):
         mine, theirs = sketch_of(one), [sketch_of(other) for other in others]
         found = estimate(mine, *theirs)
         assert found == [estimate(other, mine)[0] for other in theirs]
@@ -111,7 +109,7 @@ class TestEstimate:
         mine = sketch_of(tokens)
         assert estimate(mine, mine, sketch_of([*tokens[:-1], "x"])) == [1, 0]
 
-    def test_no_others_have_no_estimates(self):
+    def test_no_other_sketches_give_no_estimates(self):
         nobody = np.empty((0, SKETCH_BYTES), dtype=np.uint8)
         assert estimate_resemblance(sketch_of(["a"]), nobody).shape == (0,)
 
@@ -119,8 +117,8 @@ class TestEstimate:
 def pair_of_texts(
     chance: random.Random, length: int, resemblance: float
 ) -> tuple[list[str], list[str]]:
-    """Two texts of so many words, whose ends differ so that they resemble each other that much."""
-    # Of n shared shingles and m of its own in each text: n / (n + 2m).
+    """Return two texts of `length` words with this resemblance; their ends differ."""
+    # With n shared shingles, and m others in each text, the resemblance is n / (n + 2m).
     own = round(length * (1 - resemblance) / (1 + resemblance))
     words = [f"{chance.random()}" for _ in range(length + own)]
     return words[:length], words[own:]

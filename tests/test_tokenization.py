@@ -24,7 +24,7 @@ from scrapy_simhash.tokenization import (
 )
 from tests.samples import CHINESE
 
-# Those that normalize; the others leave a text as it is, as their authors did.
+# The tokenizers that normalize. The others leave a text unchanged, as their authors did.
 NORMALIZING = {
     name: TOKENIZERS[name].tokens
     for name in ("jieba", "words", "characters", "characters-and-pairs")
@@ -60,20 +60,20 @@ class TestScripts:
     def test_words_of_many_scripts(self, tokenize, text, tokens):
         assert tokenize(text) == [normalize(token) for token in tokens.split(" ")]
 
-    def test_chinese_is_cut_in_words(self):
+    def test_chinese_is_cut_into_words(self):
         assert jieba_tokens(CHINESE)[:13] == (
             "每天 清晨 六点 开往 北方 群岛 的 第一班 渡轮 准时 离开 码头 错过".split()
         )
 
-    def test_without_a_dictionary_a_run_of_han_is_one_token(self):
+    def test_word_tokens_keep_a_run_of_han_whole(self):
         assert word_tokens("渡轮离开,码头ferry") == ["渡轮离开", "码头", "ferry"]
 
-    def test_scripts_that_meet_are_told_apart(self):
+    def test_tokens_end_where_the_script_changes(self):
         assert jieba_tokens("私はバスを待つABC公司x2") == (
             ["私", "はバ", "バス", "スを", "待", "つ", "abc", "公司", "x2"]
         )
 
-    def test_rare_han_are_han(self):
+    def test_rare_ideographs_are_han(self):
         assert jieba_tokens("\u3400\U00020000\u3007\u9fff") == [
             "\u3400", "\U00020000", "\u3007", "\u9fff"
         ]  # fmt: skip
@@ -81,11 +81,11 @@ class TestScripts:
 
     @pytest.mark.parametrize("tokenize", [word_tokens, jieba_tokens])
     @given(text=st.text(st.characters(max_codepoint=127)))
-    def test_ascii_is_cut_as_it_is_beside_other_letters(self, tokenize, text):
+    def test_ascii_is_cut_the_same_beside_other_letters(self, tokenize, text):
         assert tokenize(f"{text} \u00e9") == [*tokenize(text), "\u00e9"]
 
     @given(han_text)
-    def test_words_come_from_the_dictionary_and_lose_nothing(self, text):
+    def test_jieba_words_are_in_the_dictionary_and_lose_no_character(self, text):
         tokens = jieba_tokens(text)
         assert "".join(tokens) == text
         known = jieba_tokenizer().FREQ
@@ -116,11 +116,11 @@ class TestNumbersAndLinks:
             ("@who a@b c@ d@e. @", "who a b c d e"),
         ],
     )
-    def test_each_is_one_token(self, tokenize, beside, text, tokens):
+    def test_numbers_and_links_are_one_token_each(self, tokenize, beside, text, tokens):
         assert tokenize(text + beside) == [*tokens.split(" "), *beside.split()]
 
     @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
-    def test_so_are_those_of_other_scripts(self, tokenize):
+    def test_numbers_of_other_scripts_are_one_token_each(self, tokenize):
         assert tokenize("٣٫٥ ०८:१५ ３．５ kl. 8:15 Uhr") == [
             "٣",
             "٥",
@@ -134,7 +134,7 @@ class TestNumbersAndLinks:
         assert tokenize("वि2.5, हि-2") == ["वि2.5", "हि", "2"]
 
     @given(st.text("0123.,:/-a é渡ि@", max_size=12))
-    def test_marks_of_numbers_stand_between_digits_alone(self, text):
+    def test_number_signs_are_only_between_digits(self, text):
         for token in word_tokens(text):
             if "@" not in token:
                 inside = token.strip(".,:/-")
@@ -169,7 +169,7 @@ class TestNumbersAndLinks:
         ],
         ids=lambda text: text[:12],
     )
-    def test_none_takes_longer_than_its_length(self, tokenize, text):
+    def test_hostile_texts_take_linear_time(self, tokenize, text):
         started = time.process_time()
         assert tokenize(text)
         assert time.process_time() - started < 10
@@ -193,13 +193,13 @@ class TestNormalization:
             ("한국", unicodedata.normalize("NFD", "한국")),
         ],
     )
-    def test_forms_of_one_text_are_one(self, tokenize, one, other):
+    def test_forms_of_one_text_have_equal_tokens(self, tokenize, one, other):
         assert one != other
         assert tokenize(one) == tokenize(other)
 
     @pytest.mark.parametrize("tokenize", NORMALIZING.values(), ids=NORMALIZING)
     @given(text=any_text)
-    def test_composed_and_decomposed_text_is_one(self, tokenize, text):
+    def test_composed_and_decomposed_text_have_equal_tokens(self, tokenize, text):
         forms = {form: unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKD")}
         assert tokenize(forms["NFC"]) == tokenize(forms["NFD"]) == tokenize(forms["NFKD"])
 
@@ -216,30 +216,30 @@ class TestAnyText:
 
     @pytest.mark.parametrize("tokenize", NORMALIZING.values(), ids=NORMALIZING)
     @pytest.mark.parametrize("text", ["", " \t\r\n\u3000", "—…!?()", "\ud800\udfff", "\0\x1f"])
-    def test_nothing_to_read_has_no_tokens(self, tokenize, text):
+    def test_text_without_letters_has_no_tokens(self, tokenize, text):
         assert tokenize(text) == []
 
     @pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=TOKENIZERS)
     @given(text=any_text)
-    def test_every_tokenizer_takes_it_and_says_the_same_again(self, tokenizer, text):
+    def test_every_tokenizer_takes_any_text_and_is_deterministic(self, tokenizer, text):
         tokens = tokenizer.tokens(text)
         assert all(isinstance(token, str) for token in tokens)
         assert tokenizer.tokens(text) == tokens
 
-    def test_the_separator_of_shingles_is_in_no_token(self):
+    def test_no_token_contains_the_joiner(self):
         assert word_tokens("a\x1fb") == ["a", "b"]
 
     @pytest.mark.parametrize(
         "text", ["a" * 10**6, "渡" * 10**5, "カ" * 10**5, "x" + "\u0301" * 10**5]
     )
-    def test_long_runs_are_read_whole(self, text):
+    def test_long_runs_lose_no_character(self, text):
         assert set("".join(jieba_tokens(text))) == set(text)
 
-    def test_marks_and_joiners_alone_are_no_tokens(self):
+    def test_combining_marks_alone_are_no_tokens(self):
         assert word_tokens("a \u0301\u200d b" + " \u0301" * 10**5) == ["a", "b"]
 
     @pytest.mark.parametrize("shown_as_nothing", ["\u00ad", "\u2060", "\ufeff"])
-    def test_what_is_shown_as_nothing_splits_no_word(self, shown_as_nothing):
+    def test_invisible_characters_split_no_word(self, shown_as_nothing):
         assert word_tokens(f"dampf{shown_as_nothing}schiff") == ["dampfschiff"]
 
 
@@ -259,29 +259,29 @@ class TestOthers:
             ("jieba-keywords", "渡轮离开,码头 ferry a", ["渡轮", "离开", "码头", "ferry"]),
         ],
     )
-    def test_each(self, name, text, tokens):
+    def test_tokens_of_other_tokenizers(self, name, text, tokens):
         assert TOKENIZERS[name].tokens(text) == tokens
 
-    def test_none_was_forgotten(self):
+    def test_all_tokenizers_are_tested(self):
         assert set(TOKENIZERS) == {
             *NORMALIZING, "whitespace", "raw-characters", "tagged", "simhash-package", "jieba-keywords"
         }  # fmt: skip
 
-    def test_keywords_are_cut_with_guesses(self):
-        # The guess at a name that the dictionary does not hold is what HMM is for.
+    def test_keywords_include_guessed_words(self):
+        # With HMM, jieba guesses words that are not in its dictionary, such as this name.
         text = "渡轮停靠在鲸屿码头"
         tokenizer = jieba_tokenizer()
         assert tokenizer.lcut(text, HMM=True) != tokenizer.lcut(text, HMM=False)
         guessed = [word for word in tokenizer.lcut(text, HMM=True) if len(word) > 1]
         assert TOKENIZERS["jieba-keywords"].tokens(text) == guessed
 
-    def test_only_the_package_simhash_joins_shingles_by_nothing(self):
+    def test_only_simhash_package_joins_shingles_without_a_joiner(self):
         joiners = {name: tokenizer.joiner for name, tokenizer in TOKENIZERS.items()}
         assert joiners.pop("simhash-package") == ""
         assert set(joiners.values()) == {"\x1f"}
 
 
-def test_the_dictionary_of_the_jieba_module_is_not_ours(tmp_path, cache_home):
+def test_changes_to_the_global_dictionary_of_jieba_do_not_count(tmp_path, cache_home):
     words = tmp_path / "words.txt"
     words.write_text("北方群岛的第一班渡轮 1000000 n\n", encoding="utf-8")
     code = f"""
@@ -312,7 +312,7 @@ class TestCacheDirectory:
         return tmp_path / "xdg" / "scrapy-simhash"
 
     @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-    def test_it_is_made_for_its_owner_alone(self, home, umask):
+    def test_the_directory_is_private(self, home, umask):
         before = os.umask(umask)
         try:
             assert owner_only_cache_directory() == home
@@ -327,14 +327,14 @@ class TestCacheDirectory:
         assert owner_only_cache_directory() == tmp_path / ".cache" / "scrapy-simhash"
 
     @pytest.mark.parametrize("mode", [0o770, 0o720, 0o702, 0o777, 0o1777])
-    def test_one_that_others_can_write_is_refused(self, home, mode):
+    def test_a_directory_that_others_can_write_is_refused(self, home, mode):
         home.mkdir(parents=True)
         home.chmod(mode)
         assert owner_only_cache_directory() is None
         assert home.stat().st_mode & 0o7777 == mode, "nothing was changed"
 
     @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
-    def test_one_that_others_own_is_refused(self, home):
+    def test_a_directory_of_another_owner_is_refused(self, home):
         home.mkdir(parents=True, mode=0o700)
         os.chown(home, 65534, 65534)
         assert owner_only_cache_directory() is None
@@ -346,16 +346,16 @@ class TestCacheDirectory:
         home.symlink_to(target)
         assert owner_only_cache_directory() is None
 
-    def test_one_that_cannot_be_made_is_none(self, home):
+    def test_a_directory_that_cannot_be_created_gives_none(self, home):
         home.parent.write_text("a file")
         assert owner_only_cache_directory() is None
 
-    def test_a_file_in_its_place_is_none(self, home):
+    def test_a_file_in_its_place_gives_none(self, home):
         home.parent.mkdir()
         home.write_text("a file")
         assert owner_only_cache_directory() is None
 
-    def test_an_unknown_home_is_none(self, monkeypatch):
+    def test_an_unknown_home_gives_none(self, monkeypatch):
         monkeypatch.setenv("XDG_CACHE_HOME", "~no-such-user-of-ours/cache")
         assert owner_only_cache_directory() is None
 
@@ -363,13 +363,13 @@ class TestCacheDirectory:
 class TestLoading:
     @pytest.fixture
     def temporary(self, tmp_path, monkeypatch):
-        """Where temporary files go in this test."""
+        """Return the directory for temporary files in this test."""
         directory = tmp_path / "temporary"
         directory.mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(directory))
         return directory
 
-    def test_the_dictionary_is_cached_in_the_owners_directory_alone(
+    def test_the_dictionary_is_cached_only_in_the_private_directory(
         self, tmp_path, temporary, monkeypatch, caplog
     ):
         caplog.set_level(logging.INFO)
@@ -381,9 +381,7 @@ class TestLoading:
         assert not cached.stat().st_mode & 0o022
         assert list(temporary.iterdir()) == []
 
-    def test_without_a_trusted_directory_it_loads_and_leaves_nothing(
-        self, tmp_path, temporary, monkeypatch
-    ):
+    def test_without_a_trusted_directory_nothing_is_cached(self, tmp_path, temporary, monkeypatch):
         home = tmp_path / "xdg" / "scrapy-simhash"
         home.mkdir(parents=True)
         home.chmod(0o777)
@@ -394,6 +392,6 @@ class TestLoading:
         assert [path.name for path in home.iterdir()] == ["jieba.cache"]
         assert list(temporary.iterdir()) == []
 
-    def test_it_is_loaded_once(self):
+    def test_the_dictionary_is_loaded_once(self):
         assert jieba_tokenizer() is jieba_tokenizer()
         assert Path(jieba_tokenizer().tmp_dir).name == "scrapy-simhash"

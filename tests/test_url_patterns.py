@@ -44,7 +44,7 @@ def counted(pages, alike, *, dropped=0, to=SHOP):
     return counts
 
 
-def test_a_part_of_a_site_whose_pages_are_alike_looks_like_a_template():
+def test_a_pattern_of_alike_pages_is_a_template():
     [found] = counted(88, 41, dropped=30).templates()
     assert (found.pattern, found.pages, found.alike, found.dropped) == (PATTERN, 88, 41, 30)
     assert url_pattern(found.example) == PATTERN
@@ -64,25 +64,25 @@ def test_the_thresholds_are_inclusive(pages, alike, is_template):
     assert bool(counted(pages, alike).templates()) is is_template
 
 
-def test_copies_of_pages_elsewhere_are_no_template():
+def test_copies_of_pages_of_another_pattern_do_not_count():
     assert not counted(60, 50, to="http://shop.example/old/{}").templates()
 
 
-def test_a_page_is_not_like_itself():
+def test_a_page_near_itself_does_not_count():
     counts = PatternCounts()
     for _ in range(50):
         counts.add(SHOP.format(1), SHOP.format(1))
     assert not counts.templates()
 
 
-def test_keys_that_are_no_urls_are_no_part_of_a_site():
+def test_keys_that_are_no_urls_are_ignored():
     counts = PatternCounts()
     for number in range(50):
         counts.add("same", f"other {number}")
     assert not counts.templates()
 
 
-def test_the_largest_comes_first():
+def test_the_pattern_with_the_most_alike_pages_comes_first():
     counts = PatternCounts()
     for name, pages in (("few", 30), ("many", 60), ("some", 40)):
         for number in range(pages):
@@ -92,7 +92,7 @@ def test_the_largest_comes_first():
     assert names == ["many", "some", "few"]
 
 
-def test_memory_is_bounded_and_the_largest_patterns_stay():
+def test_only_the_largest_patterns_are_kept():
     counts = PatternCounts(max_patterns=10)
     for number in range(1000):
         counts.add(SHOP.format(number), SHOP.format(0))

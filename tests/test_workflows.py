@@ -1,4 +1,4 @@
-"""What the workflows, tox and pre-commit name exists, and is pinned."""
+"""Names in the workflows, tox and pre-commit exist, and actions are pinned."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Extractors by name, and the choice between readability and segments.
 
 readability is made for articles. On other pages, such as documentation, it often returns a sidebar
-or almost nothing. Different pages with the same sidebar would then look like copies. Therefore, if
+or almost nothing. Different pages with the same sidebar would then look like copies. So if
 readability finds fewer than 80 % as many words as `scrapy_simhash.extraction.segments`, the
-segments are the text. The rule looks at the page alone, so the same page always has the same text.
+segments are the text. The rule needs no other page, so the same page always has the same text.
 ``docs/decisions/extraction.md`` has the figures.
 """
 

@@ -84,9 +84,9 @@ class Line(NamedTuple):
     text: str
     words: int
     link_characters: int
-    chrome: bool
-    row: bool
-    heading: bool
+    chrome: bool = False
+    row: bool = False
+    heading: bool = False
 
 
 # Makes a Line from a tuple, twice as fast as `Line(…)`.
@@ -97,7 +97,8 @@ def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
-    :param clean: save time: ignore attributes, which may hide elements, or make chrome or a logo.
+    :param clean: ignore attributes, which is faster: none hides an element, or makes it chrome or
+        a logo.
     """
     renamed = [] if clean else _rename(root)
     try:
@@ -161,7 +162,7 @@ def count_words(text: str) -> int:
 def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
     """Change the tags of hidden elements, chrome and logos; return (element, former tag) of each.
 
-    The stylesheet matches tags alone, because matching attributes would take most of its time.
+    The stylesheet matches only tags, because matching attributes would take most of its time.
     """
     renamed = []
 
@@ -190,7 +191,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         elif tag == "header":
             if not in_section(element):  # an article may have a header of its own
                 rename(element, "nav")
-        # A form without content: another form may wrap a whole page.
+        # Only a form without content, because a form may contain the whole page.
         elif next(element.iter(*_CONTENT_TAGS), None) is None:
             rename(element, "nav")
     return renamed
@@ -230,8 +231,9 @@ def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlE
 
 
 def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
+    """Return the elements with one of the tags and a class or id such as ``cookie-banner``."""
     elements = list(root.iter(*tags))
-    # Most pages have no such names, and one search in all names shows it.
+    # Most pages have no such name. One search in all names together is fast.
     if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
         return []
     return [
@@ -287,7 +289,7 @@ def _split(marked: str) -> list[Line]:
     lines = []
     chrome_depth = 0
     in_link = False
-    # White space is collapsed in all lines at once, which is faster than line by line.
+    # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
     has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
     for raw in marked.split(_BREAK):

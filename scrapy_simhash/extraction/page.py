@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
-# Character references to control characters, noncharacters and marks. With marks, `lines_of` notes
-# where blocks, links and chrome begin. They are U+E000 to U+E005; U+E006 is a spare one.
+# Character references to control characters, noncharacters and the marks that `lines_of` writes
+# where blocks, links and chrome begin. The marks are U+E000 to U+E005; U+E006 is reserved.
 _REFERENCES = re.compile(
     rb"&#(?:"
     rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|57350|6553[45])(?![0-9])"
     rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-6]|[fF]{3}[efEF])(?![0-9a-fA-F])"
     rb");?"
 )
-# Marks and noncharacters in UTF-8. They are sought only in pages that contain their first byte: a
-# search for one byte is several times faster, and few pages in Latin script contain it.
+# Marks and noncharacters in UTF-8. `prepared` first looks for their first byte alone: this is
+# several times faster, and few pages in Latin script contain that byte.
 _MARKS = re.compile(b"\xee\x80[\x80-\x86]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
@@ -76,8 +76,8 @@ class Page:
     """A parsed page, without the elements that the selectors remove.
 
     `root` is the tree, or None if the page has no element. `selected` is the text of the elements
-    that ``select`` selectors match, or None if there are none. An extractor that uses the result of
-    another extractor sets `way` to the name of that one.
+    that ``select`` selectors match, or None if there are none. An extractor that returns the text
+    of another extractor sets `way` to the name of the other.
 
     :param html: from `prepared`, not empty.
     :raises: the errors of `compiled_selector`.
@@ -92,7 +92,7 @@ class Page:
         self.root = self.parse()
         self.selected: str | None = None
         self.way = ""
-        if self.root is not None and selectors.select:
+        if self.root is not None:
             selected = dict.fromkeys(
                 element
                 for selector in selectors.select

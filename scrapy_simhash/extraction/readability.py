@@ -2,13 +2,13 @@
 
 `readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
-ones with the same results, but for two: link densities count any white space in a row as one
-character, and the HTML of a long text is measured with its attributes. Few pages get another text
-by that; `benchmarks/fingerprints.py --extraction` compares the texts.
+ones. Their results are the same, with two exceptions: link densities count a run of any white space
+as one character, and the HTML of a long text is measured with its attributes. These change the text
+of few pages; `benchmarks/fingerprints.py --extraction` compares the texts.
 
-Other steps take quadratic time, such as the search for text around a picture, or take longer on
-deeply nested pages. A budget of work limits them. Work is counted, not timed, so a page always has
-the same result. Ordinary pages need about a hundredth of the budget.
+Some steps, such as the search for text around a picture, take quadratic time, or longer on deeply
+nested pages. A budget of work limits them. Work is counted, not timed, so a page always has the
+same result. Ordinary pages need about a hundredth of the budget.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-# A ``div`` that contains a tag with one of these prefixes does not become a paragraph. readability
-# searches markup for "<p", which is also in "<picture".
+# A ``div`` that contains a tag with one of these prefixes does not become a paragraph. These are
+# prefixes because readability searches markup for "<p", and so also finds "<picture".
 _KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
 _INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
@@ -69,9 +69,7 @@ def _spend(work: float) -> None:
 def article_of(
     root: HtmlElement, parse_again: Callable[[], Any], *, drop_consent: bool = False
 ) -> HtmlElement:
-    """Return the element that readability takes for the article, cleaned.
-
-    Return an empty element if the page exceeds its budget.
+    """Return the article that readability finds, cleaned; an empty element if it costs too much.
 
     :param root: a page parsed into elements of `element_class`, without comments; it is changed.
     :param parse_again: returns a new tree of the page, for a second attempt that removes less.
@@ -195,8 +193,7 @@ def _lean_document() -> type[Any]:
             self._leads_seen: int | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
-            # summary() passes None for its second attempt, if the first one finds too little.
-            self.encoding = "utf-8"
+            # summary() calls this again with `input`, if its first attempt finds too little.
             self.input = None
             if root is None:
                 root = self._parse_again()
@@ -214,7 +211,7 @@ def _lean_document() -> type[Any]:
             return linked / max(_length(elem.text_content()), 1) if linked else 0.0
 
         def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
-            # The original cleans each text with three searches, and describes elements for its log.
+            # The original cleans each text with three searches, and formats messages for its log.
             candidates: dict[HtmlElement, dict[str, Any]] = {}
             for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
                 parent = element.getparent()
@@ -239,8 +236,8 @@ def _lean_document() -> type[Any]:
             return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            # Leads are introductions before the article. The original compares each with all
-            # earlier ones, so a later one costs more work. It calls get_link_density for each.
+            # Leads are introductions before the article. The original calls get_link_density for
+            # each, and compares it with all earlier ones, so each costs more work than the last.
             self._leads_seen = 0
             leads: list[HtmlElement] = super().get_editorial_leads(best_elem)
             self._leads_seen = None
@@ -294,8 +291,8 @@ def _lean_document() -> type[Any]:
             return False
 
         def get_clean_html(self) -> str:
-            # Called last, on the article. summary() only measures the result to decide on a second
-            # attempt. If the text alone is long enough, no HTML is needed.
+            # Called last, on the article. summary() needs only the length of the result, to decide
+            # on a second attempt. If the text alone is long enough, no HTML is needed.
             self.article = self.html
             text: str = self.html.text_content()
             if len(text) >= self.retry_length:

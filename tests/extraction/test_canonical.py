@@ -1,4 +1,4 @@
-"""What a page names as its canonical URL, as it stands there."""
+"""The canonical URL of a page, as the page writes it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HREF = "https://example.com/page?a=1&b=2#part"
 
 
 @pytest.mark.parametrize("extractor", INSTALLED)
-def test_every_extractor_keeps_it(extractor):
+def test_every_extractor_returns_the_canonical_url(extractor):
     extraction = extract(article_page(head=f'<link rel="canonical" href="{HREF}">'), extractor)
     assert extraction.canonical == HREF
     assert "example.com" not in extraction.text
 
 
-def test_a_page_without_one_has_an_empty_one():
+def test_without_a_canonical_url_it_is_empty():
     assert extract(article_page()).canonical == ""
 
 
@@ -42,7 +42,7 @@ def test_a_page_without_one_has_an_empty_one():
         '<link rel="canonical" href="&#47;page">',
     ],
 )
-def test_it_is_found_however_it_is_written(link):
+def test_any_spelling_of_the_link_is_found(link):
     assert extract(article_page(head=link)).canonical == "/page"
 
 
@@ -61,7 +61,7 @@ def test_it_is_found_however_it_is_written(link):
         '<link rel="canonical" href="  ">',
     ],
 )
-def test_other_elements_and_relations_name_none(link):
+def test_other_elements_and_relations_are_ignored(link):
     assert extract(article_page(head=link)).canonical == ""
 
 
@@ -74,17 +74,17 @@ def test_other_elements_and_relations_name_none(link):
         "<title>no end<body><p>text</title><link rel=canonical href=/page>",
     ],
 )
-def test_it_is_found_on_broken_pages(html):
+def test_the_link_is_found_on_broken_pages(html):
     assert extract(html).canonical == "/page"
 
 
 @pytest.mark.parametrize("href", ["javascript:void(0)", "http://[", "//", "%zz", "a b", "茶"])
-def test_what_makes_no_sense_is_kept_as_it_is(href):
+def test_invalid_urls_are_returned_unchanged(href):
     html = article_page(head=f'<link rel="canonical" href="{href}">')
     assert extract(html).canonical == href
 
 
-def test_content_that_is_selected_and_parts_that_are_removed_keep_it():
+def test_selectors_keep_the_canonical_url_unless_they_remove_the_link():
     html = article_page(head='<link rel="canonical" href="/page">')
     selected = extract(html, selectors=Selectors(select=("div.article",)))
     assert (selected.way, selected.canonical) == ("selected", "/page")
@@ -94,7 +94,7 @@ def test_content_that_is_selected_and_parts_that_are_removed_keep_it():
 
 
 @pytest.mark.parametrize("body", ["", "<p>Too few words.</p>"])
-def test_a_page_that_is_skipped_has_it_too(body):
+def test_a_skipped_page_has_its_canonical_url(body):
     html = f'<html><head><link rel="canonical" href="/page"></head><body>{body}</body></html>'
     page = Detector(Scheme.preset("wide")).fingerprint_page(html)
     assert page.skipped in ("no_text", "few_tokens")

@@ -28,19 +28,19 @@ class TestImportPath:
     def test_a_function_from_html_to_text_is_an_extractor(self):
         assert extract(PAGE, OWN + "upper") == Extraction(PAGE.upper(), "News", way=OWN + "upper")
 
-    def test_it_sees_no_more_than_the_selectors_leave(self):
+    def test_the_function_gets_the_page_without_removed_elements(self):
         found = extract(PAGE, OWN + "upper", Selectors(remove=("i",)))
         assert "BOATS" in found.text
         assert "ADVERTISEMENT" not in found.text
         assert extract(PAGE, OWN + "upper", Selectors(("p",))).text == "Seven boats came in."
 
-    def test_it_may_find_nothing(self):
+    def test_the_function_may_return_none(self):
         assert extract(PAGE, OWN + "nothing").text == ""
 
-    def test_it_is_not_asked_for_an_empty_page(self):
+    def test_the_function_is_not_called_for_an_empty_page(self):
         assert extract(" \n\0", OWN + "failing") == Extraction("", way=OWN + "failing")
 
-    def test_its_failures_are_extraction_errors(self):
+    def test_exceptions_of_the_function_are_extraction_errors(self):
         with pytest.raises(ExtractionError, match="RuntimeError: no idea what <title>N") as e:
             extract(PAGE, OWN + "failing")
         assert e.value.extractor == OWN + "failing"
@@ -58,12 +58,12 @@ class TestImportPath:
             ("tests.samples.ENGLISH.upper", "ModuleNotFoundError"),
         ],
     )
-    def test_what_is_not_there_is_a_scheme_error(self, path, says):
+    def test_a_path_that_cannot_be_imported_is_a_scheme_error(self, path, says):
         assert is_extractor(path), "importing it is put off"
         with pytest.raises(SchemeError, match=f"extractor='{path}'.*{says}"):
             extract(PAGE, path)
 
-    def test_a_scheme_takes_it(self):
+    def test_a_scheme_may_name_a_function(self):
         page = article_page()
         scheme = Scheme(extractor=OWN + "upper", tokenizer="words")
         found = Detector(scheme).fingerprint_page(page)
@@ -75,7 +75,7 @@ class TestImportPath:
 @pytest.mark.parametrize(
     "name", ["", "magic", "Readability", "a b.c", "os.", ".os", "a.b\n", "a-b.c"]
 )
-def test_other_names_are_none(name):
+def test_other_names_are_no_extractors(name):
     assert not is_extractor(name)
     with pytest.raises(SchemeError, match="extractor="):
         find_extractor(name)
@@ -83,7 +83,7 @@ def test_other_names_are_none(name):
 
 class TestOptional:
     @pytest.mark.parametrize("name", OPTIONAL)
-    def test_one_that_is_not_installed_says_how_to_install_it(self, name, monkeypatch):
+    def test_the_error_for_a_missing_package_says_how_to_install_it(self, name, monkeypatch):
         for module in [m for m in sys.modules if m.partition(".")[0] == name]:
             monkeypatch.delitem(sys.modules, module)
         monkeypatch.setitem(sys.modules, name, None)
@@ -92,7 +92,7 @@ class TestOptional:
             extract(article_page(), name)
 
     @pytest.mark.parametrize("name", OPTIONAL)
-    def test_one_that_is_installed_finds_the_article(self, name):
+    def test_an_installed_package_finds_the_article(self, name):
         pytest.importorskip(name)
         found = extract(article_page(), name)
         assert (found.way, found.title, found.heading) == (name, "Ferry news", "A new ferry")
@@ -101,6 +101,6 @@ class TestOptional:
         assert "Timetable" not in found.text
         assert extract("<p></p>", name).text == ""
 
-    def test_they_are_these(self):
+    def test_optional_extractors_are_among_the_extractors(self):
         assert set(OPTIONAL) < set(EXTRACTORS)
         assert all(is_extractor(name) and Scheme(extractor=name) for name in EXTRACTORS)

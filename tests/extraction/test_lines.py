@@ -1,4 +1,4 @@
-"""The lines of a page as a browser shows them, and what tells content from chrome."""
+"""The lines of a page as a browser shows them, with links, chrome and headings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TestShown:
             ("<select><option>one<option>two</select>", "one|two"),
         ],
     )
-    def test_lines_are_those_of_a_browser_and_rows_of_tables_are_one(self, html, shown):
+    def test_lines_are_those_of_a_browser_but_a_table_row_is_one_line(self, html, shown):
         assert texts(html) == shown
 
     @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ class TestShown:
         ],
     )
     @pytest.mark.parametrize("tag", ["p", "span", "div", "a", "pre", "nav", "h1", "custom-a"])
-    def test_hidden_ones_are_left_out_and_what_follows_is_kept(self, tag, attribute):
+    def test_hidden_elements_are_left_out_but_not_the_text_after_them(self, tag, attribute):
         html = f"<p>one</p><{tag} {attribute}>no<i>no<br>no</i><b>no</b></{tag}>two<p>three</p>"
         assert lines(html) == lines("<p>one</p>two<p>three</p>")
 
@@ -110,15 +110,15 @@ class TestShown:
         assert not is_hidden(style)
         assert texts(f"<p style='{style}'>one</p>") == "one"
 
-    def test_hidden_ones_within_hidden_ones(self):
+    def test_hidden_elements_inside_hidden_elements_are_left_out(self):
         html = "<div hidden>no<p hidden>no</p><svg>no</svg>no</div><p>a<b hidden>no</b>b</p>"
         assert texts(html) == "ab"
 
-    def test_what_follows_the_element_is_not_its_own(self):
+    def test_the_text_after_an_element_is_not_part_of_it(self):
         root = Page(prepared("<div><p>one</p>two</div>"), Selectors()).root
         assert join(lines_of(root.find(".//p"))) == "one"
 
-    def test_the_tree_stays_as_it_is(self):
+    def test_the_tree_is_not_changed(self):
         from lxml.html import tostring
 
         html = (
@@ -133,7 +133,7 @@ class TestShown:
 
 
 class TestMarksInTheInput:
-    """Characters that mark places in the text for us are nothing to see on a page."""
+    """Pages may contain the characters that `lines_of` uses as marks."""
 
     MARKS = tuple(map(chr, range(0xE000, 0xE008)))
 
@@ -141,11 +141,11 @@ class TestMarksInTheInput:
     @pytest.mark.parametrize(
         "written", ["{}", "&#{0};", "&#x{0:x};", "&#X{0:X}", "&#00{0};", "&#x0{0:x} "]
     )
-    def test_they_change_no_line(self, mark, written):
+    def test_marks_in_a_page_change_no_line(self, mark, written):
         text = written.format(mark if written == "{}" else ord(mark))
         html = f"<nav>a</nav><p>one{text} two</p><p>{text}</p><a title='{text}' href=x>three</a>"
         expected = lines("<nav>a</nav><p>one two</p><a href=x>three</a>")
-        if mark == self.MARKS[-1]:  # the first one that marks nothing
+        if mark == self.MARKS[-1]:  # not reserved
             assert mark in texts(html)
         else:
             assert lines(html) == expected
@@ -154,10 +154,10 @@ class TestMarksInTheInput:
         "text",
         ["&amp;#57344;", "&#573440;", "&#xe0000;", "&#57351;", "&#xE007;", "&#5734;", "\ue007"],
     )
-    def test_others_stay(self, text):
+    def test_similar_characters_and_references_are_kept(self, text):
         assert texts(f"<p>one {text} two") != "one two"
 
-    def test_a_reference_that_taking_one_out_would_make_is_none(self):
+    def test_removing_a_reference_makes_no_new_reference(self):
         assert lines("<p>a&#573\ue00044;b") == lines("<p>a&#573 44;b")
         assert texts("<p>a&#5&#57344;7344;b") == texts("<p>a&#5 7344;b")
 
@@ -178,7 +178,7 @@ class TestLinks:
             ("<button>a<a href=x>b</a>c</button>d", [("abcd", 3)]),
         ],
     )
-    def test_their_characters_are_counted(self, html, expected):
+    def test_the_characters_of_links_are_counted(self, html, expected):
         assert [(line.text, line.link_characters) for line in lines(html)] == expected
 
 
@@ -187,7 +187,7 @@ LOREM = "<h1>Boats</h1><p>one</p>"
 
 class TestChrome:
     @pytest.mark.parametrize("tag", ["nav", "footer", "aside", "dialog", "form", "header"])
-    def test_it_ends_where_its_tag_ends(self, tag):
+    def test_chrome_ends_with_its_element(self, tag):
         html = f"one<{tag}>two<div>three</div><nav>four</nav>five</{tag}>six"
         assert texts(html, chrome=True) == "two|three|four|five"
         assert texts(html, chrome=False) == "one|six"
@@ -197,29 +197,29 @@ class TestChrome:
         "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split(),
     )
     @pytest.mark.parametrize("tag", ["div", "section", "ul", "p"])
-    def test_a_role_makes_it(self, role, tag):
+    def test_roles_make_chrome(self, role, tag):
         html = f"<p>one</p><{tag} role={role}>two</{tag}><p>three</p>"
         assert texts(html, chrome=True) == "two"
         assert texts(html, chrome=False) == "one|three"
 
     @pytest.mark.parametrize("role", ["main", "article", "region", "document", ""])
-    def test_other_roles_do_not(self, role):
+    def test_other_roles_make_no_chrome(self, role):
         assert texts(f"<div role='{role}'>one</div>", chrome=False) == "one"
 
     @pytest.mark.parametrize("tag", ["body", "main", "article"])
     @pytest.mark.parametrize(
         "attribute", ["role=dialog", "role=navigation", "hidden", "class=cookie"]
     )
-    def test_what_holds_the_content_is_never_chrome(self, tag, attribute):
+    def test_elements_that_may_contain_the_content_are_never_chrome(self, tag, attribute):
         assert texts(f"<{tag} {attribute}><p>one</p></{tag}>", chrome=False) == "one"
 
-    def test_a_header_is_that_of_the_page_unless_it_stands_in_a_section(self):
+    def test_a_header_is_chrome_unless_it_is_in_a_section(self):
         assert texts("<div><header>one</header></div>two", chrome=True) == "one"
         for tag in ("article", "main", "section"):
             html = f"<{tag}><div><header>one</header></div>two</{tag}>"
             assert texts(html, chrome=False) == "one|two"
 
-    def test_a_form_is_chrome_unless_it_holds_paragraphs(self):
+    def test_a_form_is_chrome_unless_it_contains_paragraphs(self):
         assert texts("<form>one<div>two</div></form>three", chrome=True) == "one|two"
         assert texts("<form>one<div><p>two</p></div></form>three", chrome=True) == ""
 
@@ -236,7 +236,7 @@ class TestChrome:
             "<dialog open>",
         ],
     )
-    def test_consent_dialogs_are(self, opened):
+    def test_consent_dialogs_are_chrome(self, opened):
         tag = opened.strip("<>").partition(" ")[0]
         html = f"{LOREM}{opened}<div><p>two</p><button>Accept</button></div></{tag}><p>three</p>"
         assert texts(html, chrome=True) == "two|Accept"
@@ -245,17 +245,17 @@ class TestChrome:
         assert element.text_content() == "twoAccept"
 
     @pytest.mark.parametrize("opened", ["<div class=cookies>", "<section id=gdpr-consent>"])
-    def test_a_policy_about_them_is_not(self, opened):
+    def test_a_policy_about_cookies_is_no_chrome(self, opened):
         tag = opened.strip("<>").partition(" ")[0]
         html = f"{opened}<div><h1>Cookies</h1></div><p>We eat them.</p></{tag}>"
         assert texts(html, chrome=False) == "Cookies|We eat them."
         assert consent_elements(Page(prepared(html), Selectors()).root) == []
 
     @pytest.mark.parametrize("element", ["<p class=cookie>two</p>", "<div data-x=cookie>two</div>"])
-    def test_other_elements_and_attributes_are_not(self, element):
+    def test_other_elements_and_attributes_name_no_consent_dialog(self, element):
         assert texts(LOREM + element, chrome=True) == ""
 
-    def test_of_many_each_is_judged_by_itself(self):
+    def test_nested_elements_are_judged_one_by_one(self):
         html = (
             "<div class=consent><div class=cookies>one</div><form>two</form></div>"
             "<div class=cookies><h1>Cookies</h1><form><p>three</p></form><form>four</form></div>"
@@ -282,7 +282,7 @@ class TestHeading:
             "<header><h1>Boats</h1></header>",
         ],
     )
-    def test_an_h1_names_the_page(self, html):
+    def test_an_h1_is_the_heading(self, html):
         assert "Boats" in texts(html, heading=True)
 
     @pytest.mark.parametrize(
@@ -299,13 +299,13 @@ class TestHeading:
             "<h2>Boats</h2>",
         ],
     )
-    def test_the_logo_of_the_site_does_not(self, html):
+    def test_the_logo_of_the_site_is_no_heading(self, html):
         assert texts(html, heading=True) == ""
         assert texts(html) == "Boats"
 
 
 class TestRows:
-    def test_rows_of_tables_and_items_of_definitions_are_known(self):
+    def test_rows_of_tables_terms_and_descriptions_are_rows(self):
         html = "<p>a<table><tr><td>b<td>c</table><dl><dt>d<dd>e</dl><ul><li>f</ul>"
         assert texts(html, row=True) == "b c|d|e"
         assert texts(html, row=False) == "a|f"
@@ -328,14 +328,14 @@ class TestWords:
             ("Ферри один", 2),
         ],
     )
-    def test_two_characters_without_spaces_are_one(self, text, words):
+    def test_two_characters_of_scripts_without_spaces_are_one_word(self, text, words):
         assert count_words(text) == words
         if text:
             (line,) = lines(f"<p>{text}</p>")
             assert line.words == words
 
     @given(st.lists(st.text("abcé", min_size=1, max_size=5), max_size=9))
-    def test_elsewhere_they_are_what_spaces_part(self, words):
+    def test_other_words_are_separated_by_spaces(self, words):
         assert count_words(" ".join(words)) == len(words) == len(word_tokens(" ".join(words)))
 
 
@@ -350,7 +350,7 @@ class TestWords:
         max_size=30,
     )
 )
-def test_no_nesting_confuses_the_counts(pieces):
+def test_any_nesting_gives_valid_lines(pieces):
     html = "".join(pieces).replace("\xa0", " ")
     found = lines(f"{html}</svg></script><p>{CHINESE}</p>")
     for line in found:
@@ -364,12 +364,12 @@ def test_no_nesting_confuses_the_counts(pieces):
 class TestThreads:
     PAGES = (article_page(), REFERENCE_PAGE, article_page(CHINESE, aside="a b c")) * 20
 
-    def test_several_at_once_get_the_same_as_one(self):
+    def test_threads_get_the_same_lines(self):
         alone = [lines(page) for page in self.PAGES]
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lines, self.PAGES)) == alone
 
-    def test_what_a_thread_that_is_gone_has_compiled_serves_the_others(self):
+    def test_a_stylesheet_compiled_in_a_finished_thread_works_in_others(self):
         code = (
             "import threading\n"
             "from tests.extraction.test_lines import TestThreads, lines\n"
@@ -387,12 +387,12 @@ class TestThreads:
 
 
 def nest(opened: str) -> str:
-    """As deep as the parser goes, nearly."""
+    """Return a tag nested almost as deeply as the parser allows."""
     return opened * 240
 
 
 class TestLimits:
-    """Pages of megabytes that are made to be slow."""
+    """Pages of megabytes, made to be slow."""
 
     @pytest.mark.thorough
     @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ class TestLimits:
         ],
         ids=lambda html: f"{html[:20]}…{html[-10:]}",
     )
-    def test_none_takes_longer_than_its_size(self, html):
+    def test_hostile_pages_take_linear_time(self, html):
         page = "<p>Words at the top.</p>" + html
         started = time.process_time()
         found = extract(page, "segments")

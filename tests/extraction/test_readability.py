@@ -1,4 +1,4 @@
-"""The lean readability finds what the package's own does."""
+"""`LeanDocument` finds the same text as the package's own document."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def letters(text: str) -> str:
 
 @pytest.fixture(autouse=True)
 def quiet(caplog):
-    lean("<p>x")  # makes it quiet for good; what follows is for the package's own
+    lean("<p>x")  # sets the log level; the next line is for `stock`
     caplog.set_level(logging.CRITICAL, logger="readability.readability")
 
 
 def stock(html: str) -> str:
-    """What the package's own summary holds."""
+    """Return the text of the package's own summary."""
     return extract(Document(html).summary(html_partial=True), "text").text
 
 
@@ -89,12 +89,12 @@ PAGES = {
 
 class TestSameText:
     @pytest.mark.parametrize("name", PAGES)
-    def test_of_pages_that_take_each_of_its_turns(self, name):
+    def test_pages_for_each_step(self, name):
         assert letters(lean(PAGES[name])) == letters(stock(PAGES[name]))
         assert lean(PAGES[name]) != ""
 
     @pytest.mark.thorough
-    def test_of_pages_made_at_random(self):
+    def test_random_pages(self):
         pages = [random_page(random.Random(seed)) for seed in range(250)]
         differing = [
             number
@@ -102,11 +102,11 @@ class TestSameText:
             if letters(lean(page)) != letters(stock(page))
         ]
         assert sum(bool(lean(page)) for page in pages) > 220
-        # A link density at its very threshold may fall on the other side.
+        # A link density near its limit may be on the other side of it.
         assert len(differing) <= 1, differing
 
     @pytest.mark.thorough
-    def test_of_real_pages(self, shared):
+    def test_real_pages(self, shared):
         count = 0
         differing = []
         for directory in sets_with_pages(shared):
@@ -149,8 +149,7 @@ def random_page(chance: random.Random, depth: int = 0) -> str:
 
 
 class TestIndependence:
-    def test_no_page_is_read_in_the_light_of_earlier_ones(self):
-        """The same class names on pages that mean different things by them."""
+    def test_earlier_pages_do_not_change_a_text(self):
         pages = [
             body(f"<div class='{name}'><p>{LONG}</p><p>{PARAGRAPHS[0]}</p></div><p>{LONG}</p>")
             for name in ("comment", "comment main", "content", "menu", "text", "")
@@ -160,7 +159,7 @@ class TestIndependence:
         for order in (pages, pages[::-1], pages * 2):
             assert [lean(page) for page in order] == [alone[pages.index(page)] for page in order]
 
-    def test_more_class_names_than_it_remembers(self):
+    def test_more_class_names_than_the_cache_holds(self):
         page = article_page()
         before = lean(page)
         for start in range(0, 20_000, 5_000):
@@ -168,7 +167,7 @@ class TestIndependence:
         assert lean(page) == before
 
 
-def test_the_packages_own_document_is_left_as_it_is():
+def test_the_document_of_the_package_is_not_changed():
     before = Document(article_page()).summary(html_partial=True)
     lean(article_page())
     after = Document(article_page()).summary(html_partial=True)

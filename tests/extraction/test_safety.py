@@ -1,4 +1,4 @@
-"""What a page names stays where it is: nothing is fetched, read or expanded."""
+"""A page causes no requests, reads no files and expands no entities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ each = pytest.mark.parametrize("extractor", INSTALLED)
 
 @pytest.fixture
 def server():
-    """The address of a web server, and the list of what it was asked for."""
+    """Return the address of a web server, and the list of requested paths."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -68,7 +68,7 @@ def test_no_page_reads_a_file(extractor, tmp_path):
 
 
 @each
-def test_entities_of_the_page_do_not_grow(extractor):
+def test_entities_are_not_expanded(extractor):
     entities = '<!ENTITY e0 "harbour">' + "".join(
         f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10)
     )

@@ -1,4 +1,4 @@
-"""Which lines of a page are its content."""
+"""The choice of lines that are the content of a page."""
 
 from __future__ import annotations
 
@@ -15,23 +15,13 @@ from scrapy_simhash.extraction.segments import MIN_CONTENT_WORDS, content_lines,
 from tests.samples import PARAGRAPHS, article_page
 
 WORDS = "the ferry harbour bread post island rain storm boats captain night pier".split()
-NAVIGATION = [
-    Line(f"Link {number}", 2, 6, chrome=False, row=False, heading=False) for number in range(12)
-]
+NAVIGATION = [Line(f"Link {number}", 2, 6) for number in range(12)]
 
 
-def line(words: int, name: str = "text", **marks: bool) -> Line:
-    """A line of so many words."""
+def line(words: int, name: str = "text", *, link: bool = False, **marks: bool) -> Line:
+    """Return a line of `words` words."""
     text = " ".join([name] * words)
-    links = len(text) if marks.pop("link", False) else 0
-    return Line(
-        text,
-        words,
-        links,
-        chrome=marks.get("chrome", False),
-        row=marks.get("row", False),
-        heading=marks.get("heading", False),
-    )
+    return Line(text, words, len(text) if link else 0, **marks)
 
 
 any_line = st.builds(
@@ -54,7 +44,7 @@ def is_subsequence(some: list[Line], every: list[Line]) -> bool:
 
 class TestAnyLines:
     @given(st.lists(any_line, max_size=40))
-    def test_content_is_some_of_them_in_order_below_the_heading(self, lines):
+    def test_content_is_a_subsequence_of_the_lines_after_the_heading(self, lines):
         found = content_lines(lines)
         heading = next((one for one in lines if one.heading and not one.chrome), None)
         if heading is not None:
@@ -66,14 +56,14 @@ class TestAnyLines:
         assert bool(found) == any(not one.chrome for one in lines)
 
     @given(st.lists(any_line, max_size=40))
-    def test_chrome_and_links_are_none_where_there_is_enough_else(self, lines):
+    def test_content_has_no_chrome_if_other_lines_have_enough_words(self, lines):
         plain = [one for one in lines if not one.chrome and not one.link_characters]
         found = content_lines(lines)
         if words_of(plain) >= MIN_CONTENT_WORDS:
             assert not any(one.chrome for one in found)
         if words_of(found) < MIN_CONTENT_WORDS:
             outside = [one for one in lines if not one.chrome]
-            assert len(found) == len(outside), "of so little all outside chrome is taken"
+            assert len(found) == len(outside), "all lines outside chrome are taken"
 
     @given(st.lists(any_line, max_size=20), st.lists(running, min_size=3, max_size=9))
     def test_chrome_around_the_page_changes_nothing(self, lines, article):
@@ -82,7 +72,7 @@ class TestAnyLines:
             lines = [*lines, *article]
             assert content_lines([*chrome, *lines, *chrome]) == content_lines(lines)
 
-    def test_a_million_take_seconds(self):
+    def test_a_million_lines_take_seconds(self):
         chance = random.Random(4)
         lines = [
             line(chance.randint(1, 30), chrome=chance.random() < 0.2, link=chance.random() < 0.3)
@@ -97,7 +87,7 @@ ARTICLE = [line(60, "one"), line(2, "part"), line(70, "two"), line(8, "short"), 
 
 
 class TestRun:
-    def test_it_is_that_with_the_most_running_text(self):
+    def test_content_is_the_run_with_the_most_running_text(self):
         other = [line(40, "teaser"), *NAVIGATION, line(40, "teaser"), *NAVIGATION]
         page = [*NAVIGATION, *other, *ARTICLE, *NAVIGATION, *other]
         assert content_lines(page) == ARTICLE
@@ -108,49 +98,49 @@ class TestRun:
         assert content_lines(page) == ARTICLE
 
     def test_running_text_with_some_links_is_content(self):
-        linked = Line("word " * 40, 40, 60, chrome=False, row=False, heading=False)
+        linked = Line("word " * 40, 40, 60)
         assert content_lines([*NAVIGATION, *ARTICLE, linked]) == [*ARTICLE, linked]
 
-    def test_rows_of_a_table_are_content_however_short(self):
+    def test_short_rows_of_a_table_are_content(self):
         rows = [line(3, f"row {number}", row=True) for number in range(40)]
         page = [*NAVIGATION, *ARTICLE, line(1, "Departures"), *rows, *NAVIGATION]
         assert content_lines(page) == [*ARTICLE, line(1, "Departures"), *rows]
 
-    def test_short_lines_at_its_ends_are_not(self):
+    def test_short_lines_at_the_ends_of_a_run_are_left_out(self):
         ends = [line(2, "Share this")] * 3
         assert content_lines([*ends, *ARTICLE, *ends, *NAVIGATION]) == ARTICLE
 
-    def test_one_endless_line_is_no_better_than_several(self):
+    def test_one_very_long_line_does_not_outweigh_several_lines(self):
         endless = line(100_000, "boilerplate")
         article = [line(60, "text")] * 4
         assert content_lines([endless, *NAVIGATION * 3, *article]) == article
 
 
 class TestHeading:
-    def test_that_of_the_page_stands_before_its_content(self):
+    def test_the_heading_is_put_before_the_content(self):
         heading = line(2, "Boats", heading=True)
         page = [*NAVIGATION, heading, *NAVIGATION, *ARTICLE]
         assert content_lines(page) == [heading, *ARTICLE]
 
-    def test_where_the_content_has_it_it_stays_where_it_is(self):
+    def test_a_heading_in_the_content_stays_in_place(self):
         heading = line(2, "Boats", heading=True)
         page = [ARTICLE[0], heading, *ARTICLE[1:], *NAVIGATION]
         assert content_lines(page) == page[:6]
 
-    def test_that_of_chrome_does_not(self):
+    def test_a_heading_in_chrome_is_left_out(self):
         page = [line(2, "Boats", heading=True, chrome=True), *NAVIGATION, *ARTICLE]
         assert content_lines(page) == ARTICLE
 
-    def test_of_several_it_is_the_first(self):
+    def test_the_first_heading_counts(self):
         headings = [line(2, name, heading=True) for name in ("Boats", "Related")]
         page = [headings[0], *NAVIGATION, *ARTICLE, *NAVIGATION, headings[1]]
         assert content_lines(page) == [headings[0], *ARTICLE]
 
 
 class TestSteps:
-    """Where the best run says too little, more of the page is content."""
+    """If the best run has too few words, more of the page is content."""
 
-    def test_short_sections_all_over_the_page(self):
+    def test_short_sections_between_links_are_all_content(self):
         sections = [
             one
             for number in range(12)
@@ -159,28 +149,28 @@ class TestSteps:
         found = content_lines([*NAVIGATION, *sections, line(5, "footer", chrome=True)])
         assert found == [one for one in sections if not one.link_characters]
 
-    def test_a_page_that_is_a_list_of_links(self):
+    def test_a_list_of_links_is_content_if_there_is_nothing_else(self):
         links = [line(4, f"function {number}", link=True) for number in range(50)]
         page = [line(3, "menu", chrome=True), *links, line(3, "footer", chrome=True)]
         assert content_lines(page) == links
 
-    def test_an_introduction_to_a_list_does_not_stand_for_it(self):
+    def test_a_short_introduction_to_a_list_is_not_the_whole_content(self):
         introduction = line(70, "introduction")
         links = [line(4, f"item {number}", link=True) for number in range(50)]
         page = [line(3, "menu", chrome=True), introduction, *links]
         assert content_lines(page) == [introduction, *links]
         assert content_lines([*page[:2], *links[:20]]) == [introduction], "most of the page"
 
-    def test_a_long_text_before_a_list_does(self):
+    def test_a_long_text_before_a_list_is_the_content(self):
         text = [line(80, "text"), line(80, "text")]
         links = [line(4, f"item {number}", link=True) for number in range(500)]
         assert content_lines([*text, *links]) == text
 
-    def test_a_page_of_a_few_words_is_all_of_it_but_chrome(self):
+    def test_all_lines_outside_chrome_are_content_on_a_short_page(self):
         page = [line(3, "menu", chrome=True), line(9, "closed"), line(3, "footer", chrome=True)]
         assert content_lines(page) == page[1:2]
 
-    def test_of_nothing_there_is_nothing(self):
+    def test_no_lines_give_no_content(self):
         assert content_lines([]) == []
 
 
@@ -219,7 +209,7 @@ CONSENT = (
 
 class TestPages:
     @BOTH
-    def test_a_timetable_is_its_times(self, extractor):
+    def test_the_text_of_a_timetable_has_its_times(self, extractor):
         text = extract(TIMETABLE, extractor).text
         for row in TIMES:
             assert row in text.splitlines()
@@ -227,12 +217,12 @@ class TestPages:
         assert other != text
 
     @BOTH
-    def test_a_product_is_its_name_price_and_data_sheet(self, extractor):
+    def test_the_text_of_a_product_has_name_price_and_data_sheet(self, extractor):
         found = extract(PRODUCT, extractor)
         assert found.heading == "Boat 7"
         for piece in ("Boat 7", "1,299.00 EUR", "Length", "31.5 m", "2 × 450 kW", "2019"):
             assert piece in found.text.splitlines(), piece
-        # readability leaves navigation in where it finds the whole page.
+        # readability keeps navigation if it takes the whole page for the article.
         assert extractor == "readability" or "Oars" not in found.text
         assert "Imprint" not in found.text
 
@@ -248,7 +238,7 @@ class TestPages:
         ],
     )
     @pytest.mark.parametrize("first", [True, False])
-    def test_a_long_cookie_banner_is_none_of_it(self, extractor, opened, first):
+    def test_a_long_cookie_banner_is_left_out(self, extractor, opened, first):
         tag = opened.strip("<>").partition(" ")[0]
         banner = f"{opened}<div>{f'<p>{CONSENT * 3}</p>' * 8}</div></{tag}>"
         page = article_page()
@@ -279,7 +269,7 @@ class TestPages:
         assert "Imprint" not in lines
 
     @BOTH
-    def test_an_index_of_a_blog_is_its_posts_not_its_navigation(self, extractor):
+    def test_the_text_of_a_blog_index_has_posts_without_navigation(self, extractor):
         chance = random.Random(1)
         posts = [" ".join(chance.choices(WORDS, k=30)) for _ in range(8)]
         page = (

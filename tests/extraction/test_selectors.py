@@ -1,4 +1,4 @@
-"""What people know of their sites: selectors of content and of what is none."""
+"""Selectors of content, and of elements to remove."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TestSelect:
             (["/html/body/nav"], "Menu"),
         ],
     )
-    def test_what_is_selected_is_the_text_in_the_order_of_the_selectors(self, select, lines):
+    def test_selected_text_is_in_the_order_of_the_selectors(self, select, lines):
         found = selected(*select)
         text = lines.replace("|", "\n")
         assert found == Extraction(
@@ -56,47 +56,47 @@ class TestSelect:
         "select",
         [["main", "h1"], ["h1", "main"], ["main", "main"], ["main", "//main//p", "div.ad", ".ad"]],
     )
-    def test_nested_and_repeated_ones_count_once(self, select):
+    def test_nested_and_repeated_elements_count_once(self, select):
         assert selected(*select).text == "A ferry\nOne.\nBuy!\nTwo."
 
     @pytest.mark.parametrize("select", ["article", "//p/text()", "//p/@class", "(//x)[1]"])
-    def test_where_nothing_is_selected_the_extractor_is_asked(self, select):
+    def test_without_a_match_the_extractor_runs(self, select):
         for extractor in ("readability", "text"):
             expected = extract(article_page(), extractor)
             found = extract(article_page(), extractor, Selectors((select,)))
             assert found == replace(expected, unmatched=(select,))
             assert found.way == extractor
 
-    def test_one_that_is_found_suffices(self):
+    def test_one_matching_selector_is_enough(self):
         found = selected("article", "h1", remove=(".none", "nav"))
         assert found == replace(selected("h1"), unmatched=(".none", "article"))
 
-    def test_what_is_hidden_in_it_is_left_out(self):
+    def test_hidden_elements_in_selected_content_are_left_out(self):
         page = "<div id=a>one<p hidden>no</p><p style='display:none'>no</p></div>"
         assert selected("#a", page=page).text == "one"
 
-    def test_thousands_of_them_take_no_time(self):
+    def test_thousands_of_selected_elements_are_fast(self):
         page = f"<div>{'<p>x</p>' * 30_000}</div>"
         started = time.process_time()
         assert selected("p", page=page).text.count("x") == 30_000
         assert time.process_time() - started < 5
 
-    def test_an_empty_page_has_none(self):
+    def test_selectors_match_nothing_on_an_empty_page(self):
         assert selected("p", page="").text == selected("p", page="<!-- -->").text == ""
 
 
 class TestRemove:
     @pytest.mark.parametrize("remove", [".ad", "//*[@class='ad']", "p:contains('Buy')"])
-    def test_what_is_removed_is_not_selected(self, remove):
+    def test_removed_elements_cannot_be_selected(self, remove):
         assert selected("main", remove=(remove,)).text == "A ferry\nOne.\nTwo."
         found = selected(remove, remove=(remove,))
         assert (found.way, found.unmatched) == ("segments", (remove,))
 
-    def test_the_text_behind_it_stays(self):
+    def test_the_text_after_a_removed_element_is_kept(self):
         assert selected("p", remove=("b",), page="<p>one<b>two</b> three</p>").text == "one three"
 
     @pytest.mark.parametrize("extractor", INSTALLED)
-    def test_no_extractor_sees_it(self, extractor):
+    def test_no_extractor_sees_removed_elements(self, extractor):
         page = article_page(*PARAGRAPHS, f"An advertisement. {PARAGRAPHS[0]}")
         found = extract(page, extractor, Selectors(remove=("#content > p:last-child", ".footer")))
         assert "The new ferry" in found.text
@@ -104,12 +104,12 @@ class TestRemove:
         assert FOOTER not in found.text
 
     @pytest.mark.parametrize("remove", ["html", "body", "*", "//*", "//p/text()", "//@class"])
-    def test_even_everything_can_be_removed(self, remove):
+    def test_the_whole_page_may_be_removed(self, remove):
         found = extract(article_page(), "text", Selectors(remove=(remove,)))
         assert found.way == "text"
         assert (found.text == "") == (remove in {"body", "*", "//*"})
 
-    def test_the_fallback_does_not_see_it_either(self):
+    def test_the_fallback_does_not_see_removed_elements(self):
         page = "<body>" + "".join(
             f"<section><div><div><div class='x{n % 2}'><p>{PARAGRAPHS[n % 3]}</p></div></div></div>"
             "</section>"
@@ -122,26 +122,26 @@ class TestRemove:
 
 class TestCompiled:
     @pytest.mark.parametrize("selector", ["p >", "//p[", "", "p::text", "//x:p"])
-    def test_what_is_neither_css_nor_xpath_is_a_scheme_error(self, selector):
+    def test_invalid_selectors_are_scheme_errors(self, selector):
         with pytest.raises(SchemeError, match="selector"):
             extract(PAGE, selectors=Selectors((selector,)))
         with pytest.raises(SchemeError, match="selector"):
             extract(PAGE, selectors=Selectors(remove=(selector,)))
 
     @pytest.mark.parametrize("selector", ["//main/p[no-such()]", "//main//p[$x]"])
-    def test_one_that_makes_no_sense_deep_down_fails_on_the_page_that_gets_there(self, selector):
+    def test_errors_during_evaluation_are_raised(self, selector):
         page = "<main><h1>A ferry</h1><p>One.</p></main>"
         with pytest.raises((SchemeError, ExtractionError), match=r"Unregistered|Undefined|no-such"):
             extract(page, selectors=Selectors((selector,)))
 
-    def test_numbers_and_texts_select_nothing(self):
+    def test_an_xpath_of_numbers_or_texts_selects_nothing(self):
         from lxml.html import document_fromstring
 
         root = document_fromstring(PAGE)
         assert compiled_selector("(1)")(root) == []
         assert compiled_selector("('a')")(root) == []
 
-    def test_a_scheme_takes_them_along(self):
+    def test_a_scheme_has_selectors(self):
         scheme = Scheme(select=["main"], remove=[".ad"])
         assert scheme.selectors == Selectors(("main",), (".ad",))
         assert extract(PAGE, scheme.extractor, scheme.selectors).text == "A ferry\nOne.\nTwo."
