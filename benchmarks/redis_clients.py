@@ -2,9 +2,9 @@
 
 Starts a redis-server (or a cluster) on a free port, and fills an index. The last tenth of the pages
 of a size, at most --pages for each number of clients, is measured: all clients together observe
-pages, and confirm new ones. One page in ten is planted near an earlier one. "start s" is the CPU time
-that a client first takes to read the index. CPU times say more than
-pages per second, as clients and server share the machine. Peers: see `index_lib.redis_peers`.
+pages, and confirm new ones. One page in ten is planted near an earlier one. CPU times say more than
+pages per second, as clients and server share the machine. "start s" is the CPU time that a client
+first takes to read the index, and is not in the others. Peers: see `index_lib.redis_peers`.
 
     python benchmarks/redis_clients.py --sizes 1e5 1e6 --clients 1 4
     python benchmarks/redis_clients.py --contestants ours leveldb datasketch scrapy-redis

@@ -62,8 +62,9 @@ def check_in_redis(
             f"{next_sequence} comes next"
         )
     is_in_use = has_pending or next_sequence != next_sequence_before
-    for key, stored in zip(layout.count_keys, server.values(layout.count_keys), strict=True):
-        stored_count, count = int(stored or 0), entries_by_counter[key]
+    stored_counts = server.numbers(layout.count_keys)
+    for key, stored_count in zip(layout.count_keys, stored_counts, strict=True):
+        count = entries_by_counter[key]
         if stored_count != count and not is_in_use:
             report.add(
                 f"the shard counter {key!r} counts {stored_count} entries, but there are {count}"

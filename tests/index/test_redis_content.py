@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections import Counter
 from functools import partial
 
@@ -142,6 +143,33 @@ def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
         assert index.expire(1 << 40) == 1
         assert index.compact() == 2
         assert len(index) == 0
+
+
+@pytest.mark.parametrize("which", ["entries", "pending", "count", "sequence"])
+def test_damaged_values_are_errors_that_say_so(redis_backend, which):
+    with redis_backend.open() as index:
+        store(index, ("a", A))
+        layout, call = index.layout, index.server.call
+        entries, pending, count = layout.group_keys(layout.group_of(digest_of("a")))
+        if which == "pending":
+            call("HSET", pending, b"short", b"1" + struct.pack(">d", 1e18))
+        else:
+            key = {"entries": entries, "count": count, "sequence": layout.order.sequence}[which]
+            call("SET", key, b"junk")
+        if which == "count":
+            uses = [lambda: len(index)]
+        elif which == "sequence":
+            uses = [lambda: index.next_sequence]
+        else:
+            uses = [lambda: index.entry("a"), lambda: index.query(A), lambda: list(index.entries())]
+        for use in uses:
+            with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
+                use()
+        with pytest.raises(StorageError):
+            problems(index)
+        if which == "sequence":
+            with pytest.raises(StorageError):
+                index.observe("b", B)
 
 
 def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):

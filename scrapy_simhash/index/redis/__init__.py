@@ -221,7 +221,7 @@ def _crawl_start(
     settings: Mapping[str, Any],
 ) -> int:
     """Return the first sequence number of the crawl. The first process of a named crawl sets it."""
-    following = int(server.call("GET", layout.order.sequence) or 0) + 1
+    following = server.numbers([layout.order.sequence])[0] + 1
     first = following if crawl_start is None else min(crawl_start, following)
     if crawl is None:
         return first

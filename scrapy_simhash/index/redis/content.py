@@ -7,6 +7,7 @@ docs/decisions/redis.md says why `compact` is safe.
 from __future__ import annotations
 
 import os
+import struct
 from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING
@@ -63,7 +64,7 @@ class RedisContent:
     @property
     def next_sequence(self) -> int:
         """The number of the next observation."""
-        return int(self.server.call("GET", self.layout.order.sequence) or 0) + 1
+        return self.server.numbers([self.layout.order.sequence])[0] + 1
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""
@@ -245,7 +246,7 @@ class RedisContent:
 
     def __len__(self) -> int:
         self._require_open()
-        return sum(int(value or 0) for value in self.server.values(self.layout.count_keys))
+        return sum(self.server.numbers(self.layout.count_keys))
 
     def _require_open(self) -> None:
         if self._closing.is_set():
@@ -264,8 +265,15 @@ class RedisContent:
             keys = [key for number in batch for key in layout.group_keys(number)[:2]]
             answers = self.server.run(scripts.LOOK, keys)
             for number, answer in zip(batch, answers, strict=True):
-                groups[number] = parsed_group(*answer)
+                groups[number] = self._parsed(*answer)
         return groups
+
+    def _parsed(self, packed: bytes, *pending: bytes) -> Group:
+        """Return a group from the values of its two keys. :raises IndexCorrupt: one is damaged."""
+        try:
+            return parsed_group(packed, *pending)
+        except (ValueError, struct.error) as error:
+            raise corrupt(self.location, f"a group of pages: {error}", REDIS_REMEDY) from error
 
     def _group(self, digest: bytes) -> Group:
         number = self.layout.group_of(digest)

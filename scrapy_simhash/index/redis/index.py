@@ -37,7 +37,7 @@ from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
 from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.content import RedisContent
-from scrapy_simhash.index.redis.layout import Group, digest_of, field_of, parsed_group, parsed_pages
+from scrapy_simhash.index.redis.layout import Group, digest_of, field_of
 from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
@@ -357,8 +357,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         return _Begun(
             number,
             since,
-            Group({digest: own} if own else {}, parsed_pages(pending)),
-            {n: parsed_group(*group) for n, group in zip(numbers, groups, strict=True)},
+            self._parsed(b"", *pending)._replace(entries={digest: own} if own else {}),
+            {n: self._parsed(*group) for n, group in zip(numbers, groups, strict=True)},
             bool(is_admitted),
         )
 

@@ -195,18 +195,22 @@ def field_of(sequence: int, digest: bytes) -> bytes:
 
 
 def parsed_group(packed: bytes, *pending: bytes) -> Group:
-    """Return a group from the values of its two keys. For `pending` see `parsed_pages`."""
+    """Return a group from the values of its two keys.
+
+    :param pending: fields and values of pending pages by turns.
+    :raises ValueError: a value is damaged; `struct.error` likewise.
+    """
     entries, at = {}, 0
     while at < len(packed):
         digest, length = _ENTRY_HEAD.unpack_from(packed, at)
         at += _ENTRY_HEAD.size
         entries[digest] = packed[at : at + length]
         at += length
-    return Group(entries, parsed_pages(pending))
+    return Group(entries, _parsed_pages(pending))
 
 
-def parsed_pages(pending: Iterable[bytes]) -> list[PendingPage]:
-    """Return pending pages, oldest first, from the fields and values of a hash by turns."""
+def _parsed_pages(pending: Iterable[bytes]) -> list[PendingPage]:
+    """Return pending pages, oldest first."""
     pages = []
     items = iter(pending)
     for field, value in zip(items, items, strict=True):

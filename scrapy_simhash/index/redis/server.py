@@ -24,6 +24,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from scrapy_simhash.errors import IndexForeign, IndexUnreachable, SchemeError, StorageError
+from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
@@ -175,12 +176,18 @@ class Server:
             return [self._client]
         return [self._client.get_redis_connection(node) for node in self._client.get_primaries()]
 
-    def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the values of keys, which may be in several slots."""
+    def numbers(self, keys: Sequence[bytes]) -> list[int]:
+        """Return the numbers that keys hold, which may be in several slots; 0 for a missing key.
+
+        :raises IndexCorrupt: a value is no number.
+        """
         with self._translated():
             mget = self._client.mget_nonatomic if self.cluster else self._client.mget
             values: list[bytes | None] = mget(keys)
-            return values
+        try:
+            return [int(value or 0) for value in values]
+        except ValueError as error:
+            raise corrupt(self.location, f"a number: {error}", REDIS_REMEDY) from error
 
     def close(self) -> None:
         """Close all connections."""
