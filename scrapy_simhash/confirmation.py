@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import struct
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,17 +60,20 @@ def plain_evidence(evidence: Evidence) -> list[Any]:
     """Return evidence as a list for JSON, with bytes in Base64; an empty list for no evidence."""
     if evidence == NO_EVIDENCE:
         return []
-    return [
-        b64encode(value).decode("ascii") if isinstance(value, bytes) else value
-        for value in evidence
-    ]
+    sketch, site, *parts = evidence
+    return [_as_text(sketch), site, *map(_as_text, parts)]
 
 
 def evidence_from(plain: Sequence[Any]) -> Evidence:
     """Return the evidence from the list that `plain_evidence` returned."""
     if not plain:
         return NO_EVIDENCE
-    return Evidence._make(b64decode(value) if isinstance(value, str) else value for value in plain)
+    sketch, site, *parts = plain
+    return Evidence(a2b_base64(sketch), site, *map(a2b_base64, parts))
+
+
+def _as_text(value: bytes) -> str:
+    return b2a_base64(value, newline=False).decode("ascii")
 
 
 @dataclass(frozen=True)

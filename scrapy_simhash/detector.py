@@ -35,7 +35,7 @@ _EXCERPT_CHARACTERS = 400
 _TITLE_CHARACTERS = 200
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)  # not frozen, because to make one would take three times as long
 class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
