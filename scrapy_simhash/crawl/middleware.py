@@ -20,6 +20,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash.crawl.conditional import remove_conditions
 from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
@@ -77,13 +78,13 @@ class SimhashDownloaderMiddleware(Component):
             _record_arrival(extension, request)
             return response
         extension.fingerprints[response] = page
-        if extension.pages.asks_in_threads and page.fingerprint is not None:
+        if extension.pages.calls.in_threads and page.fingerprint is not None:
             await extension.pages.ask_early(extension.identity.key(request), page, response)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
-        self._extension.conditional.failed(request)
+        remove_conditions(request)
         self._extension.pages.leave_open(self._extension.identity.key(request))
         _record_arrival(self._extension, request)
 
