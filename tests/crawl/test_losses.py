@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import IN_ORDER, Crawl, run
 from tests.crawl.turns import html, in_turns
 
 FAMILIES = 10
@@ -102,10 +102,9 @@ def test_items_that_a_middleware_adds(urls, tmp_path, order):
             settings={
                 "SPIDER_MIDDLEWARES": {f"{COMPONENTS}.AddingMiddleware": order},
                 "ITEM_PIPELINES": {f"{COMPONENTS}.SlowPipeline": 300},
-                "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-                "CONCURRENT_REQUESTS": 1,
                 "PAGES": len(urls),
-            },
+            }
+            | IN_ORDER,
             arguments={"at_once": True},
         ),
     )
@@ -148,10 +147,7 @@ def test_the_last_retry_of_a_ban_is_a_copy_of_a_pending_page(site, tmp_path):
             Crawl(
                 requests=[{"url": banned, "meta": {"max_retry_times": 1}}, slow],
                 spider=f"{COMPONENTS}.SlowBannedSpider",
-                settings={
-                    "CONCURRENT_REQUESTS": 1,
-                    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-                },
+                settings=IN_ORDER,
                 arguments={"at_once": True},
             ),
         )

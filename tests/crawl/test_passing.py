@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
 NO_PAGES = "tests.crawl.passing_spiders"
@@ -48,13 +48,10 @@ def results(site, module_path):
                 {"url": url("/failing"), "meta": accepted},
                 url("/unmarked"),
                 url("/copy"),
-            ],
-            name="kinds",
+            ]
         ),
         "robots": Crawl(
-            requests=[url("/page"), url("/private")],
-            settings={"ROBOTSTXT_OBEY": True},
-            name="robots",
+            requests=[url("/page"), url("/private")], settings={"ROBOTSTXT_OBEY": True}
         ),
         "files": Crawl(
             requests=[url("/page")],
@@ -64,17 +61,15 @@ def results(site, module_path):
                 "FILES_STORE": str(module_path / "files"),
             },
             arguments={"files": [url("/file.html")]},
-            name="files",
         ),
         "inline": Crawl(
             requests=[url("/page"), url("/copy")],
             spider=f"{NO_PAGES}.InlineSpider",
             arguments={"side": url("/side"), "no_callback": url("/no-callback")},
-            name="inline",
         ),
-        "redirect": Crawl(requests=[url("/moved")], name="redirect"),
+        "redirect": Crawl(requests=[url("/moved")]),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def skipped(result) -> dict[str, int]:

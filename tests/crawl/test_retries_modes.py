@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.retry_spiders import COMPONENTS
 from tests.crawl.site import Answer
@@ -13,11 +13,7 @@ from tests.crawl.turns import html, in_turns
 COPIES = 3
 SCRIPTED = "tests.crawl.retry_spiders"
 OVERLAPPING = "tests.crawl.overlapping_spiders"
-IN_ORDER = {
-    "CONCURRENT_REQUESTS": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SIMHASH_WORKERS": 0,
-}
+SETTINGS = COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0}
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 
 
@@ -26,7 +22,7 @@ def crawl(name, original, copies=(), script=(), *, spider=f"{SCRIPTED}.ScriptedS
         requests=[original],
         spider=spider,
         name=name,
-        settings=COMPONENTS | IN_ORDER | settings,
+        settings=SETTINGS | settings,
         arguments={"copies": list(copies), "script": list(script)},
     )
 
@@ -87,7 +83,7 @@ def results(site, module_path):
         _, *copies = put(site, "moved")
         moved = turns.put("/moved-from", Answer(b"", 302, {"Location": "/moved"}))
         crawls["moved"] = crawl("moved", moved, copies, [moved])
-        return dict(zip(crawls, run(module_path / "results", *crawls.values()), strict=True))
+        return run_named(module_path / "results", crawls)
 
 
 def test_all_end_well(results):
@@ -170,7 +166,7 @@ def incremental(site, module_path):
         original, *copies = put(site, name)
         crawls[name] = crawl(name, original, copies, ["raise"] * failures, **INCREMENTAL)
         urls = [original, *copies]
-        again = Crawl(requests=urls, name=name, settings=INCREMENTAL | IN_ORDER)
+        again = Crawl(requests=urls, name=name, settings=SETTINGS | INCREMENTAL)
         crawls[f"{name} again"] = again
     return dict(zip(crawls, run(module_path / "incremental", *crawls.values()), strict=True))
 
@@ -237,7 +233,7 @@ def test_a_page_that_comes_twice_is_kept_by_its_second_response_if_the_first_fai
 def test_incremental_too_a_page_that_comes_twice_is_kept_by_its_second_response(site, tmp_path):
     original = site.put("/twice", page("mill"))
     twice = crawl("twice", original, spider=f"{OVERLAPPING}.TwiceSpider", **INCREMENTAL)
-    again = Crawl(requests=[original], name="twice", settings=INCREMENTAL | IN_ORDER)
+    again = Crawl(requests=[original], name="twice", settings=SETTINGS | INCREMENTAL)
     result, after = run(tmp_path, twice, again)
     assert kept(result) == ["/twice"] or after.seen() == ["/twice"]
 
@@ -281,7 +277,7 @@ def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_
     copy = site.put("/refused-copy", page("mill", copy=1))
     refusing = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.RefusingOriginals": 900}}
     [result] = run(
-        tmp_path, Crawl(requests=[original, copy], settings=IN_ORDER | refusing, name="refused")
+        tmp_path, Crawl(requests=[original, copy], settings=SETTINGS | refusing, name="refused")
     )
     assert result.seen() == ["/refused-copy"]
 
