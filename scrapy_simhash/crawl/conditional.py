@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 NOT_MODIFIED = 304
 CHOICE_META_KEY = "simhash_conditional"  # set by spiders: True or False
-# Marks a scheduled request. The value holds the conditions that `prepare` added to it.
-SENT_META_KEY = "simhash_if_changed"
+# Marks scheduled requests. The value has the conditions that `prepare` added.
+CONDITIONS_META_KEY = "simhash_if_changed"
 _ETAG = re.compile(r'(W/)?"[^"\x00-\x20\x7f]{1,256}"')
 _MAX_DATE_CHARACTERS = 64
 # `prepare` leaves a request with any of these headers as it is.
@@ -50,8 +50,8 @@ class ConditionalRequests:
 
     def __init__(self, lane: Lane, on_finished: Callable[[PageState, bool], None]) -> None:
         self.enabled = lane.settings.conditional
-        # The choice for requests without one: no, if unchanged pages reach their callbacks.
-        self._is_default = lane.policy.action == "drop" and not lane.policy.follow
+        # A page that is not downloaded reaches no callback.
+        self._default_choice = lane.policy.action == "drop" and not lane.policy.follow
         self._lane = lane
         self._on_finished = on_finished
         self.lastmod = LastmodTrust(lane)
@@ -60,14 +60,14 @@ class ConditionalRequests:
         """Mark a scheduled request, and remove conditions that it copied from another request."""
         if self.enabled:
             remove_conditions(request)
-            request.meta[SENT_META_KEY] = {}
+            request.meta[CONDITIONS_META_KEY] = {}
 
     async def prepare(self, request: Request) -> None:
         """Add conditions to a marked request for a page that the index knows.
 
         :raises SparedRequest: a trusted sitemap says that the page has not changed.
         """
-        is_marked = remove_conditions(request) is not None  # perhaps before a pause of the crawl
+        is_marked = remove_conditions(request) is not None  # also if marked before a pause
         if not (self.enabled and is_marked and self._may_be_conditional(request)):
             return
         key = self._lane.identity.key(request)
@@ -78,9 +78,8 @@ class ConditionalRequests:
             return
         headers = {"If-None-Match": validators.etag, "If-Modified-Since": validators.last_modified}
         headers = {name: value for name, value in headers.items() if value}
-        for name, value in headers.items():
-            request.headers[name] = value.encode("latin-1")
-        request.meta[SENT_META_KEY] = {"number": validators.number, "headers": headers}
+        request.headers.update({name: value.encode("latin-1") for name, value in headers.items()})
+        request.meta[CONDITIONS_META_KEY] = {"number": validators.number, "headers": headers}
         self._lane.stats.count("conditional/sent")
 
     async def _spare_if_unmodified(self, request: Request, key: str) -> None:
@@ -153,7 +152,7 @@ class ConditionalRequests:
     def _may_be_conditional(self, request: Request) -> bool:
         meta = request.meta
         return (
-            bool(meta.get(CHOICE_META_KEY, self._is_default))
+            bool(meta.get(CHOICE_META_KEY, self._default_choice))
             and request.method == "GET"
             and not request.body
             and request.callback is not NO_CALLBACK
@@ -175,7 +174,7 @@ def remove_conditions(request: Request) -> dict[str, Any] | None:
 
     A retried or redirected request is a copy, with the mark and conditions of the first request.
     """
-    mark: dict[str, Any] | None = request.meta.pop(SENT_META_KEY, None)
+    mark: dict[str, Any] | None = request.meta.pop(CONDITIONS_META_KEY, None)
     for name, value in (mark or {}).get("headers", {}).items():
         if request.headers.get(name) == value.encode("latin-1"):
             del request.headers[name]

@@ -77,8 +77,8 @@ class ErrorPages:
         """Error page that `check` found → URL of the probe whose answer it is like."""
 
     async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
-        """Compare a page with the answers of its host. Return True if the page is an error page. An
-        error of the comparison is counted, and the page counts as none.
+        """Return True if a page is an error page: like an answer of its host to a probe. If the
+        comparison fails, count the error and return False.
 
         The first page of a host that is not its home page causes a probe. So does a text that the
         host returns under five paths. Pages that arrive during a probe wait until it has ended.
@@ -144,7 +144,7 @@ class ErrorPages:
     ) -> None:
         """Ask a host for a URL that cannot exist, made from that of a page.
 
-        :param request: for the page.
+        :param request: the request for the page.
         :param page: discard an answer that is like this page, because the site may ignore the part
             of the URL that differs. None if the page is one of many equal ones, which may be
             error pages.

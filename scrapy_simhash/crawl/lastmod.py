@@ -50,14 +50,14 @@ class LastmodTrust:
 
         The latest time counts, so that the sitemap of another site cannot hide a modification.
         """
-        known_from_s = _known_from_s(str(lastmod))
-        if known_from_s is None:
+        certain_from_s = _certain_from_s(str(lastmod))
+        if certain_from_s is None:
             return
         try:
             key = urldefrag(safe_url_string(str(url))).url
         except ValueError:
             return
-        self._pages[key] = max(known_from_s, self._pages.get(key) or 0)
+        self._pages[key] = max(certain_from_s, self._pages.get(key) or 0)
 
     def knows(self, key: str) -> bool:
         """Return True if a sitemap gave a valid time for a page."""
@@ -74,8 +74,8 @@ class LastmodTrust:
 
         :param stored: the result of `stored_evidence`.
         """
-        known_from_s = self._pages.get(key)
-        if known_from_s is None or entry.last_seen_s < known_from_s:
+        certain_from_s = self._pages.get(key)
+        if certain_from_s is None or entry.last_seen_s < certain_from_s:
             return False
         site = site_of(key)
         if site not in self._sites:
@@ -129,9 +129,9 @@ def _decoded(row: bytes | None) -> Evidence:
         return Evidence()
 
 
-def _known_from_s(lastmod: str) -> int | None:
-    """Return the Unix time from which a crawl sees the modified page for certain, in any time zone
-    and with any clock; None if `lastmod` is invalid.
+def _certain_from_s(lastmod: str) -> int | None:
+    """Return the Unix time from which a crawl certainly sees the modification, in any time zone and
+    with any clock; None if `lastmod` is invalid.
     """
     text = lastmod.strip()
     try:

@@ -119,7 +119,7 @@ class SimhashDownloaderMiddleware(Component):
                 printable(page.error),
             )
         if page.tokens:
-            extension.unmatched_selectors.seen(page.unmatched)
+            extension.unmatched_selectors.count(page.unmatched)
         return page
 
     def _reason_to_skip(self, request: Request, response: Response) -> str | None:
@@ -348,8 +348,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 def _record_arrival(
     extension: SimhashExtension, request: Request, observation: Observation | None = None
 ) -> bool:
-    """Record that a page arrived, or will not arrive. Return True if its request was a retry, of
-    the page or of one of its items.
+    """Record that the page of a request arrived, or never will. Return True if the request was a
+    retry, of the page or of one of its items.
 
     :param observation: None if the page was not judged.
     """

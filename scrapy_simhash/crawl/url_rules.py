@@ -108,11 +108,11 @@ class RequestRules:
             elif self._mode == "apply":
                 # If a request for an equal URL is under way, wait for its page.
                 form = self._rules.rewritten(request.url)
-                if form is not None and self._are_under_way(form) and not postponed:
+                if form is not None and self._note_under_way(form) and not postponed:
                     return self._postpone(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
             # Test the rules with this request. One request at a time tests a parameter value.
-            if not equal.explore and self._are_under_way(*equal.untested) and not postponed:
+            if not equal.explore and self._note_under_way(*equal.untested) and not postponed:
                 return self._postpone(request, chain)
             self._lane.stats.count("url_rules/explored")
         else:
@@ -128,8 +128,8 @@ class RequestRules:
         copy.priority -= 1
         return copy
 
-    def _are_under_way(self, *names: Hashable) -> bool:
-        """Add forms or untested values to those under way; return True if all were before."""
+    def _note_under_way(self, *names: Hashable) -> bool:
+        """Note forms or untested values as under way. Return True if all of them already were."""
         new = [name for name in names if name not in self._under_way]
         for name in new:
             self._under_way[name] = None
