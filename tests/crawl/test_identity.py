@@ -134,4 +134,6 @@ def test_meta_that_a_spider_copies_leaks_no_verdict(results, site):
 def test_redirected_pages_are_judged_where_they_end(results, site):
     result = results["redirects"]
     assert result.seen() == ["/mill", "/mill?session=1"]
+    assert result.event("/mill")["verdict"]["kind"] == "new"
+    assert not [name for name in result.simhash_stats() if name.startswith("skipped/")]
     assert result.event("/mill?session=1")["verdict"]["representative"] == site.url("/mill")

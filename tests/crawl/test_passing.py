@@ -32,8 +32,6 @@ def results(site, module_path):
     site.put("/file.html", page("mill", copy=4))
     site.put("/side", page("mill", copy=5))
     site.put("/no-callback", page("mill", copy=6))
-    site.put("/moved", b"", status=302, location="/target")
-    site.put("/target", page("paper"))
     site.put("/unmarked", page("tram"), content_type=None)
     accepted = {"handle_httpstatus_list": [410, 503]}
     url = site.url
@@ -67,7 +65,6 @@ def results(site, module_path):
             spider=f"{NO_PAGES}.InlineSpider",
             arguments={"side": url("/side"), "no_callback": url("/no-callback")},
         ),
-        "redirect": Crawl(requests=[url("/moved")]),
     }
     return run_named(module_path, crawls)
 
@@ -81,7 +78,7 @@ def skipped(result) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("name", ["kinds", "robots", "files", "inline", "redirect"])
+@pytest.mark.parametrize("name", ["kinds", "robots", "files", "inline"])
 def test_crawls_end_without_errors(results, name):
     result = results[name]
     assert (result.error, result.finish_reason) == (None, "finished")
@@ -147,10 +144,3 @@ def test_inline_downloads_do_not_inherit_a_verdict_from_copied_meta(results):
     assert result.event("/page")["verdict"]["kind"] == "new"
     for path in ("/side", "/no-callback"):
         assert result.event(path, "inline")["verdict"] is None, path
-
-
-def test_redirected_pages_are_known_by_their_final_url(results, site):
-    result = results["redirect"]
-    assert result.seen() == ["/target"]
-    assert skipped(result) == {}
-    assert result.event("/target")["verdict"]["kind"] == "new"

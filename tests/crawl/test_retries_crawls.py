@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.crawl.answers import HTML, HangUp, Silence, html
 from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
 from tests.crawl.site import Answer
-from tests.crawl.turns import HTML, HangUp, Silence, html, in_turns
 
 COPIES = 3
 DOWNLOAD_TIMEOUT_S = 4
@@ -96,19 +96,18 @@ def fates(site, module_path):
     }
     site.put("/elsewhere", page("tram"))
     crawls = {}
-    with in_turns(site) as turns:
-        for name, answer in answers.items():
-            original, *copies = put(site, name)
-            if answer is not None:
-                copies[0] = turns.put(f"/{name}/1", html(page("mill", copy=1)), answer)
-            if name == "time-out":
-                copies[0] = {"url": copies[0], "meta": {"download_timeout": DOWNLOAD_TIMEOUT_S}}
-            settings = {"REDIRECT_MAX_TIMES": 3}
-            crawls[name] = crawl(original, copies, ["raise"], settings=settings)
-        try:
-            return run_named(module_path / "fates", crawls)
-        finally:
-            silence.end()
+    for name, answer in answers.items():
+        original, *copies = put(site, name)
+        if answer is not None:
+            copies[0] = site.put_turns(f"/{name}/1", html(page("mill", copy=1)), answer)
+        if name == "time-out":
+            copies[0] = {"url": copies[0], "meta": {"download_timeout": DOWNLOAD_TIMEOUT_S}}
+        settings = {"REDIRECT_MAX_TIMES": 3}
+        crawls[name] = crawl(original, copies, ["raise"], settings=settings)
+    try:
+        return run_named(module_path / "fates", crawls)
+    finally:
+        silence.end()
 
 
 @pytest.mark.parametrize(
@@ -155,17 +154,16 @@ ARTICLES_BEHIND = [name for name in ARTICLES if name != "mill"]
 @pytest.fixture(scope="module")
 def bans(site, module_path):
     crawls = {}
-    with in_turns(site) as turns:
-        for requests in (1, 2, 3):
-            urls = [
-                turns.put(
-                    f"/ban-{requests}/{place}", *[html(page("mill"))] * requests, html(page(name))
-                )
-                for place, name in enumerate(ARTICLES_BEHIND)
-            ]
-            settings = {"CONCURRENT_REQUESTS": 8, "RETRY_TIMES": 5}
-            crawls[f"{requests}"] = crawl(urls[0], urls[1:], settings=settings, ban=BAN)
-        return run_named(module_path / "bans", crawls)
+    for requests in (1, 2, 3):
+        urls = [
+            site.put_turns(
+                f"/ban-{requests}/{place}", *[html(page("mill"))] * requests, html(page(name))
+            )
+            for place, name in enumerate(ARTICLES_BEHIND)
+        ]
+        settings = {"CONCURRENT_REQUESTS": 8, "RETRY_TIMES": 5}
+        crawls[f"{requests}"] = crawl(urls[0], urls[1:], settings=settings, ban=BAN)
+    return run_named(module_path / "bans", crawls)
 
 
 @pytest.mark.parametrize("requests", ["1", "2", "3"])

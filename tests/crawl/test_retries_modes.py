@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.crawl.answers import html
 from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.retry_spiders import COMPONENTS
 from tests.crawl.site import Answer
-from tests.crawl.turns import html, in_turns
 
 COPIES = 3
 SCRIPTED = "tests.crawl.retry_spiders"
@@ -79,11 +79,10 @@ def results(site, module_path):
     add("again-and-kept", [f"{site.url('/again-and-kept')}, keep"])
     add("follow", ["raise"], SIMHASH_FOLLOW=True)
     add("tag", ["raise"], SIMHASH_ACTION="tag")
-    with in_turns(site) as turns:
-        _, *copies = put(site, "moved")
-        moved = turns.put("/moved-from", Answer(b"", 302, {"Location": "/moved"}))
-        crawls["moved"] = crawl("moved", moved, copies, [moved])
-        return run_named(module_path / "results", crawls)
+    _, *copies = put(site, "moved")
+    moved = site.put_turns("/moved-from", Answer(b"", 302, {"Location": "/moved"}))
+    crawls["moved"] = crawl("moved", moved, copies, [moved])
+    return run_named(module_path / "results", crawls)
 
 
 def test_all_end_well(results):
@@ -211,16 +210,15 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
 
 def test_copies_of_a_ban_page_outlive_the_page_behind_it(site, tmp_path):
     names = [name for name in ARTICLES if name != "mill"][:4]
-    with in_turns(site) as turns:
-        urls = [
-            turns.put(f"/eager/{place}", html(page("mill")), html(page(name)))
-            for place, name in enumerate(names)
-        ]
-        requests = with_arguments(
-            crawl("eager", urls[0], urls[1:], spider=f"{OVERLAPPING}.EagerSpider"),
-            ban=ARTICLES["mill"][0],
-        )
-        [result] = run(tmp_path, requests)
+    urls = [
+        site.put_turns(f"/eager/{place}", html(page("mill")), html(page(name)))
+        for place, name in enumerate(names)
+    ]
+    requests = with_arguments(
+        crawl("eager", urls[0], urls[1:], spider=f"{OVERLAPPING}.EagerSpider"),
+        ban=ARTICLES["mill"][0],
+    )
+    [result] = run(tmp_path, requests)
     assert sorted(kept(result)) == [f"/eager/{place}" for place in range(4)]
 
 
@@ -248,16 +246,15 @@ def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site,
 
 def test_pages_behind_a_ban_page_are_kept_where_links_of_copies_are_not_followed(site, tmp_path):
     names = [name for name in ARTICLES if name != "mill"][:4]
-    with in_turns(site) as turns:
-        urls = [
-            turns.put(f"/tagged/{place}", html(page("mill")), html(page(name)))
-            for place, name in enumerate(names)
-        ]
-        settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
-        requests = with_arguments(
-            crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
-        )
-        [result] = run(tmp_path, requests)
+    urls = [
+        site.put_turns(f"/tagged/{place}", html(page("mill")), html(page(name)))
+        for place, name in enumerate(names)
+    ]
+    settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
+    requests = with_arguments(
+        crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
+    )
+    [result] = run(tmp_path, requests)
     # Some may be crawled twice: repeated by their callback, and as copies of a page that failed.
     assert {*kept(result)} == {f"/tagged/{place}" for place in range(4)}
 
