@@ -101,9 +101,7 @@ class SimhashExtension:
         )
         self.url_rules = RequestRules(self.pages, self._schedule)
         self.conditional = ConditionalRequests(self.pages, self.url_rules.finished)
-        self.error_pages = ErrorPages(
-            crawler, settings, self.fingerprinter, self.stats, self.errors
-        )
+        self.error_pages = ErrorPages(crawler, self.pages, self.fingerprinter)
         self.settlement = Settlement(
             self.pages.settle, self.items.settle, self._finished, settings.max_distance
         )

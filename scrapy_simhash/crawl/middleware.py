@@ -25,6 +25,7 @@ from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
+from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import DROP, PASS
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Observation
 
@@ -175,7 +175,7 @@ class _SpiderMiddleware(Component):
         if page is None and request is not None and self._extension.items.index is not None:
             # The page was not judged, but its items will be.
             key = self._extension.identity.key(request)
-            return self._settlement.begin(response, key, None, PASS, request)
+            return self._settlement.begin(response, PageState(key, None, PASS, request))
         return page
 
     def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
@@ -290,7 +290,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if action != PASS and observation is not None and observation.provisional:
             verdict = replace(verdict, observation=None)  # `act_on` has settled it
         output_action = action if action.call else PASS  # the output of an errback passes
-        state = self._settlement.begin(response, key, verdict, output_action, repeatable)
+        state = self._settlement.begin(response, PageState(key, verdict, output_action, repeatable))
         extension.conditional.arrived(state, response)
         if not action.call:
             raise NearDuplicatePage(response, verdict)
@@ -312,7 +312,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         extension.error_pages.count(response.url, probed_url)
         action = DROP if settings.error_action == "drop" else PASS
         extension.pages.count_verdict(verdict, action)
-        self._settlement.begin(response, key, verdict, PASS, request)  # for a callback or errback
+        # For a callback or errback.
+        self._settlement.begin(response, PageState(key, verdict, PASS, request))
         if action is DROP:
             raise NearDuplicatePage(response, verdict)
 

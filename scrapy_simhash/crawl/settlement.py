@@ -98,19 +98,8 @@ class Settlement:
         self._without_page: dict[int, tuple[Any, Observation]] = {}
         self._may_have_failed_without_page = False
 
-    def begin(
-        self,
-        response: Response,
-        key: str,
-        verdict: Verdict | None,
-        action: Action,
-        request: Request,
-    ) -> PageState:
-        """Create and return the state of a page that a callback (or errback) is about to see.
-
-        For the parameters see `PageState`.
-        """
-        page = PageState(key, verdict, action, request)
+    def begin(self, response: Response, page: PageState) -> PageState:
+        """Follow a page that a callback (or errback) is about to see. Return the page."""
         self._by_response[response] = page
         self._open.add(page)
         return page
