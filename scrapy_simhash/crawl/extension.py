@@ -125,16 +125,20 @@ class SimhashExtension:
         if not is_on(crawler):
             raise NotConfigured
         extension = cls(crawler)
-        for handler, signal in (
+        handlers: list[tuple[Any, object]] = [
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_idle, signals.spider_idle),
             (extension.spider_closed, signals.spider_closed),
             (extension.item_done, signals.item_scraped),
             (extension.item_done, signals.item_dropped),
             (extension.item_done, signals.item_error),
-            (extension.url_rules.scheduled, signals.request_scheduled),
-            (extension.conditional.scheduled, signals.request_scheduled),
-        ):
+        ]
+        # Only if needed: a handler of this signal takes 8 µs for each request.
+        if extension.settings.url_rules is not None:
+            handlers.append((extension.url_rules.scheduled, signals.request_scheduled))
+        if extension.settings.conditional:
+            handlers.append((extension.conditional.scheduled, signals.request_scheduled))
+        for handler, signal in handlers:
             crawler.signals.connect(handler, signal=signal)
         return extension
 
