@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 PolicyAction = Literal["drop", "tag"]
 Outcome = Literal["dropped", "followed", "tagged", "passed"]
-# An item of `start()` has no page to request again; or no more copies can be held.
+# An item of `start()` has no page to request again; `Retries` holds a limited number of copies.
 NoRetry = Literal["no_page", "held_too_many"]
 KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 

@@ -89,7 +89,7 @@ class UnmatchedNames:
         self._early = early
         self._pages = 0
 
-    def seen(self, missing: Collection[str]) -> None:
+    def count(self, missing: Collection[str]) -> None:
         """Count a page (or item).
 
         :param missing: the names that matched nothing on the page (or in the item).
@@ -101,7 +101,7 @@ class UnmatchedNames:
                 self.close()
 
     def close(self) -> None:
-        """Warn about the names that matched nothing in the whole crawl."""
+        """Warn about the names that have matched nothing so far."""
         if self._unmatched and self._pages:
             names = ", ".join(repr(printable(name)) for name in self._unmatched)
             self._warn(self._message, {"names": names, "pages": self._pages})

@@ -28,15 +28,12 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.lane import Lane
-    from scrapy_simhash.crawl.settings import SimhashSettings
-    from scrapy_simhash.crawl.stats import CrawlStats
 
 NOT_MODIFIED = 304
 CHOICE_META_KEY = "simhash_conditional"  # set by spiders: True or False
-# Marks a scheduled request. The value holds the conditions that `prepare` added to it.
-SENT_META_KEY = "simhash_if_changed"
+# Marks scheduled requests. The value has the conditions that `prepare` added.
+CONDITIONS_META_KEY = "simhash_if_changed"
 _ETAG = re.compile(r'(W/)?"[^"\x00-\x20\x7f]{1,256}"')
 _MAX_DATE_CHARACTERS = 64
 # `prepare` leaves a request with any of these headers as it is.
@@ -51,59 +48,51 @@ class ConditionalRequests:
     :param on_finished: called with (page, True) for each unchanged page that is not downloaded.
     """
 
-    def __init__(
-        self,
-        settings: SimhashSettings,
-        lane: Lane,
-        identity: Identity,
-        stats: CrawlStats,
-        on_finished: Callable[[PageState, bool], None],
-    ) -> None:
-        self.enabled = settings.conditional
-        # The choice for requests without one: no, if unchanged pages reach their callbacks.
-        self._is_default = settings.policy.action == "drop" and not settings.policy.follow
+    def __init__(self, lane: Lane, on_finished: Callable[[PageState, bool], None]) -> None:
+        self.enabled = lane.settings.conditional
+        # A page that is not downloaded reaches no callback.
+        self._default_choice = lane.policy.action == "drop" and not lane.policy.follow
         self._lane = lane
-        self._identity = identity
-        self._stats = stats
         self._on_finished = on_finished
-        self.lastmod = LastmodTrust(settings, lane, stats)
+        self.lastmod = LastmodTrust(lane)
 
     def scheduled(self, request: Request) -> None:
         """Mark a scheduled request, and remove conditions that it copied from another request."""
         if self.enabled:
-            _remove_conditions(request)
-            request.meta[SENT_META_KEY] = {}
+            remove_conditions(request)
+            request.meta[CONDITIONS_META_KEY] = {}
 
     async def prepare(self, request: Request) -> None:
         """Add conditions to a marked request for a page that the index knows.
 
         :raises SparedRequest: a trusted sitemap says that the page has not changed.
         """
-        is_marked = _remove_conditions(request) is not None  # perhaps before a pause of the crawl
+        is_marked = remove_conditions(request) is not None  # also if marked before a pause
         if not (self.enabled and is_marked and self._may_be_conditional(request)):
             return
-        key = self._identity.key(request)
+        key = self._lane.identity.key(request)
         if self.lastmod.knows(key):
             await self._spare_if_unmodified(request, key)
-        validators = await self._lane.call(key, lambda index: _validators_of(index, key))
+        validators = await self._lane.calls.soon(key, lambda index: _validators_of(index, key))
         if validators is None:
             return
         headers = {"If-None-Match": validators.etag, "If-Modified-Since": validators.last_modified}
         headers = {name: value for name, value in headers.items() if value}
-        for name, value in headers.items():
-            request.headers[name] = value.encode("latin-1")
-        request.meta[SENT_META_KEY] = {"number": validators.number, "headers": headers}
-        self._stats.count("conditional/sent")
+        request.headers.update({name: value.encode("latin-1") for name, value in headers.items()})
+        request.meta[CONDITIONS_META_KEY] = {"number": validators.number, "headers": headers}
+        self._lane.stats.count("conditional/sent")
 
     async def _spare_if_unmodified(self, request: Request, key: str) -> None:
         """Count the page as unchanged and raise SparedRequest if `LastmodTrust.spares` it."""
-        answer = await self._lane.call(
+        answer = await self._lane.calls.soon(
             key, lambda index: (index.entry(key), self.lastmod.stored_evidence(index, key))
         )
         entry, stored = answer or (None, None)
         if entry is None or not self.lastmod.spares(key, entry, stored):
             return
-        verdict = await self._lane.call(key, lambda index: _seen_again(index, key, entry.number))
+        verdict = await self._lane.calls.soon(
+            key, lambda index: _seen_again(index, key, entry.number)
+        )
         if verdict is not None:
             self.lastmod.spared(key)
             self._finish_unchanged(request, verdict)
@@ -121,25 +110,23 @@ class ConditionalRequests:
         :raises NearDuplicatePage: the answer is 304, and the page was recorded as unchanged.
         """
         conditions = _conditions_of(request) if response.status == NOT_MODIFIED else None
-        mark = _remove_conditions(request)
+        mark = remove_conditions(request)
         # If other code has changed the conditions, the answer is for the callback.
         if not mark or conditions != mark["headers"]:
             return response
-        key = self._identity.key(request)
-        verdict = await self._lane.call(key, lambda index: _seen_again(index, key, mark["number"]))
+        key = self._lane.identity.key(request)
+        verdict = await self._lane.calls.soon(
+            key, lambda index: _seen_again(index, key, mark["number"])
+        )
         if verdict is None:
-            self._stats.count("conditional/asked_again")
+            self._lane.stats.count("conditional/asked_again")
             meta = request.meta | {CHOICE_META_KEY: False}
             return request.replace(meta=meta, dont_filter=True)
-        self._stats.count("conditional/not_modified")
+        self._lane.stats.count("conditional/not_modified")
         self.lastmod.arrived(key, unchanged=True)
         self._finish_unchanged(request, verdict)
         response.request = request  # as Scrapy does for responses that pass
         raise NearDuplicatePage(response, verdict)
-
-    def failed(self, request: Request) -> None:
-        """Remove the mark and the conditions from a request that failed."""
-        _remove_conditions(request)
 
     def arrived(self, page: PageState, response: Response) -> None:
         """Hold the validators of a page until it is finished. Near-duplicates have no entry."""
@@ -160,12 +147,12 @@ class ConditionalRequests:
             row = entry and encode_validators(Validators(entry.number, *validators))
             index.change_side_row("validators", key, lambda _: row)
 
-        self._lane.tell(key, store)
+        self._lane.calls.tell(key, store)
 
     def _may_be_conditional(self, request: Request) -> bool:
         meta = request.meta
         return (
-            bool(meta.get(CHOICE_META_KEY, self._is_default))
+            bool(meta.get(CHOICE_META_KEY, self._default_choice))
             and request.method == "GET"
             and not request.body
             and request.callback is not NO_CALLBACK
@@ -182,12 +169,12 @@ def _conditions_of(request: Request) -> dict[str, str]:
     return {name: value.decode("latin-1") for name, value in values.items() if value is not None}
 
 
-def _remove_conditions(request: Request) -> dict[str, Any] | None:
+def remove_conditions(request: Request) -> dict[str, Any] | None:
     """Remove the mark of a request and the conditions in the mark. Return the mark, or None.
 
     A retried or redirected request is a copy, with the mark and conditions of the first request.
     """
-    mark: dict[str, Any] | None = request.meta.pop(SENT_META_KEY, None)
+    mark: dict[str, Any] | None = request.meta.pop(CONDITIONS_META_KEY, None)
     for name, value in (mark or {}).get("headers", {}).items():
         if request.headers.get(name) == value.encode("latin-1"):
             del request.headers[name]

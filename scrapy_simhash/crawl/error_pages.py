@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_simhash.crawl.fingerprinting import Fingerprinter
-    from scrapy_simhash.crawl.settings import SimhashSettings
-    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
+    from scrapy_simhash.crawl.lane import Lane
     from scrapy_simhash.detector import PageFingerprint
 
 PROBE_META_KEY = "simhash_probe"
@@ -57,19 +56,10 @@ class _Host:
 class ErrorPages:
     """The error pages of one crawl. Without SIMHASH_PROBE_ERRORS, `check` finds none."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: SimhashSettings,
-        fingerprinter: Fingerprinter,
-        stats: CrawlStats,
-        errors: ErrorLog,
-    ) -> None:
+    def __init__(self, crawler: Crawler, lane: Lane, fingerprinter: Fingerprinter) -> None:
         self._crawler = crawler
-        self._settings = settings
+        self._lane = lane
         self._fingerprinter = fingerprinter
-        self._stats = stats
-        self._errors = errors
         self._random = random.SystemRandom()
         self._hosts: dict[str, _Host] = {}
         self._counted_hosts: set[str] = set()
@@ -77,18 +67,18 @@ class ErrorPages:
         """Error page that `check` found → URL of the probe whose answer it is like."""
 
     async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
-        """Compare a page with the answers of its host. Return True if the page is an error page. An
-        error of the comparison is counted, and the page counts as none.
+        """Return True if a page is an error page: like an answer of its host to a probe. If the
+        comparison fails, count the error and return False.
 
         The first page of a host that is not its home page causes a probe. So does a text that the
         host returns under five paths. Pages that arrive during a probe wait until it has ended.
         """
-        if not self._settings.probe_errors:
+        if not self._lane.settings.probe_errors:
             return False
         try:
             probed_url = await self._match(request, response, page)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            self._errors.count_error("error_pages", error, response.url)
+            self._lane.errors.count_error("error_pages", error, response.url)
             return False
         if probed_url is not None:
             self.probed_urls[response] = probed_url
@@ -106,9 +96,9 @@ class ErrorPages:
         host = self._hosts.get(parts.netloc)
         if host is None:
             if len(self._hosts) >= MAX_HOSTS:
-                self._stats.count("probes/too_many_hosts")
+                self._lane.stats.count("probes/too_many_hosts")
                 return None
-            host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._settings.max_distance))
+            host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._lane.settings.max_distance))
         if host.waiting is not None:
             answered: Deferred[None] = Deferred()
             host.waiting.append(answered)
@@ -128,15 +118,15 @@ class ErrorPages:
         host = urlsplit(url).netloc
         if host in self._counted_hosts or len(self._counted_hosts) < _MAX_COUNTED_HOSTS:
             self._counted_hosts.add(host)
-            self._stats.count(f"error_page/{host}")
-        self._errors.warn_once(
+            self._lane.stats.count(f"error_page/{host}")
+        self._lane.errors.warn_once(
             "error page",
             "simhash: %s is an error page with status 200: it is like the answer to %s, a URL that "
             "cannot exist. Further error pages are counted as simhash/error_page "
             "(SIMHASH_ERROR_ACTION = %r)",
             printable(url),
             printable(probed_url),
-            self._settings.error_action,
+            self._lane.settings.error_action,
         )
 
     async def _probe(
@@ -144,7 +134,7 @@ class ErrorPages:
     ) -> None:
         """Ask a host for a URL that cannot exist, made from that of a page.
 
-        :param request: for the page.
+        :param request: the request for the page.
         :param page: discard an answer that is like this page, because the site may ignore the part
             of the URL that differs. None if the page is one of many equal ones, which may be
             error pages.
@@ -154,12 +144,12 @@ class ErrorPages:
         try:
             await self._download(host, request, url)
             if page is not None and host.answers.discard_if_like(page_url, page):
-                self._stats.count("probes/ambiguous")
+                self._lane.stats.count("probes/ambiguous")
         except IgnoreRequest:  # raised for robots.txt, or by another middleware
-            self._stats.count("probes/refused")
+            self._lane.stats.count("probes/refused")
         except Exception as error:  # noqa: BLE001 - no probe may stop a page
-            self._stats.count("probes/failed")
-            self._errors.warn_once(
+            self._lane.stats.count("probes/failed")
+            self._lane.errors.warn_once(
                 "probes/failed",
                 "simhash: probing %s failed (%s): error pages of this host may not be recognized. "
                 "Further failures are counted as simhash/probes/failed.",
@@ -184,7 +174,7 @@ class ErrorPages:
         next_url, last_segment = url, urlsplit(url).path.rpartition("/")[2]
         while host.probes_left and engine is not None:
             host.probes_left -= 1
-            self._stats.count("probes/sent")
+            self._lane.stats.count("probes/sent")
             probe = Request(
                 next_url, NO_CALLBACK, headers=headers, meta=dict(meta), dont_filter=True
             )
@@ -196,10 +186,10 @@ class ErrorPages:
                     continue
                 host.answers.add_redirect(url, next_url)
             elif response.status >= 400:  # noqa: PLR2004 - client and server errors
-                self._stats.count("probes/error_status")
+                self._lane.stats.count("probes/error_status")
             elif (
                 isinstance(response, HtmlResponse)
-                and 0 < len(response.body) <= self._settings.max_bytes
+                and 0 < len(response.body) <= self._lane.settings.max_bytes
             ):
                 page, _ = await self._fingerprinter.fingerprint(response)
                 host.answers.add(url, page)

@@ -102,7 +102,7 @@ class ThreadedCalls(IndexCalls):
             ThreadPoolExecutor(1, f"simhash-tell-{number}") for number in range(_TELL_THREADS)
         ]
         self._waiting_tells = 0
-        self._all_told: Future[None] | None = None
+        self._all_done: Future[None] | None = None
         self._ending = Event()
         self._unreachable: IndexUnreachable | None = None  # the last error
         self._next_attempt_s = 0.0
@@ -119,7 +119,15 @@ class ThreadedCalls(IndexCalls):
         except StorageError as error:
             self._errors.count_error("index", error, key)
             if isinstance(error, IndexUnreachable):
-                self._pause(error)
+                self._next_attempt_s = time.monotonic() + _PAUSE_S
+                if self._unreachable is None:
+                    self._errors.warn(
+                        "simhash: %s. Pages pass without a verdict until it answers; it is asked "
+                        "again every %g s",
+                        error,
+                        _PAUSE_S,
+                    )
+                self._unreachable = error
             return None
         if self._unreachable is not None:
             self._unreachable = None
@@ -143,8 +151,8 @@ class ThreadedCalls(IndexCalls):
         """See `IndexCalls`. Calls that fail from now on are not retried."""
         self._ending.set()
         while self._waiting_tells:
-            self._all_told = Future()
-            await result_of(self._all_told)
+            self._all_done = Future()
+            await result_of(self._all_done)
 
     def close(self) -> None:
         """See `IndexCalls`."""
@@ -174,21 +182,9 @@ class ThreadedCalls(IndexCalls):
             self._waiting_tells -= 1
             if then is not None:
                 then(answer)
-            if not self._waiting_tells and self._all_told is not None:
-                self._all_told.set_result(None)
-                self._all_told = None
-
-    def _pause(self, error: IndexUnreachable) -> None:
-        """Let `soon` answer None for a while; warn if the index was reachable before."""
-        self._next_attempt_s = time.monotonic() + _PAUSE_S
-        if self._unreachable is None:
-            self._errors.warn(
-                "simhash: %s. Pages pass without a verdict until it answers; it is asked again "
-                "every %g s",
-                error,
-                _PAUSE_S,
-            )
-        self._unreachable = error
+            if not self._waiting_tells and self._all_done is not None:
+                self._all_done.set_result(None)
+                self._all_done = None
 
 
 class UnclaimedVerdicts:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.job import job_dir
 
+from scrapy_simhash.documents.files import replaced
+
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
@@ -37,10 +39,9 @@ class CrawlStarts:
         if self._path is None:
             return
         self._starts[index.location] = index.crawl_start
-        temporary = self._path.with_suffix(".tmp")
         try:
-            temporary.write_text(json.dumps({"began": self._starts}), encoding="utf-8")
-            temporary.replace(self._path)
+            with replaced(self._path) as temporary:
+                temporary.write_text(json.dumps({"began": self._starts}), encoding="utf-8")
         except OSError as error:
             logger.warning(
                 "simhash: %s cannot be written (%s): after a pause, copies of earlier pages "

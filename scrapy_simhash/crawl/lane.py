@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.datatypes import LocalCache
 
@@ -48,12 +48,12 @@ logger = logging.getLogger(__name__)
 _REMEMBERED_CANONICALS = 100_000
 _SHOWN_CHARACTERS = 200
 
-_Answer = TypeVar("_Answer")
-
 
 class Lane:
     """The index, policy, stats and retries of one crawl's pages, or of its items.
 
+    :param what: ``page`` or ``item``.
+    :param stats: also used by parts of the crawl that work on the lane, as `errors` and `settings`.
     :param schedule: schedules a request that repeats a dropped page.
     """
 
@@ -80,12 +80,13 @@ class Lane:
             meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
             max_waits=MAX_WAITS if settings.redis is None else settings.redis.max_waits,
         )
-        self._calls = IndexCalls(None, errors)
+        self.calls = IndexCalls(None, errors)
+        """Calls to the index. `open` and `close` replace this object."""
         self.history: CrawlHistory | None = None
         self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
-        self._settings = settings
-        self._identity = identity
-        self._errors = errors
+        self.settings = settings
+        self.identity = identity
+        self.errors = errors
         self._floods = Floods(settings.cluster_limit if is_for_pages else 0)
         self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
         # Sequence number of an observation → text of its page, which is not settled yet.
@@ -96,19 +97,14 @@ class Lane:
     @property
     def index(self) -> ObservingIndex | RedisIndex | None:
         """The open index; None before `open` and after `close`."""
-        return self._calls.index
-
-    @property
-    def asks_in_threads(self) -> bool:
-        """Return True if the index is open, and on the network."""
-        return self._calls.in_threads
+        return self.calls.index
 
     def open(self, starts: CrawlStarts) -> None:
         """Open the index of the settings, and write the crawl into its history.
 
         :raises SimhashError: the index cannot be opened.
         """
-        settings, redis = self._settings, self._settings.redis
+        settings, redis = self.settings, self.settings.redis
         crawl_start = starts.crawl_start(str(settings.index_location(self.what)))
         resumed = crawl_start is not None
         options: dict[str, Any] = {
@@ -122,22 +118,22 @@ class Lane:
         index: ObservingIndex | RedisIndex
         if redis is not None:
             index = redis.open(self.what, self.detector.scheme, **options)
-            self._calls = ThreadedCalls(index, self._errors, patience_s=redis.lease_s)
+            self.calls = ThreadedCalls(index, self.errors, patience_s=redis.lease_s)
         else:
             directory = settings.directory if self.what == "page" else settings.item_directory
             url = index_url(directory, settings.index_kind)
             # A resumed crawl must not delete the pages that it saw before the pause.
             if settings.reset and not resumed and reset_index(url):
-                self._errors.warn(
+                self.errors.warn(
                     "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", directory
                 )
             index = open_index(url, self.detector.scheme, sync=settings.sync, **options)
-            self._calls = IndexCalls(index, self._errors)
+            self.calls = IndexCalls(index, self.errors)
         starts.record(index)
         try:
             self.history = CrawlHistory(index, resumed=resumed)
         except StorageError as error:
-            self._errors.count_error("history", error, index.location)
+            self.errors.count_error("history", error, index.location)
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
@@ -147,17 +143,17 @@ class Lane:
     async def finish(self) -> None:
         """Request the copies that are still held. Wait until all calls of `tell` have ended."""
         self._unclaimed.close()
-        await self._calls.finish()
+        await self.calls.finish()
         self.retries.close()
-        await self._calls.finish()
+        await self.calls.finish()
 
     def close(self) -> None:
         """Close the index, if it is open. An error is counted."""
         try:
-            self._calls.close()
+            self.calls.close()
         except StorageError as error:
-            self._errors.count_error("index", error, "the end of the crawl")
-        self._calls = IndexCalls(None, self._errors)
+            self.errors.count_error("index", error, "the end of the crawl")
+        self.calls = IndexCalls(None, self.errors)
 
     def end(self, *, finished: bool) -> None:
         """Count and log the results of the crawl, and write its end into the history of the index.
@@ -166,28 +162,23 @@ class Lane:
         """
         if self.index is None:
             return
-        try:
-            self.stats.index_size(len(self.index))
-        except StorageError as error:
-            self._errors.count_error("index", error, "the end of the crawl")
+        size = self.calls.now("the end of the crawl", len)
+        if size is not None:
+            self.stats.index_size(size)
         if self.history is not None:
             try:
                 self.history.close(finished=finished)
             except StorageError as error:
-                self._errors.count_error("history", error, self.index.location)
+                self.errors.count_error("history", error, self.index.location)
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self.what}s")
-            logger.info("%s", summary, extra={"spider": self._errors.spider})
-        location = self._settings.index_location(self.what)
-        warn_of_templates(self._errors, self.stats, f"{self.what}s", location)
+            logger.info("%s", summary, extra={"spider": self.errors.spider})
+        location = self.settings.index_location(self.what)
+        warn_of_templates(self.errors, self.stats, f"{self.what}s", location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
-        return await self.call(key, self._question(key, page))
-
-    async def call(self, key: str, ask: Callable[[Any], _Answer]) -> _Answer | None:
-        """Return the answer of a call to the index; None if the index is closed or fails."""
-        return await self._calls.soon(key, ask)
+        return await self.calls.soon(key, self._question(key, page))
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`."""
@@ -208,10 +199,10 @@ class Lane:
         :param response: the response for which `ask_early` kept a verdict.
         :return: None if the index is closed or failed.
         """
-        if self._calls.in_threads:
+        if self.calls.in_threads:
             verdict = None if response is None else self._unclaimed.take(response)
         else:
-            verdict = self._calls.now(key, self._question(key, page))
+            verdict = self.calls.now(key, self._question(key, page))
         return None if verdict is None else self.record_verdict(verdict, page, canonical)
 
     def record_verdict(
@@ -227,7 +218,7 @@ class Lane:
         verdict = self._with_canonical(verdict, canonical)
         if self.history is not None:
             self.history.judged(verdict)
-        if self.stats.count_verdict(verdict) or self._settings.debug:
+        if self.stats.count_verdict(verdict) or self.settings.debug:
             self._log(verdict)
         return verdict
 
@@ -239,7 +230,7 @@ class Lane:
                 if entry is not None:
                     history.process.leave_open(key)
 
-            self.tell(key, lambda index: index.entry(key), record)
+            self.calls.tell(key, lambda index: index.entry(key), record)
 
     def count_verdict(self, verdict: Verdict, action: Action) -> None:
         """Count a verdict that is not from `judge`, and its outcome: on an error page, or on an
@@ -269,10 +260,10 @@ class Lane:
         :param excerpt: the beginning of the text, for the warning about a flood.
         """
         observation = verdict.observation
-        preferred = verdict.canonical == "page" and self._settings.prefer_canonical
+        preferred = verdict.canonical == "page" and self.settings.prefer_canonical
         if preferred and observation is not None:
             # If the page is confirmed, it replaces its representative.
-            self.tell(verdict.key, lambda index: index.supersede(observation))
+            self.calls.tell(verdict.key, lambda index: index.supersede(observation))
         no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
         action, reason = self.policy.decide(
             verdict,
@@ -321,7 +312,7 @@ class Lane:
             else:
                 self.retries.discarded(observation.key)
 
-        self.tell(observation.key, settle, settle_copies if settles_copies else None)
+        self.calls.tell(observation.key, settle, settle_copies if settles_copies else None)
 
     def _store_text(self, index: Any, key: str, text: KeptText) -> None:
         try:
@@ -329,13 +320,13 @@ class Lane:
             if not index.texts.keep(key, text):
                 self.stats.count("texts_not_kept")
         except SimhashError as error:
-            self._errors.count_error("texts", error, key)
+            self.errors.count_error("texts", error, key)
 
     def _count_outcome(self, verdict: Verdict, action: Action) -> None:
         self.stats.count_outcome(verdict, action)
         outcome, observation = outcome_of(verdict, action), verdict.observation
         if outcome is not None and verdict.kind != "unchanged" and observation is not None:
-            self.tell(verdict.key, lambda index: index.acted(observation, outcome))
+            self.calls.tell(verdict.key, lambda index: index.acted(observation, outcome))
 
     def _observe_again(
         self, copies: Sequence[DroppedCopy], then: Callable[[Sequence[Observation] | None], None]
@@ -348,27 +339,21 @@ class Lane:
         def observe(index: Any) -> list[Observation]:
             observations = []
             for copy in copies:
-                in_scope = self._identity.scope_filter(copy.key)
+                in_scope = self.identity.scope_filter(copy.key)
                 seen = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
                 index.discard(seen)
                 observations.append(seen)
             return observations
 
-        self.tell(copies[0].key, observe, then)
+        self.calls.tell(copies[0].key, observe, then)
 
     def _question(self, key: str, page: PageFingerprint) -> Callable[[Any], Verdict]:
-        in_scope = self._identity.scope_filter(key)
+        in_scope = self.identity.scope_filter(key)
         return lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
-
-    def tell(
-        self, key: str, ask: Callable[[Any], Any], then: Callable[[Any], None] | None = None
-    ) -> None:
-        """Call the index; see `IndexCalls.tell`. If it is closed, the answer is None."""
-        self._calls.tell(key, ask, then)
 
     def _discard_unclaimed(self, verdict: Verdict) -> None:
         """Discard the observation of a page that no callback got. May run in any thread."""
-        calls, observation = self._calls, verdict.observation
+        calls, observation = self.calls, verdict.observation
         if observation is not None and isinstance(calls, ThreadedCalls):
             calls.call_in_loop(self._settle_index, observation, False)  # noqa: FBT003 - discarded
 
@@ -377,7 +362,7 @@ class Lane:
         representative = verdict.representative
         if representative is None or not self._floods.add(representative, verdict.key):
             return False
-        self._errors.warn_once(
+        self.errors.warn_once(
             f"flood of {representative}",
             "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
             "a broken extraction? Further copies of it are tagged, not dropped "
@@ -402,8 +387,8 @@ class Lane:
             "of" if near_duplicate else "to",
             printable(like),
             nearness(verdict.distance, verdict.similarity),
-            "" if self._settings.debug else " (others are counted; SIMHASH_DEBUG shows all)",
-            extra={"spider": self._errors.spider},
+            "" if self.settings.debug else " (others are counted; SIMHASH_DEBUG shows all)",
+            extra={"spider": self.errors.spider},
         )
 
     def _with_canonical(self, verdict: Verdict, canonical: str | None) -> Verdict:

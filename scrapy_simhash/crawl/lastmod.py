@@ -23,8 +23,6 @@ from scrapy_simhash.url_rules.rows import decode_evidence, encode_evidence, summ
 
 if TYPE_CHECKING:
     from scrapy_simhash.crawl.lane import Lane
-    from scrapy_simhash.crawl.settings import SimhashSettings
-    from scrapy_simhash.crawl.stats import CrawlStats
     from scrapy_simhash.index.base import Entry
 
 _REMEMBERED_PAGES = 200_000
@@ -37,10 +35,8 @@ _MAX_ZONE_DIFFERENCE = timedelta(hours=36)
 class LastmodTrust:
     """The ``lastmod`` of pages in one crawl, and the evidence for each site's sitemap."""
 
-    def __init__(self, settings: SimhashSettings, lane: Lane, stats: CrawlStats) -> None:
-        self._explore = settings.url_explore
+    def __init__(self, lane: Lane) -> None:
         self._lane = lane
-        self._stats = stats
         self._random = random.Random()  # noqa: S311 - a sample
         # Key → Unix time. The page is unmodified if a crawl saw it at that time or later.
         self._pages: LocalCache[str, int] = LocalCache(_REMEMBERED_PAGES)
@@ -54,14 +50,14 @@ class LastmodTrust:
 
         The latest time counts, so that the sitemap of another site cannot hide a modification.
         """
-        known_from_s = _known_from_s(str(lastmod))
-        if known_from_s is None:
+        certain_from_s = _certain_from_s(str(lastmod))
+        if certain_from_s is None:
             return
         try:
             key = urldefrag(safe_url_string(str(url))).url
         except ValueError:
             return
-        self._pages[key] = max(known_from_s, self._pages.get(key) or 0)
+        self._pages[key] = max(certain_from_s, self._pages.get(key) or 0)
 
     def knows(self, key: str) -> bool:
         """Return True if a sitemap gave a valid time for a page."""
@@ -78,14 +74,14 @@ class LastmodTrust:
 
         :param stored: the result of `stored_evidence`.
         """
-        known_from_s = self._pages.get(key)
-        if known_from_s is None or entry.last_seen_s < known_from_s:
+        certain_from_s = self._pages.get(key)
+        if certain_from_s is None or entry.last_seen_s < certain_from_s:
             return False
         site = site_of(key)
         if site not in self._sites:
             self._stored[site] = _decoded(stored)
             self._sites[site] = copy(self._stored[site])
-        if self._sites[site].holds and self._random.random() >= self._explore:
+        if self._sites[site].holds and self._random.random() >= self._lane.settings.url_explore:
             return True
         self._expected[key] = None
         return False
@@ -93,7 +89,7 @@ class LastmodTrust:
     def spared(self, key: str) -> None:
         """Count a page that `spares` allowed not to request."""
         self._sites[site_of(key)].spared += 1
-        self._stats.count("conditional/spared")
+        self._lane.stats.count("conditional/spared")
 
     def arrived(self, key: str, *, unchanged: bool | None) -> None:
         """Count for or against a sitemap that called a requested page unmodified.
@@ -107,7 +103,7 @@ class LastmodTrust:
             return
         self._sites[site_of(key)].count(same=unchanged, is_new_page=True)
         if not unchanged:
-            self._stats.count("conditional/lastmod_wrong")
+            self._lane.stats.count("conditional/lastmod_wrong")
 
     def save(self) -> None:
         """Add the new evidence to the index."""
@@ -115,7 +111,7 @@ class LastmodTrust:
             before = self._stored[site]
             if evidence != before:
                 self._stored[site] = copy(evidence)
-                self._lane.tell(site, partial(_add, site, self._stored[site], before))
+                self._lane.calls.tell(site, partial(_add, site, self._stored[site], before))
 
 
 def _add(site: str, mine: Evidence, before: Evidence, index: Any) -> None:
@@ -133,9 +129,9 @@ def _decoded(row: bytes | None) -> Evidence:
         return Evidence()
 
 
-def _known_from_s(lastmod: str) -> int | None:
-    """Return the Unix time from which a crawl sees the modified page for certain, in any time zone
-    and with any clock; None if `lastmod` is invalid.
+def _certain_from_s(lastmod: str) -> int | None:
+    """Return the Unix time from which a crawl certainly sees the modification, in any time zone and
+    with any clock; None if `lastmod` is invalid.
     """
     text = lastmod.strip()
     try:

@@ -20,10 +20,12 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash.crawl.conditional import remove_conditions
 from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
+from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import DROP, PASS
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Observation
 
@@ -77,13 +78,13 @@ class SimhashDownloaderMiddleware(Component):
             _record_arrival(extension, request)
             return response
         extension.fingerprints[response] = page
-        if extension.pages.asks_in_threads and page.fingerprint is not None:
+        if extension.pages.calls.in_threads and page.fingerprint is not None:
             await extension.pages.ask_early(extension.identity.key(request), page, response)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
-        self._extension.conditional.failed(request)
+        remove_conditions(request)
         self._extension.pages.leave_open(self._extension.identity.key(request))
         _record_arrival(self._extension, request)
 
@@ -118,7 +119,7 @@ class SimhashDownloaderMiddleware(Component):
                 printable(page.error),
             )
         if page.tokens:
-            extension.unmatched_selectors.seen(page.unmatched)
+            extension.unmatched_selectors.count(page.unmatched)
         return page
 
     def _reason_to_skip(self, request: Request, response: Response) -> str | None:
@@ -174,7 +175,7 @@ class _SpiderMiddleware(Component):
         if page is None and request is not None and self._extension.items.index is not None:
             # The page was not judged, but its items will be.
             key = self._extension.identity.key(request)
-            return self._settlement.begin(response, key, None, PASS, request)
+            return self._settlement.begin(response, PageState(key, None, PASS, request))
         return page
 
     def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
@@ -289,7 +290,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if action != PASS and observation is not None and observation.provisional:
             verdict = replace(verdict, observation=None)  # `act_on` has settled it
         output_action = action if action.call else PASS  # the output of an errback passes
-        state = self._settlement.begin(response, key, verdict, output_action, repeatable)
+        state = self._settlement.begin(response, PageState(key, verdict, output_action, repeatable))
         extension.conditional.arrived(state, response)
         if not action.call:
             raise NearDuplicatePage(response, verdict)
@@ -311,7 +312,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         extension.error_pages.count(response.url, probed_url)
         action = DROP if settings.error_action == "drop" else PASS
         extension.pages.count_verdict(verdict, action)
-        self._settlement.begin(response, key, verdict, PASS, request)  # for a callback or errback
+        # For a callback or errback.
+        self._settlement.begin(response, PageState(key, verdict, PASS, request))
         if action is DROP:
             raise NearDuplicatePage(response, verdict)
 
@@ -347,8 +349,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 def _record_arrival(
     extension: SimhashExtension, request: Request, observation: Observation | None = None
 ) -> bool:
-    """Record that a page arrived, or will not arrive. Return True if its request was a retry, of
-    the page or of one of its items.
+    """Record that the page of a request arrived, or never will. Return True if the request was a
+    retry, of the page or of one of its items.
 
     :param observation: None if the page was not judged.
     """

@@ -74,7 +74,7 @@ class SimhashPipeline(Component):
         self._lane.stats.fingerprinted(fingerprint)
         # After a failure, `unmatched` is empty, although no field was read.
         if fingerprint.skipped not in ("extraction_error", "timeout", "worker_died"):
-            extension.unmatched_fields.seen(fingerprint.unmatched)
+            extension.unmatched_fields.count(fingerprint.unmatched)
         return fingerprint
 
     async def _judge(

@@ -98,34 +98,23 @@ class Settlement:
         self._without_page: dict[int, tuple[Any, Observation]] = {}
         self._may_have_failed_without_page = False
 
-    def begin(
-        self,
-        response: Response,
-        key: str,
-        verdict: Verdict | None,
-        action: Action,
-        request: Request,
-    ) -> PageState:
-        """Create and return the state of a page that a callback (or errback) is about to see.
-
-        For the parameters see `PageState`.
-        """
-        page = PageState(key, verdict, action, request)
+    def begin(self, response: Response, page: PageState) -> PageState:
+        """Follow a page that a callback (or errback) is about to see. Return the page."""
         self._by_response[response] = page
         self._open.add(page)
         return page
 
-    def recognize_refused(self, page: PageState, before: int | None) -> None:
+    def recognize_refused(self, page: PageState, refused: int | None) -> None:
         """Compare a page with refused content.
 
-        :param before: if the callback requested this page again, the fingerprint of the content
-            that it refused, else None. A page that still has this content fails, whatever its
-            callback returns.
+        :param refused: fingerprint of the content that the callback refused when it requested this
+            page again, or None. A page that still has this content fails, whatever its callback
+            returns.
         """
         if page.verdict is None or page.verdict.fingerprint is None:
             return
         fingerprint = page.verdict.fingerprint
-        page.failed = before is not None and self._is_near(fingerprint, before)
+        page.failed = refused is not None and self._is_near(fingerprint, refused)
         page.refused = any(self._is_near(fingerprint, other) for other in self._refused)
 
     def page(self, response: Response | None) -> PageState | None:

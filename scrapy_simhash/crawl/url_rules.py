@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_simhash.crawl.lane import Lane
-    from scrapy_simhash.crawl.settings import SimhashSettings
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.url_rules.rows import Rules
 
 # Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
@@ -50,19 +48,9 @@ _MAX_UNDER_WAY = 100
 class RequestRules:
     """The URL rules and traps of one crawl. Without SIMHASH_URL_RULES, methods have no effect."""
 
-    def __init__(
-        self,
-        settings: SimhashSettings,
-        lane: Lane,
-        stats: CrawlStats,
-        errors: ErrorLog,
-        schedule: Callable[[Request], None],
-    ) -> None:
-        self._mode = settings.url_rules
-        self._explore = settings.url_explore
+    def __init__(self, lane: Lane, schedule: Callable[[Request], None]) -> None:
+        self._mode = lane.settings.url_rules
         self._lane = lane
-        self._stats = stats
-        self._errors = errors
         self._schedule = schedule
         self._rules: UrlRules  # set by `open`
         self._is_open = False
@@ -89,9 +77,9 @@ class RequestRules:
     def open(self) -> None:
         """Start with the stored rules. :raises StorageError: the index on the network fails."""
         if self._mode is not None and self._lane.index is not None:
-            if self._lane.asks_in_threads:  # reading each site later would block the event loop
+            if self._lane.calls.in_threads:  # reading each site later would block the event loop
                 self._stored = dict(self._lane.index.side_rows("url-rules"))
-            self._rules = UrlRules(self._load, explore=self._explore)
+            self._rules = UrlRules(self._load, explore=self._lane.settings.url_explore)
             self._is_open = True
 
     def scheduled(self, request: Request) -> None:
@@ -120,13 +108,13 @@ class RequestRules:
             elif self._mode == "apply":
                 # If a request for an equal URL is under way, wait for its page.
                 form = self._rules.rewritten(request.url)
-                if form is not None and self._are_under_way(form) and not postponed:
+                if form is not None and self._note_under_way(form) and not postponed:
                     return self._postpone(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
             # Test the rules with this request. One request at a time tests a parameter value.
-            if not equal.explore and self._are_under_way(*equal.untested) and not postponed:
+            if not equal.explore and self._note_under_way(*equal.untested) and not postponed:
                 return self._postpone(request, chain)
-            self._stats.count("url_rules/explored")
+            self._lane.stats.count("url_rules/explored")
         else:
             self._rules.spared(equal)
             self._spare(request, equal)
@@ -134,14 +122,14 @@ class RequestRules:
 
     def _postpone(self, request: Request, chain: int) -> Request:
         """Return a copy of a request with a lower priority, which is checked again later."""
-        self._stats.count("url_rules/postponed")
+        self._lane.stats.count("url_rules/postponed")
         copy = _copy_to_check(request)
         copy.meta[CHAIN_META_KEY] = chain
         copy.priority -= 1
         return copy
 
-    def _are_under_way(self, *names: Hashable) -> bool:
-        """Add forms or untested values to those under way; return True if all were before."""
+    def _note_under_way(self, *names: Hashable) -> bool:
+        """Note forms or untested values as under way. Return True if all of them already were."""
         new = [name for name in names if name not in self._under_way]
         for name in new:
             self._under_way[name] = None
@@ -170,11 +158,11 @@ class RequestRules:
         :raises SparedRequest: always, unless rules are only learned.
         """
         if equal is None:
-            self._stats.count("url_rules/trapped")
+            self._lane.stats.count("url_rules/trapped")
         if self._mode == "learn":
-            self._stats.count("url_rules/would_spare")
+            self._lane.stats.count("url_rules/would_spare")
             return
-        self._stats.count("url_rules/spared")
+        self._lane.stats.count("url_rules/spared")
         if equal is None:
             self._trapped[request.url] = None
         self._spared.append((equal, request))
@@ -206,7 +194,7 @@ class RequestRules:
     def _learn(self, url: str, content: str, original: str | None) -> None:
         contradicted = self._rules.handled(url, content, original)
         if contradicted:
-            self._stats.count("url_rules/contradicted", contradicted)
+            self._lane.stats.count("url_rules/contradicted", contradicted)
             self._request_after_all()
         site = self._rules.site_of(url)
         if site is not None and self._rules.site(site).unsaved >= _COMPARISONS_BETWEEN_SAVES:
@@ -220,7 +208,7 @@ class RequestRules:
                 self._spared.append((equal, request))
             elif equal is not None or request.url in self._trapped:  # else it was requested since
                 self._trapped.pop(request.url, None)
-                self._stats.count("url_rules/requested_after_all")
+                self._lane.stats.count("url_rules/requested_after_all")
                 self._schedule(_copy_to_check(request))
 
     def save(self) -> None:
@@ -235,22 +223,22 @@ class RequestRules:
         """
         if not self._is_open or self._lane.index is None:
             return
-        if not self._lane.asks_in_threads:
+        if not self._lane.calls.in_threads:
             self.save()
         records = [record for _, site in self._rules.sites() for record in site.rules.values()]
         # "" is not the path pattern of any page, so it stands for those without own evidence.
         in_use = [record for record in records if any(map(record.applies, ("", *record.patterns)))]
-        self._stats.count("url_rules/rules", len(in_use))
+        self._lane.stats.count("url_rules/rules", len(in_use))
         self._is_open = False
 
     def _load(self, site: str) -> Rules:
         index: Any = self._lane.index
         try:
-            if index is None or self._lane.asks_in_threads:
+            if index is None or self._lane.calls.in_threads:
                 return decode_rules(self._stored.get(site))
             return decode_rules(index.side_row("url-rules", site))
         except (ValueError, StorageError) as error:
-            self._errors.count_error("url_rules", error, site)
+            self._lane.errors.count_error("url_rules", error, site)
             return {}
 
     def _save(self, name: str) -> None:
@@ -272,7 +260,7 @@ class RequestRules:
                     theirs = before
                 stored = combined(now, before, theirs)
                 encoded = encode_rules(stored)
-                if self._lane.asks_in_threads:
+                if self._lane.calls.in_threads:
                     self._stored[name] = encoded
                 return encoded
 
@@ -284,7 +272,7 @@ class RequestRules:
             if stored is not None:
                 site.stored(stored, now)
 
-        self._lane.tell(name, write, on_written)
+        self._lane.calls.tell(name, write, on_written)
 
 
 def _copy_to_check(request: Request) -> Request:

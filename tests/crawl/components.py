@@ -18,7 +18,7 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 
 from tests.crawl.retry_spiders import until
-from tests.crawl.spiders import PagesSpider
+from tests.crawl.spiders import FromCrawler, PagesSpider
 
 FAILING_MARK = "give up on this page"
 
@@ -118,18 +118,11 @@ def no_way_out(html: str) -> str:
     raise SystemExit(len(html))
 
 
-class AnsweringMiddleware:
+class AnsweringMiddleware(FromCrawler):
     """Handles every exception, as a middleware made from Scrapy's project template may."""
 
-    def __init__(self, crawler: Any) -> None:
-        self._stats = crawler.stats
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Any:
-        return cls(crawler)
-
     def process_spider_exception(self, response: Any, exception: Exception) -> list[Any]:
-        self._stats.inc_value(f"answered/{type(exception).__name__}")
+        self.crawler.stats.inc_value(f"answered/{type(exception).__name__}")
         return []
 
 
@@ -142,20 +135,13 @@ class AddingMiddleware:
             yield output
 
 
-class SlowPipeline:
+class SlowPipeline(FromCrawler):
     """Raises for items of the first page of a family, once all pages have arrived (``PAGES``)."""
-
-    def __init__(self, crawler: Any) -> None:
-        self._stats = crawler.stats
-        self._pages = crawler.settings.getint("PAGES")
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Any:
-        return cls(crawler)
 
     async def process_item(self, item: Any) -> Any:
         if item["url"].endswith("/0") and not item.get("added"):
-            await until(lambda: self._stats.get_value("response_received_count") >= self._pages, "")
+            stats, pages = self.crawler.stats, self.crawler.settings.getint("PAGES")
+            await until(lambda: stats.get_value("response_received_count") >= pages, "")
             await asyncio.sleep(0.5)  # so that the last page is judged, too
             raise RuntimeError("this pipeline fails late")
         return item

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 _FORKING = Forking()
 ADDONS = {"scrapy_simhash.Addon": 500}
 TIMEOUT_S = 300
+# One page after the other, in the order of the requests.
+IN_ORDER = {
+    "CONCURRENT_REQUESTS": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
 # Starting a worker takes as long as a short crawl. Tests of workers set their number; the other tests
 # use none, or the default with CRAWL_WITH_WORKERS=1, as in `make test-thorough`.
 WORKERS = {} if os.environ.get("CRAWL_WITH_WORKERS") else {"SIMHASH_WORKERS": 0}
@@ -139,6 +144,12 @@ def run_all(
 def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Result]:
     """Return the results of `run_all`."""
     return run_all(directory, *groups, **how)[0]
+
+
+def run_named(directory: Path, crawls: dict[str, Crawl], **how: Any) -> dict[str, Result]:
+    """Run crawls one after the other, each named by its key; return their results by name."""
+    named = [replace(crawl, name=name) for name, crawl in crawls.items()]
+    return dict(zip(crawls, run(directory, *named, **how), strict=True))
 
 
 def index_settings(directory: Path) -> dict[str, Any]:

@@ -9,18 +9,16 @@ from scrapy import signals
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from tests.crawl.spiders import FromCrawler
 
-class LatePipeline:
+
+class LatePipeline(FromCrawler):
     """Raises for items with ``fails_after`` once that many items were dropped."""
 
     def __init__(self, crawler: Any) -> None:
         self._dropped = 0
         self._waiting: list[tuple[int, Deferred[None]]] = []
         crawler.signals.connect(self._item_dropped, signal=signals.item_dropped)
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> LatePipeline:
-        return cls(crawler)
 
     async def process_item(self, item: Any) -> Any:
         fails_after = ItemAdapter(item).get("fails_after")

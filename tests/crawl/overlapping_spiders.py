@@ -8,7 +8,7 @@ from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
 from tests.crawl.retry_spiders import ScriptedSpider, until
-from tests.crawl.spiders import path_of
+from tests.crawl.spiders import FromCrawler, path_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -84,18 +84,11 @@ class SecondOfTwoSpider(ScriptedSpider):
         HAPPENED.add("idle")
 
 
-class AskingAgain:
+class AskingAgain(FromCrawler):
     """A spider middleware that retries pages whose callback raised."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> AskingAgain:
-        return cls(crawler)
-
     def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any]:
-        return [get_retry_request(response.request, spider=self._crawler.spider, reason="error")]
+        return [get_retry_request(response.request, spider=self.crawler.spider, reason="error")]
 
 
 class RefusingOriginals:

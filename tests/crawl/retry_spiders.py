@@ -13,13 +13,12 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_simhash.crawl.retries import META_KEY, Retries
-from tests.crawl.spiders import PagesSpider, path_of
+from tests.crawl.spiders import FromCrawler, PagesSpider, path_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 DEADLINE_S = 60
@@ -132,19 +131,12 @@ class BreakingMiddleware:
             yield output
 
 
-class _Refusing:
+class _Refusing(FromCrawler):
     """Refuses the second request for paths that name the place."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._stats = crawler.stats
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> _Refusing:
-        return cls(crawler)
 
     def refuse(self, request: Request, where: str) -> None:
         if f"/refused-{where}/1" in request.url and META_KEY in request.meta:
-            self._stats.inc_value(f"refused/{where}")
+            self.crawler.stats.inc_value(f"refused/{where}")
             raise IgnoreRequest(where)
 
 

@@ -25,7 +25,7 @@ class Answer:
 class Site:
     def __init__(self, address: str) -> None:
         self._address = address
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, list[Answer]] = {}
         self.hits: list[str] = []
         self.not_modified: list[str] = []
         """Paths of requests that were answered with 304, for their conditions were met."""
@@ -42,7 +42,7 @@ class Site:
         etag: str | None = None,
         last_modified: str | None = None,
     ) -> str:
-        """Serve a body under a path from now on. Returns its URL."""
+        """Serve a body under a path from now on. Return its URL."""
         headers = {} if content_type is None else {"Content-Type": content_type}
         if etag is not None:
             headers["ETag"] = etag
@@ -51,7 +51,11 @@ class Site:
         if location is not None:
             headers["Location"] = location
         content = body.encode() if isinstance(body, str) else body
-        self._answers[path] = Answer(content, status, headers, barrier)
+        return self.put_turns(path, Answer(content, status, headers, barrier))
+
+    def put_turns(self, path: str, *answers: Answer) -> str:
+        """Serve the answers under a path, one after the other; the last one stays. Return its URL."""
+        self._answers[path] = list(answers)
         return self.url(path)
 
     def url(self, path: str) -> str:
@@ -63,7 +67,10 @@ class Site:
 
     def answer(self, path: str) -> Answer:
         self.hits.append(path)
-        return self._answers.get(path, Answer(b"not here", 404, {"Content-Type": "text/plain"}))
+        answers = self._answers.get(path)
+        if answers is None:
+            return Answer(b"not here", 404, {"Content-Type": "text/plain"})
+        return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
 class _Server(ThreadingHTTPServer):

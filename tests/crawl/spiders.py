@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
+    from typing_extensions import Self
 
 
 @dataclass
@@ -89,6 +90,17 @@ ITEM_TYPES: dict[str, Any] = {
     "partial item": PartialItem,
     "plain object": PlainObject,
 }
+
+
+class FromCrawler:
+    """A component that knows its crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
 
 
 class PagesSpider(Spider):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
 K = PRESETS[DEFAULT_PRESET].max_distance
@@ -28,11 +28,11 @@ def results(every_index, site, module_path):
     requests = [site.url(path) for path in ("/mill", "/copy", "/tea", "/tea-copy")]
     site.put("/tea", page("茶园"))
     site.put("/tea-copy", page("茶园", copy=3))
-    crawls = {name: Crawl(requests=requests, settings=s, name=name) for name, s in ACTIONS.items()}
+    crawls = {name: Crawl(requests=requests, settings=s) for name, s in ACTIONS.items()}
     crawls["errback"] = Crawl(
-        requests=[site.url("/mill"), {"url": site.url("/copy"), "errback": True}], name="errback"
+        requests=[site.url("/mill"), {"url": site.url("/copy"), "errback": True}]
     )
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 @pytest.mark.parametrize("name", ACTIONS)

@@ -25,7 +25,7 @@ def watch(told, *names, early=3):
 def test_what_matched_nothing_is_said_early_and_at_the_end(told):
     names = watch(told, "a", "b")
     for missing in (["a", "b"], ["a"], ["a", "b"], ["a"]):
-        names.seen(missing)
+        names.count(missing)
     assert told == ["'a': 3"]
     names.close()
     assert told == ["'a': 3", "'a': 4"]
@@ -33,10 +33,10 @@ def test_what_matched_nothing_is_said_early_and_at_the_end(told):
 
 def test_what_matched_once_is_not_mentioned(told):
     names = watch(told, "a", "b")
-    names.seen(["b"])
-    names.seen(["a"])
+    names.count(["b"])
+    names.count(["a"])
     for _ in range(5):
-        names.seen(["a", "b"])
+        names.count(["a", "b"])
     names.close()
     assert told == []
 
@@ -44,7 +44,7 @@ def test_what_matched_once_is_not_mentioned(told):
 def test_nothing_is_said_where_nothing_was_looked_at(told):
     watch(told, "a").close()
     names = watch(told)
-    names.seen([])
+    names.count([])
     names.close()
     assert told == []
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
 STYLES = ("parse", "parse_list", "parse_coroutine", "parse_async_generator")
@@ -61,12 +61,7 @@ def results(request, every_index, site, tmp_path_factory):
         settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
     failing = [f"/{number}-failing" for number in range(len(STYLES))]
     crawls = {
-        name: Crawl(
-            requests=requests,
-            settings=settings | more,
-            name=name,
-            arguments={"failing": failing},
-        )
+        name: Crawl(requests=requests, settings=settings | more, arguments={"failing": failing})
         for name, more in {
             "drop": {},
             "tag": {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False},
@@ -78,11 +73,9 @@ def results(request, every_index, site, tmp_path_factory):
             {"url": site.url("/0-copy"), "callback": "parse_nothing"},
         ],
         settings=settings,
-        name="nothing",
     )
     directory = tmp_path_factory.mktemp("callbacks")
-    found = run(directory, *crawls.values(), **REACTORS[request.param])
-    return dict(zip(crawls, found, strict=True))
+    return run_named(directory, crawls, **REACTORS[request.param])
 
 
 def test_crawls_end_well(results):

@@ -20,7 +20,7 @@ from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url
 from scrapy_simhash.policy import PASS
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
 
 PAGE_URL = "http://site/news/story.html"
@@ -160,10 +160,10 @@ def preferring(site, module_path):
         site.put(f"/from{path}", page(("ice", "kite", "tram", "clock")[number]))
     requests = [{"url": site.url(path), "errback": True} for path in STORY]
     crawls = {
-        name: Crawl(requests=requests, settings=settings, arguments={"failing": failing}, name=name)
+        name: Crawl(requests=requests, settings=settings, arguments={"failing": failing})
         for name, (settings, failing) in PREFERRING.items()
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def log_of(module_path, name, site):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.crawl.harness import child_environment
 from tests.crawl.pages import page
+from tests.crawl.test_switching_on import MANUAL
 
 SPIDER = '''
 import scrapy
@@ -28,15 +29,7 @@ class PagesSpider(scrapy.Spider):
         yield {"url": response.url}
 '''
 ADDON = 'ADDONS = {"scrapy_simhash.Addon": 500}\n'
-BY_HAND = """
-EXTENSIONS = {"scrapy_simhash.crawl.extension.SimhashExtension": 0}
-DOWNLOADER_MIDDLEWARES = {"scrapy_simhash.crawl.middleware.SimhashDownloaderMiddleware": 40}
-SPIDER_MIDDLEWARES = {
-    "scrapy_simhash.crawl.middleware.SimhashOutputMiddleware": -1_000_000,
-    "scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 1_000_000,
-}
-ITEM_PIPELINES = {"scrapy_simhash.crawl.pipeline.SimhashPipeline": 50}
-"""
+BY_HAND = "".join(f"{name} = {value!r}\n" for name, value in MANUAL.items())
 COMMANDS = {
     "shell": ["shell", "--spider", "pages", "-c", "(response.status, len(response.text))", "URL"],
     "fetch": ["fetch", "--spider", "pages", "URL"],

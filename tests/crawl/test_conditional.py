@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_simhash.crawl.conditional import SENT_META_KEY
+from scrapy_simhash.crawl.conditional import CONDITIONS_META_KEY
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -59,7 +59,7 @@ def test_pages_that_have_not_changed_are_not_sent(crawls, site):
 
 def test_requests_of_a_paused_crawl_are_not_conditional_once_it_is_off(site, tmp_path):
     url = site.put("/paused", page("kite"), etag='"k1"')
-    marked = {"url": url, "meta": {SENT_META_KEY: {}}}  # as when it was scheduled
+    marked = {"url": url, "meta": {CONDITIONS_META_KEY: {}}}  # as when it was scheduled
     off = ON | {"SIMHASH_CONDITIONAL": False}
     site.not_modified.clear()
     _, resumed = run(

@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash import NearDuplicatePage, open_index
-from scrapy_simhash.crawl.conditional import ConditionalRequests
+from scrapy_simhash.crawl.conditional import ConditionalRequests, remove_conditions
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.policy import PASS, Policy
@@ -32,21 +32,18 @@ class Crawl:
         self.counts = Counter()
         self.finished = []
 
-        async def call(_, ask):
+        async def soon(_, ask):
             return ask(self.index)
 
         lane = SimpleNamespace(
-            call=call,
-            tell=lambda _, ask: ask(self.index),
+            settings=SimpleNamespace(conditional=True, url_explore=0),
+            policy=Policy(incremental=True),
+            identity=Identity(lambda _: b"", "all"),
+            stats=SimpleNamespace(count=lambda name: self.counts.update([name])),
+            calls=SimpleNamespace(soon=soon, tell=lambda _, ask: ask(self.index)),
             count_verdict=lambda *_: self.counts.update(["dropped"]),
         )
-        self.requests = ConditionalRequests(
-            SimpleNamespace(conditional=True, policy=Policy(incremental=True), url_explore=0),
-            lane,
-            Identity(lambda _: b"", "all"),
-            SimpleNamespace(count=lambda name: self.counts.update([name])),
-            lambda page, _: self.finished.append(page.key),
-        )
+        self.requests = ConditionalRequests(lane, lambda page, _: self.finished.append(page.key))
 
     def handle(self, headers=TAG, *, confirmed=True, fingerprint=FINGERPRINT) -> None:
         """Handle the page, as a crawl does that downloads it."""
@@ -98,7 +95,7 @@ def test_a_repetition_is_conditional_again(crawl, copied):
     crawl.send(request)
     again = copied(request)
     assert crawl.send(again) == {b"If-None-Match": b'"1"'}
-    crawl.requests.failed(again)
+    remove_conditions(again)
     assert (again.meta, again.headers) == ({}, {})
 
 

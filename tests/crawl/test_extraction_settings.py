@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.scheme import PRESETS
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
 
 NOTICE = (
@@ -37,41 +37,30 @@ def results(site, module_path):
     boxes = [site.url(path) for path in ("/first", "/second", "/other")]
     story = {"SIMHASH_CONTENT_SELECT": [".story"]}
     crawls = {
-        "short": Crawl(requests=notices, name="short"),
-        "selected": Crawl(requests=boxes, name="selected", settings=story),
-        "command line": Crawl(
-            requests=boxes, name="line", settings={"SIMHASH_CONTENT_SELECT": ".story, .none"}
-        ),
+        "short": Crawl(requests=notices),
+        "selected": Crawl(requests=boxes, settings=story),
+        "command line": Crawl(requests=boxes, settings={"SIMHASH_CONTENT_SELECT": ".story, .none"}),
         "removed": Crawl(
             requests=boxes,
-            name="removed",
             settings={
                 "SIMHASH_CONTENT_REMOVE": ["//div[@class='latest']"],
                 "SIMHASH_EXTRACTOR": "text",
             },
         ),
         "import path": Crawl(
-            requests=boxes,
-            name="imported",
-            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_of"},
+            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_of"}
         ),
         "raising": Crawl(
-            requests=boxes,
-            name="raising",
-            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_story"},
+            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_story"}
         ),
         "bytes": Crawl(
-            requests=boxes,
-            name="bytes",
-            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_in_bytes"},
+            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_in_bytes"}
         ),
         "exiting": Crawl(
-            requests=boxes,
-            name="exiting",
-            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_way_out"},
+            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_way_out"}
         ),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def test_copies_of_short_texts_are_dropped_as_others_are(results):
@@ -123,10 +112,8 @@ def by_preset(site, module_path):
     site.put("/mill-again", page("mill"))
     site.put("/tea", page("茶园"))
     requests = [site.url(path) for path in ("/mill", "/mill-again", "/tea")]
-    crawls = [
-        Crawl(requests=requests, name=name, settings={"SIMHASH_PRESET": name}) for name in PRESETS
-    ]
-    return dict(zip(PRESETS, run(module_path, *crawls), strict=True))
+    crawls = {name: Crawl(requests=requests, settings={"SIMHASH_PRESET": name}) for name in PRESETS}
+    return run_named(module_path, crawls)
 
 
 @pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.has_tables])

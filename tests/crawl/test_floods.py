@@ -6,9 +6,9 @@ import pytest
 
 from scrapy_simhash.crawl import floods
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT, Floods
-from tests.crawl.harness import Crawl, run
+from tests.crawl.answers import html
+from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
-from tests.crawl.turns import html, in_turns
 
 LIMIT, PAGES = 3, 8
 BAN = (
@@ -69,10 +69,9 @@ def ban_page(number: int = 0) -> str:
     return f"<html><head><title>Denied</title></head><body><p>{BAN} {number}</p></body></html>"
 
 
-def crawl(urls, name, **settings):
+def crawl(urls, **settings):
     return Crawl(
         requests=[{"url": url, "errback": True} for url in urls],
-        name=name,
         settings={"SIMHASH_WORKERS": 0} | settings,
     )
 
@@ -80,37 +79,34 @@ def crawl(urls, name, **settings):
 @pytest.fixture(scope="module")
 def results(site, module_path):
     names = [*ARTICLES][:PAGES]
-    with in_turns(site) as turns:
 
-        def banned(name):
-            """A site that shows nothing but a ban page from the first request on."""
-            return [
-                turns.put(f"/{name}/{number}", html(ban_page(number))) for number in range(PAGES)
-            ]
-
-        limit = {"SIMHASH_CLUSTER_LIMIT": LIMIT}
-        crawls = [
-            crawl(banned("ban"), "ban", **limit),
-            crawl(banned("none"), "none", SIMHASH_CLUSTER_LIMIT=0),
-            crawl(banned("many"), "many", SIMHASH_CLUSTER_LIMIT=str(PAGES)),
-            crawl(banned("default"), "default"),
-            crawl(banned("tag"), "tag", SIMHASH_ACTION="tag", **limit),
-            crawl(banned("follow"), "follow", SIMHASH_FOLLOW=True, **limit),
-            crawl(banned("two") + banned("again"), "two", **limit),
-            # The ban comes after a while and goes away again.
-            crawl(
-                [
-                    turns.put(
-                        f"/while/{number}", html(ban_page() if 1 < number < 7 else page(name))
-                    )
-                    for number, name in enumerate(names)
-                ],
-                "while",
-                **limit,
-            ),
+    def banned(name):
+        """A site that shows nothing but a ban page from the first request on."""
+        return [
+            site.put_turns(f"/{name}/{number}", html(ban_page(number))) for number in range(PAGES)
         ]
-        found = run(module_path, *crawls)
-    return dict(zip([crawl.name for crawl in crawls], found, strict=True))
+
+    limit = {"SIMHASH_CLUSTER_LIMIT": LIMIT}
+    crawls = {
+        "ban": crawl(banned("ban"), **limit),
+        "none": crawl(banned("none"), SIMHASH_CLUSTER_LIMIT=0),
+        "many": crawl(banned("many"), SIMHASH_CLUSTER_LIMIT=str(PAGES)),
+        "default": crawl(banned("default")),
+        "tag": crawl(banned("tag"), SIMHASH_ACTION="tag", **limit),
+        "follow": crawl(banned("follow"), SIMHASH_FOLLOW=True, **limit),
+        "two": crawl(banned("two") + banned("again"), **limit),
+        # The ban comes after a while and goes away again.
+        "while": crawl(
+            [
+                site.put_turns(
+                    f"/while/{number}", html(ban_page() if 1 < number < 7 else page(name))
+                )
+                for number, name in enumerate(names)
+            ],
+            **limit,
+        ),
+    }
+    return run_named(module_path, crawls)
 
 
 def numbers(result, what="callback"):

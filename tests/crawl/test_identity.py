@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
 TAG = {"SIMHASH_ACTION": "tag"}
@@ -68,8 +68,7 @@ def results(site, module_path):
         ),
         "redirects": Crawl(requests=[url("/moved-1"), url("/moved-2")], settings=TAG),
     }
-    named = [Crawl(**{**vars(crawl), "name": name}) for name, crawl in crawls.items()]
-    return dict(zip(crawls, run(module_path, *named), strict=True))
+    return run_named(module_path, crawls)
 
 
 def test_the_same_url_again_is_unchanged_and_passes(results):
@@ -135,4 +134,6 @@ def test_meta_that_a_spider_copies_leaks_no_verdict(results, site):
 def test_redirected_pages_are_judged_where_they_end(results, site):
     result = results["redirects"]
     assert result.seen() == ["/mill", "/mill?session=1"]
+    assert result.event("/mill")["verdict"]["kind"] == "new"
+    assert not [name for name in result.simhash_stats() if name.startswith("skipped/")]
     assert result.event("/mill?session=1")["verdict"]["representative"] == site.url("/mill")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
 
 FIELDS = {"SIMHASH_ITEM_FIELDS": ["text"], "CONCURRENT_ITEMS": 1}
@@ -68,26 +68,22 @@ def results(pages, module_path):
     }
     both = FIELDS | {"SIMHASH_ACTION": "drop"}
     crawls = {
-        "drop": crawl(pages, items, both, name="drop"),
-        "tag": crawl(pages, items, FIELDS | {"SIMHASH_ACTION": "tag"}, name="tag"),
-        "items tagged": crawl(
-            pages, items, both | {"SIMHASH_ITEM_ACTION": "tag"}, name="items-tagged"
-        ),
+        "drop": crawl(pages, items, both),
+        "tag": crawl(pages, items, FIELDS | {"SIMHASH_ACTION": "tag"}),
+        "items tagged": crawl(pages, items, both | {"SIMHASH_ITEM_ACTION": "tag"}),
         "items dropped": crawl(
             pages,
             {**items, "/a-copy": [item("clock")]},
             FIELDS | {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
-            name="items-dropped",
         ),
-        "odd": crawl(pages, odd, FIELDS, name="odd"),
+        "odd": crawl(pages, odd, FIELDS),
         "two fields": crawl(
             pages,
             {"/a": [item("mill", title=text("bees")), item("mill", 1, title=text("paper"))]},
             FIELDS | {"SIMHASH_ITEM_FIELDS": "title,text"},
-            name="two",
         ),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def test_near_duplicate_items_are_dropped(results):

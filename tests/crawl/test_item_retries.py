@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
 
 SETTINGS = {
@@ -35,7 +35,6 @@ def results(every_index, site, module_path):
             spider="tests.crawl.spiders.ItemsSpider",
             settings=SETTINGS | settings,
             arguments={"items": items, "pages_after_items": True},
-            name=name,
         )
         for name, settings in {
             "default": {},
@@ -43,8 +42,7 @@ def results(every_index, site, module_path):
             "items only": {"SIMHASH_PAGES": False},
         }.items()
     }
-    found = run(module_path, *crawls.values())
-    return dict(zip(crawls, found, strict=True))
+    return run_named(module_path, crawls)
 
 
 @pytest.mark.parametrize("name", ["default", "incremental", "items only"])

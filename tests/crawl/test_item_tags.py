@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
 TAG = {"SIMHASH_ACTION": "tag"}
@@ -20,27 +20,23 @@ def results(site, module_path):
     site.put("/short", page("bees")[:200])
     urls = [site.url(path) for path in ("/mill", "/copy", "/short")]
     crawls = {
-        name: Crawl(requests=urls, settings=TAG, arguments={"item_type": name}, name=name)
+        name: Crawl(requests=urls, settings=TAG, arguments={"item_type": name})
         for name in (*TYPES, *UNDECLARED, "plain object")
     }
-    crawls["renamed"] = Crawl(
-        requests=urls, settings=TAG | {"SIMHASH_ITEM_TAGS": RENAMED}, name="r"
-    )
+    crawls["renamed"] = Crawl(requests=urls, settings=TAG | {"SIMHASH_ITEM_TAGS": RENAMED})
     crawls["none"] = Crawl(
         requests=urls,
         settings=TAG | {"SIMHASH_ITEM_TAGS": {}},
         arguments={"item_type": "bare item"},
-        name="none",
     )
     crawls["start"] = Crawl(
-        requests=urls, arguments={"start_items": [{"url": "made up"}]}, settings=TAG, name="start"
+        requests=urls, arguments={"start_items": [{"url": "made up"}]}, settings=TAG
     )
     crawls["replaced"] = Crawl(
         requests=urls,
         settings=TAG | {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 40}},
-        name="replaced",
     )
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def tags(item):

@@ -87,9 +87,12 @@ class Trust:
 
     def __init__(self, index=None, explore: float = 0) -> None:
         self.index = open_index("memory:") if index is None else index
-        lane = SimpleNamespace(tell=lambda _, ask: ask(self.index))
-        stats = SimpleNamespace(count=lambda _: None)
-        self.lastmod = LastmodTrust(SimpleNamespace(url_explore=explore), lane, stats)
+        lane = SimpleNamespace(
+            settings=SimpleNamespace(url_explore=explore),
+            stats=SimpleNamespace(count=lambda _: None),
+            calls=SimpleNamespace(tell=lambda _, ask: ask(self.index)),
+        )
+        self.lastmod = LastmodTrust(lane)
 
     def spares(self, url: str, last_seen_s: int, lastmod: object = PAST) -> bool:
         self.lastmod.remember(url, lastmod)

@@ -10,8 +10,8 @@ import random
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
-from tests.crawl.turns import html, in_turns
+from tests.crawl.answers import html
+from tests.crawl.harness import IN_ORDER, Crawl, run
 
 FAMILIES = 10
 COPIES = 2
@@ -102,10 +102,9 @@ def test_items_that_a_middleware_adds(urls, tmp_path, order):
             settings={
                 "SPIDER_MIDDLEWARES": {f"{COMPONENTS}.AddingMiddleware": order},
                 "ITEM_PIPELINES": {f"{COMPONENTS}.SlowPipeline": 300},
-                "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-                "CONCURRENT_REQUESTS": 1,
                 "PAGES": len(urls),
-            },
+            }
+            | IN_ORDER,
             arguments={"at_once": True},
         ),
     )
@@ -118,43 +117,38 @@ def test_items_that_a_middleware_adds(urls, tmp_path, order):
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("reports", [True, False])
 def test_a_ban_that_ends_a_retry(site, tmp_path, at_once, reports):
-    with in_turns(site) as turns:
-        banned = turns.put("/banned", html(BAN))
-        crawls = []
-        for name in ("with", "without"):
-            urls = [
-                turns.put(f"/{name}/{number}", html(BAN), html(story(number)))
-                for number in range(20)
-            ]
-            crawls.append(
-                Crawl(
-                    requests=[banned, *urls],
-                    spider=f"{COMPONENTS}.BannedSpider",
-                    settings={"SIMHASH_ENABLED": name == "with"},
-                    arguments={"at_once": at_once, "reports": reports},
-                )
+    banned = site.put_turns("/banned", html(BAN))
+    crawls = []
+    for name in ("with", "without"):
+        urls = [
+            site.put_turns(f"/{name}/{number}", html(BAN), html(story(number)))
+            for number in range(20)
+        ]
+        crawls.append(
+            Crawl(
+                requests=[banned, *urls],
+                spider=f"{COMPONENTS}.BannedSpider",
+                settings={"SIMHASH_ENABLED": name == "with"},
+                arguments={"at_once": at_once, "reports": reports},
             )
-        on, off = run(tmp_path, *crawls)
+        )
+    on, off = run(tmp_path, *crawls)
     assert len(off.items) == len(on.items) == 20 + reports
 
 
 def test_the_last_retry_of_a_ban_is_a_copy_of_a_pending_page(site, tmp_path):
     """The repeated request still knows the content that its callback refused."""
-    with in_turns(site) as turns:
-        banned = turns.put("/banned", html(BAN))
-        slow = turns.put("/slow", html(BAN), html(BAN), html(story(1)))
-        [crawl] = run(
-            tmp_path,
-            Crawl(
-                requests=[{"url": banned, "meta": {"max_retry_times": 1}}, slow],
-                spider=f"{COMPONENTS}.SlowBannedSpider",
-                settings={
-                    "CONCURRENT_REQUESTS": 1,
-                    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-                },
-                arguments={"at_once": True},
-            ),
-        )
+    banned = site.put_turns("/banned", html(BAN))
+    slow = site.put_turns("/slow", html(BAN), html(BAN), html(story(1)))
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=[{"url": banned, "meta": {"max_retry_times": 1}}, slow],
+            spider=f"{COMPONENTS}.SlowBannedSpider",
+            settings=IN_ORDER,
+            arguments={"at_once": True},
+        ),
+    )
     # The last retry of /banned is dropped while /slow is pending, and repeated when that fails.
     assert crawl.stat("dropped") >= 1  # Scrapy 2.15 asks in another order, and drops two
     assert {item["url"] for item in crawl.items} == {banned, slow}

@@ -9,7 +9,7 @@ import pytest
 from lxml import html
 
 from scrapy_simhash.crawl.crawl_report import crawl_facts
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import IN_ORDER, Crawl, run_named
 from tests.crawl.pages import page
 from tests.crawl.test_extraction_settings import NOTICE
 
@@ -18,11 +18,6 @@ OUTCOMES = ("dropped", "followed", "tagged")
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 FOLLOW = {"SIMHASH_FOLLOW": True}
 TAG = {"SIMHASH_ACTION": "tag"}
-# One page after the other, in the order of the requests.
-IN_ORDER = {
-    "CONCURRENT_REQUESTS": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
 ONCE = {
     "drop": {},
     "follow": FOLLOW,
@@ -62,14 +57,12 @@ def results(site, module_path):
     crawls = {
         name: Crawl(
             requests=requests,
-            name=name.replace(" ", "-"),
             settings=settings | IN_ORDER | {"SIMHASH_REPORT": str(module_path / f"{name}.html")},
         )
         for name, settings in MODES.items()
     }
-    firsts = [crawls[name] for name in TWICE]
-    found = run(module_path, *firsts, *crawls.values())[len(firsts) :]
-    return dict(zip(crawls, found, strict=True))
+    run_named(module_path, {name: crawls[name] for name in TWICE})
+    return run_named(module_path, crawls)
 
 
 def observed(result):

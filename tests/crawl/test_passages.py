@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.passages.index import open_passages
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
 
 PARAGRAPHS = ARTICLES["mill"][1].split("\n")
@@ -30,8 +30,7 @@ ITEMS = {
 }
 
 
-def crawl(site, paths, index, name, **settings):
-    arguments = settings.pop("arguments", {})
+def crawl(site, paths, index, *, arguments=None, **settings):
     return Crawl(
         requests=[site.url(path) for path in paths],
         settings={
@@ -41,8 +40,7 @@ def crawl(site, paths, index, name, **settings):
             "SIMHASH_WORKERS": 0,
         }
         | settings,
-        name=name,
-        arguments=arguments,
+        arguments=arguments or {},
     )
 
 
@@ -54,22 +52,19 @@ def results(pages, module_path):
     foreign.mkdir()
     (foreign / "notes.txt").write_text("mine")
     crawls = {
-        "first": crawl(pages, everything, module_path / "a", "first", **failing),
-        "again": crawl(pages, ["/mill", "/bees"], module_path / "a", "again", SIMHASH_WORKERS=1),
-        "tag": crawl(
-            pages, ["/mill", "/mill-copy"], module_path / "b", "tag", SIMHASH_ACTION="tag"
-        ),
-        "worker": crawl(pages, ["/mill", "/bees"], module_path / "c", "worker", SIMHASH_WORKERS=1),
+        "first": crawl(pages, everything, module_path / "a", **failing),
+        "again": crawl(pages, ["/mill", "/bees"], module_path / "a", SIMHASH_WORKERS=1),
+        "tag": crawl(pages, ["/mill", "/mill-copy"], module_path / "b", SIMHASH_ACTION="tag"),
+        "worker": crawl(pages, ["/mill", "/bees"], module_path / "c", SIMHASH_WORKERS=1),
         "fast": crawl(
             pages,
             ["/mill", "/bees"],
             module_path / "d",
-            "fast",
             SIMHASH_PASSAGES_MODE="fast",
             SIMHASH_PASSAGES_UNIT="runs",
             SIMHASH_PASSAGES_KEEP_TEXT=False,
         ),
-        "foreign": crawl(pages, ["/mill"], foreign, "foreign"),
+        "foreign": crawl(pages, ["/mill"], foreign),
         "items": Crawl(
             requests=[pages.url(path) for path in ITEMS],
             spider="tests.crawl.spiders.ItemsSpider",
@@ -82,13 +77,12 @@ def results(pages, module_path):
                 "SIMHASH_WORKERS": 0,
             },
             arguments={"items": ITEMS},
-            name="items",
         ),
         "undeclared": crawl(
-            pages, ["/mill"], module_path / "e", "undeclared", arguments={"item_type": "bare item"}
+            pages, ["/mill"], module_path / "e", arguments={"item_type": "bare item"}
         ),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def items_by_path(site, result):

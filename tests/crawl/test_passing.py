@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
 NO_PAGES = "tests.crawl.passing_spiders"
@@ -32,8 +32,6 @@ def results(site, module_path):
     site.put("/file.html", page("mill", copy=4))
     site.put("/side", page("mill", copy=5))
     site.put("/no-callback", page("mill", copy=6))
-    site.put("/moved", b"", status=302, location="/target")
-    site.put("/target", page("paper"))
     site.put("/unmarked", page("tram"), content_type=None)
     accepted = {"handle_httpstatus_list": [410, 503]}
     url = site.url
@@ -48,13 +46,10 @@ def results(site, module_path):
                 {"url": url("/failing"), "meta": accepted},
                 url("/unmarked"),
                 url("/copy"),
-            ],
-            name="kinds",
+            ]
         ),
         "robots": Crawl(
-            requests=[url("/page"), url("/private")],
-            settings={"ROBOTSTXT_OBEY": True},
-            name="robots",
+            requests=[url("/page"), url("/private")], settings={"ROBOTSTXT_OBEY": True}
         ),
         "files": Crawl(
             requests=[url("/page")],
@@ -64,17 +59,14 @@ def results(site, module_path):
                 "FILES_STORE": str(module_path / "files"),
             },
             arguments={"files": [url("/file.html")]},
-            name="files",
         ),
         "inline": Crawl(
             requests=[url("/page"), url("/copy")],
             spider=f"{NO_PAGES}.InlineSpider",
             arguments={"side": url("/side"), "no_callback": url("/no-callback")},
-            name="inline",
         ),
-        "redirect": Crawl(requests=[url("/moved")], name="redirect"),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def skipped(result) -> dict[str, int]:
@@ -86,7 +78,7 @@ def skipped(result) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("name", ["kinds", "robots", "files", "inline", "redirect"])
+@pytest.mark.parametrize("name", ["kinds", "robots", "files", "inline"])
 def test_crawls_end_without_errors(results, name):
     result = results[name]
     assert (result.error, result.finish_reason) == (None, "finished")
@@ -152,10 +144,3 @@ def test_inline_downloads_do_not_inherit_a_verdict_from_copied_meta(results):
     assert result.event("/page")["verdict"]["kind"] == "new"
     for path in ("/side", "/no-callback"):
         assert result.event(path, "inline")["verdict"] is None, path
-
-
-def test_redirected_pages_are_known_by_their_final_url(results, site):
-    result = results["redirect"]
-    assert result.seen() == ["/target"]
-    assert skipped(result) == {}
-    assert result.event("/target")["verdict"]["kind"] == "new"

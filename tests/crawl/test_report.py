@@ -15,7 +15,7 @@ from scrapy_simhash.commands.main import main as index_command
 from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.texts import opened_texts
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
 
 HOLDERS = "tests.crawl.index_holders"
@@ -40,7 +40,6 @@ def results(pages, module_path):
         return Crawl(
             requests=[pages.url(path) for path in PATHS],
             settings={"SIMHASH_DIR": str(module_path / name), "CONCURRENT_REQUESTS": 1} | settings,
-            name=name,
             arguments={"failing": ["/failing"]},
         )
 
@@ -55,7 +54,7 @@ def results(pages, module_path):
         # In the directory that crawls are started in.
         "none": crawl("none", SIMHASH_REPORT="none.html"),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def texts_of(module_path, name):

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.answers import HTML, HangUp, Silence, html
+from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
 from tests.crawl.site import Answer
-from tests.crawl.turns import HTML, HangUp, Silence, html, in_turns
 
 COPIES = 3
-# One after the other, in the order of the requests.
-IN_ORDER = {
-    "CONCURRENT_REQUESTS": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SIMHASH_WORKERS": 0,
-}
 DOWNLOAD_TIMEOUT_S = 4
 RAISED, SPOILED = ["raise"], ["spoil"]
 
 
-def crawl(name, original, copies, script=(), *, settings=None, **arguments):
+def crawl(original, copies, script=(), *, settings=None, **arguments):
     return Crawl(
         requests=[original],
         spider=f"{ScriptedSpider.__module__}.ScriptedSpider",
-        name=name,
-        settings=COMPONENTS | IN_ORDER | (settings or {}),
+        settings=COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0} | (settings or {}),
         arguments={"copies": copies, "script": script, **arguments},
     )
 
@@ -43,10 +36,6 @@ def kept(result):
     return [item["path"] for item in result.items]
 
 
-def run_named(directory, crawls, **how):
-    return dict(zip([c.name for c in crawls], run(directory, *crawls, **how), strict=True))
-
-
 # Originals that fail
 
 FAILURES = {
@@ -61,10 +50,10 @@ FAILURES = {
 
 @pytest.fixture(scope="module")
 def failures(site, module_path):
-    crawls = []
+    crawls = {}
     for name, script in FAILURES.items():
         original, *copies = put(site, name)
-        crawls.append(crawl(name, original, copies, script))
+        crawls[name] = crawl(original, copies, script)
     return run_named(module_path / "failures", crawls)
 
 
@@ -106,20 +95,19 @@ def fates(site, module_path):
         "refused-page": None,
     }
     site.put("/elsewhere", page("tram"))
-    crawls = []
-    with in_turns(site) as turns:
-        for name, answer in answers.items():
-            original, *copies = put(site, name)
-            if answer is not None:
-                copies[0] = turns.put(f"/{name}/1", html(page("mill", copy=1)), answer)
-            if name == "time-out":
-                copies[0] = {"url": copies[0], "meta": {"download_timeout": DOWNLOAD_TIMEOUT_S}}
-            settings = {"REDIRECT_MAX_TIMES": 3}
-            crawls.append(crawl(name, original, copies, ["raise"], settings=settings))
-        try:
-            return run_named(module_path / "fates", crawls)
-        finally:
-            silence.end()
+    crawls = {}
+    for name, answer in answers.items():
+        original, *copies = put(site, name)
+        if answer is not None:
+            copies[0] = site.put_turns(f"/{name}/1", html(page("mill", copy=1)), answer)
+        if name == "time-out":
+            copies[0] = {"url": copies[0], "meta": {"download_timeout": DOWNLOAD_TIMEOUT_S}}
+        settings = {"REDIRECT_MAX_TIMES": 3}
+        crawls[name] = crawl(original, copies, ["raise"], settings=settings)
+    try:
+        return run_named(module_path / "fates", crawls)
+    finally:
+        silence.end()
 
 
 @pytest.mark.parametrize(
@@ -165,18 +153,17 @@ ARTICLES_BEHIND = [name for name in ARTICLES if name != "mill"]
 
 @pytest.fixture(scope="module")
 def bans(site, module_path):
-    crawls = []
-    with in_turns(site) as turns:
-        for requests in (1, 2, 3):
-            urls = [
-                turns.put(
-                    f"/ban-{requests}/{place}", *[html(page("mill"))] * requests, html(page(name))
-                )
-                for place, name in enumerate(ARTICLES_BEHIND)
-            ]
-            settings = {"CONCURRENT_REQUESTS": 8, "RETRY_TIMES": 5}
-            crawls.append(crawl(f"{requests}", urls[0], urls[1:], settings=settings, ban=BAN))
-        return run_named(module_path / "bans", crawls)
+    crawls = {}
+    for requests in (1, 2, 3):
+        urls = [
+            site.put_turns(
+                f"/ban-{requests}/{place}", *[html(page("mill"))] * requests, html(page(name))
+            )
+            for place, name in enumerate(ARTICLES_BEHIND)
+        ]
+        settings = {"CONCURRENT_REQUESTS": 8, "RETRY_TIMES": 5}
+        crawls[f"{requests}"] = crawl(urls[0], urls[1:], settings=settings, ban=BAN)
+    return run_named(module_path / "bans", crawls)
 
 
 @pytest.mark.parametrize("requests", ["1", "2", "3"])
@@ -202,7 +189,7 @@ def test_after_the_first_page_behind_a_ban_all_others_are_asked_for_at_once(bans
 
 def test_copies_beyond_the_limit_are_not_held_but_kept(site, tmp_path):
     original, *copies = put(site, "many", 5)
-    requests = crawl("many", original, copies, ["raise"])
+    requests = crawl(original, copies, ["raise"])
     setup = f"{ScriptedSpider.__module__}.hold_few_copies"
     [result] = run(tmp_path, requests, setup=setup)
     # The held copies were dropped, and one of them is requested again.

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.answers import html
+from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.retry_spiders import COMPONENTS
 from tests.crawl.site import Answer
-from tests.crawl.turns import html, in_turns
 
 COPIES = 3
 SCRIPTED = "tests.crawl.retry_spiders"
 OVERLAPPING = "tests.crawl.overlapping_spiders"
-IN_ORDER = {
-    "CONCURRENT_REQUESTS": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SIMHASH_WORKERS": 0,
-}
+SETTINGS = COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0}
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 
 
@@ -26,7 +22,7 @@ def crawl(name, original, copies=(), script=(), *, spider=f"{SCRIPTED}.ScriptedS
         requests=[original],
         spider=spider,
         name=name,
-        settings=COMPONENTS | IN_ORDER | settings,
+        settings=SETTINGS | settings,
         arguments={"copies": list(copies), "script": list(script)},
     )
 
@@ -83,11 +79,10 @@ def results(site, module_path):
     add("again-and-kept", [f"{site.url('/again-and-kept')}, keep"])
     add("follow", ["raise"], SIMHASH_FOLLOW=True)
     add("tag", ["raise"], SIMHASH_ACTION="tag")
-    with in_turns(site) as turns:
-        _, *copies = put(site, "moved")
-        moved = turns.put("/moved-from", Answer(b"", 302, {"Location": "/moved"}))
-        crawls["moved"] = crawl("moved", moved, copies, [moved])
-        return dict(zip(crawls, run(module_path / "results", *crawls.values()), strict=True))
+    _, *copies = put(site, "moved")
+    moved = site.put_turns("/moved-from", Answer(b"", 302, {"Location": "/moved"}))
+    crawls["moved"] = crawl("moved", moved, copies, [moved])
+    return run_named(module_path / "results", crawls)
 
 
 def test_all_end_well(results):
@@ -170,7 +165,7 @@ def incremental(site, module_path):
         original, *copies = put(site, name)
         crawls[name] = crawl(name, original, copies, ["raise"] * failures, **INCREMENTAL)
         urls = [original, *copies]
-        again = Crawl(requests=urls, name=name, settings=INCREMENTAL | IN_ORDER)
+        again = Crawl(requests=urls, name=name, settings=SETTINGS | INCREMENTAL)
         crawls[f"{name} again"] = again
     return dict(zip(crawls, run(module_path / "incremental", *crawls.values()), strict=True))
 
@@ -215,16 +210,15 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
 
 def test_copies_of_a_ban_page_outlive_the_page_behind_it(site, tmp_path):
     names = [name for name in ARTICLES if name != "mill"][:4]
-    with in_turns(site) as turns:
-        urls = [
-            turns.put(f"/eager/{place}", html(page("mill")), html(page(name)))
-            for place, name in enumerate(names)
-        ]
-        requests = with_arguments(
-            crawl("eager", urls[0], urls[1:], spider=f"{OVERLAPPING}.EagerSpider"),
-            ban=ARTICLES["mill"][0],
-        )
-        [result] = run(tmp_path, requests)
+    urls = [
+        site.put_turns(f"/eager/{place}", html(page("mill")), html(page(name)))
+        for place, name in enumerate(names)
+    ]
+    requests = with_arguments(
+        crawl("eager", urls[0], urls[1:], spider=f"{OVERLAPPING}.EagerSpider"),
+        ban=ARTICLES["mill"][0],
+    )
+    [result] = run(tmp_path, requests)
     assert sorted(kept(result)) == [f"/eager/{place}" for place in range(4)]
 
 
@@ -237,7 +231,7 @@ def test_a_page_that_comes_twice_is_kept_by_its_second_response_if_the_first_fai
 def test_incremental_too_a_page_that_comes_twice_is_kept_by_its_second_response(site, tmp_path):
     original = site.put("/twice", page("mill"))
     twice = crawl("twice", original, spider=f"{OVERLAPPING}.TwiceSpider", **INCREMENTAL)
-    again = Crawl(requests=[original], name="twice", settings=INCREMENTAL | IN_ORDER)
+    again = Crawl(requests=[original], name="twice", settings=SETTINGS | INCREMENTAL)
     result, after = run(tmp_path, twice, again)
     assert kept(result) == ["/twice"] or after.seen() == ["/twice"]
 
@@ -252,16 +246,15 @@ def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site,
 
 def test_pages_behind_a_ban_page_are_kept_where_links_of_copies_are_not_followed(site, tmp_path):
     names = [name for name in ARTICLES if name != "mill"][:4]
-    with in_turns(site) as turns:
-        urls = [
-            turns.put(f"/tagged/{place}", html(page("mill")), html(page(name)))
-            for place, name in enumerate(names)
-        ]
-        settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
-        requests = with_arguments(
-            crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
-        )
-        [result] = run(tmp_path, requests)
+    urls = [
+        site.put_turns(f"/tagged/{place}", html(page("mill")), html(page(name)))
+        for place, name in enumerate(names)
+    ]
+    settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
+    requests = with_arguments(
+        crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
+    )
+    [result] = run(tmp_path, requests)
     # Some may be crawled twice: repeated by their callback, and as copies of a page that failed.
     assert {*kept(result)} == {f"/tagged/{place}" for place in range(4)}
 
@@ -281,7 +274,7 @@ def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_
     copy = site.put("/refused-copy", page("mill", copy=1))
     refusing = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.RefusingOriginals": 900}}
     [result] = run(
-        tmp_path, Crawl(requests=[original, copy], settings=IN_ORDER | refusing, name="refused")
+        tmp_path, Crawl(requests=[original, copy], settings=SETTINGS | refusing, name="refused")
     )
     assert result.seen() == ["/refused-copy"]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.crawl.answers import HTML, html
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.site import Answer, Handler, Site, serving
@@ -22,37 +23,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.thorough
 
-HTML = {"Content-Type": "text/html; charset=utf-8"}
+BUSY = Answer(b"<p>Come again.</p>", 503, HTML)
 FAILS = "This visit of the page fails."
 CALLS = "SIMHASH_TEST_CALLS"
 
 
-class MoodySite(Site):
-    """Serves cookies as parts of paths, and changing pages under some paths."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self._turns: dict[str, list[Answer]] = {}
-
-    def in_turn(self, path: str, *answers: str | int) -> str:
-        """Serve pages (or statuses) one after the other; the last one stays. Return the URL."""
-        self._turns[path] = [
-            Answer(b"<p>Come again.</p>", answer, HTML)
-            if isinstance(answer, int)
-            else Answer(answer.encode(), 200, HTML)
-            for answer in answers
-        ]
-        return self.url(path)
-
-    def answer(self, path: str) -> Answer:
-        turns = self._turns.get(path)
-        if turns is None:
-            return super().answer(path)
-        self.hits.append(path)
-        return turns.pop(0) if len(turns) > 1 else turns[0]
-
-
 class CookieHandler(Handler):
+    """Serves cookies as parts of paths."""
+
     def _respond(self) -> None:
         cookie = self.headers.get("Cookie")
         self.path += f" {cookie}" if cookie else ""
@@ -62,8 +40,8 @@ class CookieHandler(Handler):
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[MoodySite]:
-    with serving(MoodySite, CookieHandler) as served:
+def site() -> Iterator[Site]:
+    with serving(handler=CookieHandler) as served:
         yield served
 
 
@@ -92,9 +70,9 @@ def kinds(result):
 
 
 def test_a_retried_page_is_judged_once_by_its_last_answer(site, tmp_path):
-    retried = site.in_turn("/retried", 503, 503, page("mill"))
+    retried = site.put_turns("/retried", BUSY, BUSY, html(page("mill")))
     copy = site.put("/retried-copy", page("mill", copy=1))
-    down = site.in_turn("/down", 503)
+    down = site.put_turns("/down", BUSY)
     settings = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}
     requests = [again(url) for url in (retried, down, copy)]
     [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
@@ -202,7 +180,8 @@ def test_a_page_that_is_asked_for_again_passes_unless_incremental(site, tmp_path
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_changed_page_is_replaced_once_its_callback_has_gone_well(site, tmp_path, fails):
-    news = site.in_turn("/news", page("mill"), page("bees", append=FAILS if fails else ""))
+    changed = page("bees", append=FAILS if fails else "")
+    news = site.put_turns("/news", html(page("mill")), html(changed))
     old_copy = site.put("/old-copy", page("mill", copy=1))
     new_copy = site.put("/new-copy", page("bees", copy=1))
     requests = [again(url) for url in (news, news, old_copy, new_copy)]
@@ -218,7 +197,8 @@ def test_a_changed_page_is_replaced_once_its_callback_has_gone_well(site, tmp_pa
 
 
 def test_a_changed_page_that_fails_stays_as_it_was_for_the_next_crawl(site, tmp_path):
-    url = site.in_turn("/weekly", page("mill"), page("bees", append=FAILS), page("mill", copy=2))
+    pages = (page("mill"), page("bees", append=FAILS), page("mill", copy=2))
+    url = site.put_turns("/weekly", *map(html, pages))
     crawl = Crawl(requests=[again(url)], settings={"SIMHASH_INCREMENTAL": True}, spider=VISITS)
     results = run(tmp_path, crawl, crawl, crawl)
     assert [kinds(result) for result in results] == [["new"], ["changed"], ["unchanged"]]

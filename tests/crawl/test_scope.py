@@ -10,7 +10,7 @@ from scrapy import Request
 
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.sites import hostname_of
-from tests.crawl.harness import Crawl, child_environment, run
+from tests.crawl.harness import Crawl, child_environment, run, run_named
 from tests.crawl.pages import page
 
 SCOPES = ("all", "domain", "host")
@@ -168,15 +168,14 @@ def results(site, module_path):
     proxied = {"meta": {"proxy": site.url("")}, "errback": True}
     urls = [f"{NEWS}/tram", f"{NEWS}/copy", f"{WWW}/tram", f"{MIRROR}/tram", f"{MIRROR}/copy"]
     crawls = {
-        (scope, action): Crawl(
+        f"{scope} {action}": Crawl(
             requests=[{"url": url, **proxied} for url in urls],
             settings={"SIMHASH_SCOPE": scope, "SIMHASH_ACTION": action},
-            name=f"{scope} {action}",
         )
         for scope in SCOPES
         for action in ("drop", "tag")
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 REPRESENTATIVES = {
@@ -189,7 +188,7 @@ REPRESENTATIVES = {
 @pytest.mark.parametrize("action", ["drop", "tag"])
 @pytest.mark.parametrize("scope", SCOPES)
 def test_representatives_are_in_scope(results, scope, action):
-    result = results[scope, action]
+    result = results[f"{scope} {action}"]
     verdicts = [event["verdict"] for event in result.events]
     assert [verdict["representative"] for verdict in verdicts] == REPRESENTATIVES[scope]
     kept = REPRESENTATIVES[scope].count(None)
@@ -202,13 +201,11 @@ def test_two_names_of_one_machine_are_two_hosts(site, tmp_path):
     first = site.put("/bees", page("bees"))
     copies = [site.put("/bees-copy", page("bees", copy=1))]
     elsewhere = [url.replace("127.0.0.1", "localhost") for url in (first, *copies)]
-    crawls = [
-        Crawl(requests=[first, *elsewhere, *copies], settings={"SIMHASH_SCOPE": scope}, name=scope)
+    crawls = {
+        scope: Crawl(requests=[first, *elsewhere, *copies], settings={"SIMHASH_SCOPE": scope})
         for scope in SCOPES
-    ]
-    seen = {
-        crawl.name: result for crawl, result in zip(crawls, run(tmp_path, *crawls), strict=True)
     }
+    seen = run_named(tmp_path, crawls)
     assert seen["all"].seen() == ["/bees"]
     assert seen["domain"].seen() == seen["host"].seen() == ["/bees", "/bees"]
     items = [item["url"] for item in seen["host"].items]

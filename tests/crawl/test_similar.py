@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.maintenance.explain import explain
 from scrapy_simhash.url_patterns import MIN_PAGES
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
 
 NAMES = (
@@ -31,30 +31,23 @@ def urls(site):
 def results(urls, site, module_path):
     copy = site.put("/p/copy", product(NAMES[0], 99))
     crawls = {
-        "drop": Crawl(requests=[*urls, copy], name="drop"),
-        "tag": Crawl(requests=[*urls, copy], settings=TAG, name="tag"),
-        "debug": Crawl(requests=urls[:3], settings={"SIMHASH_DEBUG": True}, name="debug"),
-        "same title": Crawl(requests=urls, settings=COPIES, name="same-title"),
-        "least": Crawl(
-            requests=urls[:3], settings=COPIES | {"SIMHASH_MIN_RESEMBLANCE": 1}, name="least"
-        ),
+        "drop": Crawl(requests=[*urls, copy]),
+        "tag": Crawl(requests=[*urls, copy], settings=TAG),
+        "debug": Crawl(requests=urls[:3], settings={"SIMHASH_DEBUG": True}),
+        "same-title": Crawl(requests=urls, settings=COPIES),
+        "least": Crawl(requests=urls[:3], settings=COPIES | {"SIMHASH_MIN_RESEMBLANCE": 1}),
         "report": Crawl(
-            requests=urls,
-            settings={"SIMHASH_REPORT": str(module_path / "report.html")},
-            name="report",
+            requests=urls, settings={"SIMHASH_REPORT": str(module_path / "report.html")}
         ),
-        "declared": Crawl(
-            requests=urls[:2], settings=TAG, arguments={"item_type": "item"}, name="declared"
-        ),
+        "declared": Crawl(requests=urls[:2], settings=TAG, arguments={"item_type": "item"}),
         "undeclared": Crawl(
             requests=urls[:2],
             settings=TAG
             | {"SIMHASH_ITEM_TAGS": {"kind": "simhash_kind", "similar_to": "simhash_similar_to"}},
             arguments={"item_type": "item"},
-            name="undeclared",
         ),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 def test_similar_pages_pass_and_say_what_they_are_like(results, urls):
@@ -109,8 +102,8 @@ def test_a_field_that_was_asked_for_by_name_and_is_not_declared_is_a_warning(res
 
 
 def test_settings_say_what_a_copy_is(results, urls):
-    assert results["same title"].stat("dropped") == len(urls) - 1
-    assert results["same title"].stat("similar") == 0
+    assert results["same-title"].stat("dropped") == len(urls) - 1
+    assert results["same-title"].stat("similar") == 0
     assert (results["least"].stat("dropped"), results["least"].stat("similar")) == (0, 2)
 
 
@@ -141,7 +134,7 @@ def test_the_log_says_what_was_done(results, urls, site, module_path):
     assert (line.confirmed, line.action) == (True, "tagged")
 
 
-@pytest.mark.parametrize(("name", "dropped"), [("report", 0), ("same title", len(NAMES) - 1)])
+@pytest.mark.parametrize(("name", "dropped"), [("report", 0), ("same-title", len(NAMES) - 1)])
 def test_a_part_of_a_site_that_looks_like_a_template_is_a_warning(
     results, site, module_path, name, dropped
 ):
@@ -152,7 +145,7 @@ def test_a_part_of_a_site_that_looks_like_a_template_is_a_warning(
         f"{len(NAMES) - 1} of {len(NAMES)} pages that match {pattern} are near-duplicates" in line
     )
     assert f"({dropped} were dropped)" in line
-    directory = module_path / "simhash" / "spiders" / name.replace(" ", "-")
+    directory = module_path / "simhash" / "spiders" / name
     assert f"`scrapy simhash clusters --index {directory} --host {pattern.split('/')[0]}`" in line
     assert not results["debug"].lines("perhaps they share a template")
 

@@ -30,14 +30,15 @@ class Crawl:
         self.failures = []
         lane = SimpleNamespace(
             index=self.index,
-            asks_in_threads=in_threads,
-            tell=lambda _key, ask, then: then(ask(self.index)),
+            settings=SimpleNamespace(url_rules=mode, url_explore=0.0),
+            stats=SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by})),
+            errors=SimpleNamespace(count_error=lambda *what: self.failures.append(what)),
+            calls=SimpleNamespace(
+                in_threads=in_threads, tell=lambda _key, ask, then: then(ask(self.index))
+            ),
         )
-        stats = SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by}))
-        errors = SimpleNamespace(count_error=lambda *what: self.failures.append(what))
-        settings = SimpleNamespace(url_rules=mode, url_explore=0.0)
         self.scheduled = []
-        self.rules = RequestRules(settings, lane, stats, errors, self.scheduled.append)
+        self.rules = RequestRules(lane, self.scheduled.append)
         self.rules.open()
 
     def request(self, path: str, **arguments) -> Request | None:

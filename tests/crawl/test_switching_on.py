@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.crawl.harness import ADDONS, Crawl, child_environment, run, run_all
+from tests.crawl.harness import ADDONS, Crawl, child_environment, run_all, run_named
 from tests.crawl.pages import page
 
 MANUAL = {
@@ -58,9 +58,9 @@ def urls(site):
 @pytest.fixture(scope="module")
 def enabled(urls, module_path):
     crawls = {
-        "addon": Crawl(requests=urls, name="addon"),
-        "manual": Crawl(requests=urls, settings={"ADDONS": {}, **MANUAL}, name="manual"),
-        "as text": Crawl(requests=urls, settings={"SIMHASH_ENABLED": "1"}, name="text"),
+        "addon": Crawl(requests=urls),
+        "manual": Crawl(requests=urls, settings={"ADDONS": {}, **MANUAL}),
+        "as text": Crawl(requests=urls, settings={"SIMHASH_ENABLED": "1"}),
         "custom settings": Crawl(
             requests=urls,
             settings={"ADDONS": {}, "SIMHASH_ENABLED": False, "SIMHASH_ACTION": "tag"},
@@ -72,13 +72,10 @@ def enabled(urls, module_path):
                 "SIMHASH_PRESET": "classic",
                 "SIMHASH_MAX_DISTANCE": 5,
             },
-            name="custom",
         ),
-        "custom k": Crawl(
-            requests=urls, custom_settings={"SIMHASH_MAX_DISTANCE": 0}, name="custom-k"
-        ),
+        "custom k": Crawl(requests=urls, custom_settings={"SIMHASH_MAX_DISTANCE": 0}),
     }
-    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+    return run_named(module_path, crawls)
 
 
 @pytest.mark.parametrize("how", ["addon", "manual", "as text"])
@@ -92,7 +89,7 @@ def test_the_plugin_is_on(enabled, how):
 
 def test_custom_settings_of_a_spider_win(enabled, module_path):
     assert enabled["custom settings"].error is None
-    assert (module_path / "custom" / "spiders" / "custom").is_dir()
+    assert (module_path / "custom" / "spiders" / "custom settings").is_dir()
     assert enabled["custom settings"].lines("preset classic", "k = 5")
     assert enabled["custom k"].lines("preset wide", "k = 0")
     assert enabled["custom k"].seen() == ["/mill", "/copy"]
