@@ -51,10 +51,6 @@ class Job(NamedTuple):
             return path_name(Path(os.fsdecode(content)))
         return f"{self.name}#{self.first_number + at}"
 
-    def single(self, at: int) -> Job:
-        """Return a job with one of the records."""
-        return Job(self.name, self.first_number + at, [self.contents[at]])
-
 
 class Fingerprinted(NamedTuple):
     """A record with its key and its fingerprint, or the reason why it is skipped."""

@@ -284,9 +284,8 @@ class Inputs:
             sampled += 1
             if part.reason is None:
                 try:
-                    content = part.content or part.data
                     records.append(
-                        parse_record(content, self.encoding, self.csv_header, self.delimiter)
+                        parse_record(part.data, self.encoding, self.csv_header, self.delimiter)
                     )
                 except Unreadable:
                     unreadable += 1

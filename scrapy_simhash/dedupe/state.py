@@ -8,15 +8,15 @@ The state is a folder with
   ends with a line ``#CHECKSUM JSON``, which has the phase of the run, and the values that repeat
   the changes of the index. When a run goes on, an incomplete batch at the end is cut off, and the
   changes of the last complete batch are repeated. Repeating them is idempotent.
-- ``index/``, unless the run was given an index.
-- ``known/``: an index of the files in `DedupePaths.against`. A run of its own makes it, with its
-  state in ``known.dedupe/`` until the index is complete.
+- ``index/``, unless `DedupePaths.index` names an index.
+- ``known/``: an index of the files in `DedupePaths.against`. A separate run fills it first, and
+  keeps its state in ``known.dedupe/`` until the index is complete.
 - ``output``, a file or folder, and ``verdicts.new``: complete in the phase ``written``, and then
   moved into place.
 - ``lock``: locked by the process; deleted last, because only a folder with this file is a state.
 
-A process that is killed leaves all that it has written. After a power loss, the journal may lack
-batches that the index has. If the index then has too many entries, `Judge` raises an error.
+A kill loses nothing that was written. After a power loss, the journal may lack batches that the
+index has. If the index then has too many entries, `Judge` raises an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import os
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.documents.files import discard, replaced
 from scrapy_simhash.errors import SimhashError
@@ -45,7 +45,7 @@ Phase = Literal["judging", "judged", "written"]
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A batch of verdicts, and values that a run needs to go on after it.
+    """A batch of verdicts, and the values with which a run goes on after it.
 
     :param phase: ``judging`` while records remain, ``judged`` when all have verdicts, ``written``
         when the output is complete and has to be moved into place.
@@ -88,10 +88,9 @@ class State:
         self._spec = directory / "spec.json"
         self._journal = directory / "journal"
         self._lock_file = directory / "lock"
-        self._appended: BinaryIO | None = None
         directory.mkdir(mode=0o700, exist_ok=True)
         existing = set(directory.iterdir())
-        # An earlier run with `keep_index` has left its index alone.
+        # Only the index is left: an earlier run kept it for `keep_index`.
         self.has_kept_index = existing == {self.index}
         ours = {*self._files(), self.index, self._lock_file}
         if foreign := sorted(
@@ -141,10 +140,8 @@ class State:
         values = {**vars(checkpoint), "format": _FORMAT}
         del values["lines"]
         end = json.dumps(values).encode("ascii")
-        if self._appended is None:
-            self._appended = self._journal.open("ab")
-        self._appended.write(b"%b#%08x %b\n" % (checkpoint.lines, _checksum(checkpoint, end), end))
-        self._appended.flush()
+        with self._journal.open("ab") as journal:
+            journal.write(b"%b#%08x %b\n" % (checkpoint.lines, _checksum(checkpoint, end), end))
 
     def verdict_lines(self) -> Iterator[bytes]:
         """Yield the verdicts in the journal, as JSON lines in the order of the records."""
@@ -182,7 +179,6 @@ class State:
 
     def clear(self, *, keep_index: bool = False) -> None:
         """Delete all files except the lock and, with `keep_index`, except the index."""
-        self.close_journal()
         for path in (*self._files(), *self.directory.glob(".simhash-*")):
             discard(path)
         if not keep_index:
@@ -195,17 +191,10 @@ class State:
         with suppress(OSError):  # the folder holds the index
             self.directory.rmdir()
 
-    def close_journal(self) -> None:
-        """Close the journal, if `append` has opened it."""
-        if self._appended is not None:
-            self._appended.close()
-            self._appended = None
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.close_journal()
         self._lock.close()
 
     def damaged_error(self) -> SimhashError:

@@ -27,17 +27,16 @@ _HELD_BYTES = 1 << 12
 class Part(NamedTuple):
     """A part of a file: a record, or bytes between records.
 
-    :param data: the bytes to copy before `rest`. For HTML, the path of a file; for Parquet, empty.
+    :param data: the bytes to judge, and to copy. Of HTML, the path of a file; of Parquet, a row as
+        a JSON object.
     :param is_record: False for a part that is not judged, such as a blank line or a header.
     :param reason: why a record cannot be judged, such as ``too_large``; None if it can.
-    :param content: the bytes to judge; None if they are `data`.
-    :param rest: the bytes after `data` of a part that is too large; read them before the next part.
+    :param rest: the bytes after `data` of a part that is too large. Read them before the next part.
     """
 
     data: bytes
     is_record: bool = True
     reason: str | None = None
-    content: bytes | None = None
     rest: Iterable[bytes] = ()
 
 
