@@ -112,7 +112,7 @@ class Inputs:
         self.damaged: dict[str, str] = {}
         """Name of a file that cannot be read to its end → reason."""
         self._max_bytes = options.max_bytes
-        self._is_output_compressed = paths.is_compressed
+        self.is_output_compressed = paths.is_compressed
         self._file: io.BufferedReader | None = None
         self._bytes_before = 0
         self.header: list[str] = []
@@ -176,7 +176,7 @@ class Inputs:
         They are copied to the output if it is compressed, too, and if each record of the file is
         compressed on its own.
         """
-        if not self._is_output_compressed:
+        if not self.is_output_compressed:
             return False
         with self._open_raw(path) as stream:
             is_gzip = stream.peek(2)[:2] == GZIP_MARK

@@ -24,7 +24,7 @@ from scrapy_simhash.documents.parquet import parquet_schema, row_batches
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from typing_extensions import Self
@@ -62,23 +62,23 @@ def write_output(
     :raises SimhashError: an input has changed, or two HTML files would get the same path.
     """
     is_standard_output = paths.output == STANDARD_OUTPUT
+    tags = options.tags if options.action == "tag" else {}
     if paths.output is None or (is_standard_output and sys.stdout is None):
         deque(verdicts, maxlen=0)
     elif inputs.format == "parquet":
-        tags = options.tags if options.action == "tag" else {}
         _write_parquet([file.path for file in inputs.files], verdicts, output, tags)
     elif inputs.format == "html":
         _write_folder(inputs, _kept(inputs, verdicts), output)
     elif is_standard_output:
-        _write_kept(inputs, verdicts, options, sys.stdout.buffer, compressed=False)
+        _write_kept(inputs, verdicts, sys.stdout.buffer, tags)
         sys.stdout.flush()
     else:
         with output.open("wb", buffering=1 << 20) as file:
             if paths.is_compressed and inputs.format != "warc":
                 with _Gzip(file, threads) as sink:
-                    _write_kept(inputs, verdicts, options, sink)
+                    _write_kept(inputs, verdicts, sink, tags)
             else:
-                _write_kept(inputs, verdicts, options, file, compressed=paths.is_compressed)
+                _write_kept(inputs, verdicts, file, tags)
     if output.is_file():
         sync_file(output)
 
@@ -99,24 +99,19 @@ def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
 
 
 def _write_kept(
-    inputs: Inputs,
-    verdicts: Iterator[PlainVerdict],
-    options: DedupeOptions,
-    sink: Sink,
-    *,
-    compressed: bool = False,
+    inputs: Inputs, verdicts: Iterator[PlainVerdict], sink: Sink, tags: Mapping[str, str]
 ) -> None:
     kept = _kept(inputs, verdicts)
-    tags = options.tags if options.action == "tag" else {}
     if inputs.format == "warc":
-        _write_warc(inputs, kept, sink, compressed=compressed)
+        _write_warc(inputs, kept, sink)
     elif inputs.format == "csv":
-        csv_tags = _CsvTags(inputs, tags)
-        _write_lines(kept, sink, csv_tags.record, csv_tags.head())
+        header, tag = _csv_tagger(inputs, tags)
+        sink.write(header)
+        _write_lines(kept, sink, tag)
     elif inputs.is_array():
-        _write_array(kept, sink, json_tagger(tags, options.encoding))
+        _write_array(kept, sink, json_tagger(tags, inputs.encoding))
     else:
-        _write_lines(kept, sink, json_tagger(tags, options.encoding))
+        _write_lines(kept, sink, json_tagger(tags, inputs.encoding))
 
 
 def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
@@ -128,9 +123,8 @@ def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
     return data
 
 
-def _write_lines(kept: KeptParts, sink: Sink, tag: Tagger, head: bytes = b"") -> None:
-    """Write `head` and the records of JSON lines or CSV. Each record ends with a line break."""
-    sink.write(head)
+def _write_lines(kept: KeptParts, sink: Sink, tag: Tagger) -> None:
+    """Write the records of JSON lines or CSV. Each record ends with a line break."""
     for _, part, verdict in kept:
         if verdict is None:
             continue
@@ -152,9 +146,12 @@ def _write_array(kept: KeptParts, sink: Sink, tag: Tagger) -> None:
     sink.write(b"[\n]\n" if separator == b"[\n" else b"\n]\n")
 
 
-def _write_warc(inputs: Inputs, kept: KeptParts, sink: Sink, *, compressed: bool) -> None:
+def _write_warc(inputs: Inputs, kept: KeptParts, sink: Sink) -> None:
     """Write WARC records, compressed record by record if the output is compressed."""
-    is_copied = [not compressed or inputs.yields_compressed(file.path) for file in inputs.files]
+    is_copied = [
+        not inputs.is_output_compressed or inputs.yields_compressed(file.path)
+        for file in inputs.files
+    ]
     for number, part, _ in kept:
         if is_copied[number]:
             _copy(sink, part.data, part.rest)
@@ -187,14 +184,17 @@ def _path_of(part: Part) -> Path:
 
 
 def _write_parquet(
-    paths: Collection[Path], verdicts: Iterator[PlainVerdict], output: Path, tags: Mapping[str, str]
+    paths: Sequence[Path], verdicts: Iterator[PlainVerdict], output: Path, tags: Mapping[str, str]
 ) -> None:
-    """Write the rows that are kept, with a column for each tag."""
+    """Write the kept rows, with a column for each tag."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     types = {"distance": arrow.int32(), "similarity": arrow.float64()}
-    schema = parquet_schema(next(iter(paths)))
-    for name, column in tags.items():
-        schema = schema.append(arrow.field(column, types.get(name, arrow.string())))
+    fields = {
+        name: arrow.field(column, types.get(name, arrow.string())) for name, column in tags.items()
+    }
+    schema = parquet_schema(paths[0])
+    for field in fields.values():
+        schema = schema.append(field)
     with parquet.ParquetWriter(output, schema) as writer:
         for path in paths:
             for batch in row_batches(path, _PARQUET_ROWS):
@@ -202,12 +202,9 @@ def _write_parquet(
                 if len(row_verdicts) < batch.num_rows:
                     raise changed_error("an input")
                 table = arrow.Table.from_batches([batch])
-                for name, column in tags.items():
+                for name, field in fields.items():
                     values = [None if v["reason"] else v.get(name) for v in row_verdicts]
-                    column_field = schema.field(column)
-                    table = table.append_column(
-                        column_field, arrow.array(values, column_field.type)
-                    )
+                    table = table.append_column(field, arrow.array(values, field.type))
                 is_kept = arrow.array([not v["dropped"] for v in row_verdicts])
                 writer.write_table(table.filter(is_kept))
 
@@ -304,37 +301,33 @@ def _after_space(record: str, at: int) -> int:
     return at
 
 
-class _CsvTags:
-    """A tagger that adds columns at the end of CSV records, and changes nothing else."""
+def _csv_tagger(inputs: Inputs, tags: Mapping[str, str]) -> tuple[bytes, Tagger]:
+    """Return the header with the names of the tags, and a function that adds tags to a record.
 
-    def __init__(self, inputs: Inputs, tags: Mapping[str, str]) -> None:
-        self._inputs = inputs
-        self._columns = len(inputs.header)
-        self._tags = tags
+    They are added at the end, as further columns; nothing else is changed. The header ends with a
+    line break, and is empty if there is none.
+    """
+    columns, delimiter = len(inputs.header), inputs.delimiter
 
-    def head(self) -> bytes:
-        """Return the header with the names of the tags and a line break; empty if there is none."""
-        line = self._inputs.header_line
-        if line and not line.endswith(b"\n"):
-            line += b"\n"
-        return self._with_columns(line, list(self._tags.values()), self._columns)
-
-    def record(self, data: bytes, verdict: PlainVerdict) -> bytes:
-        """Return a record with its tags; unchanged if it was not parsed or has surplus columns."""
-        if not self._tags or verdict["reason"] in _NOT_PARSED:
-            return data
-        count = len(parse_csv(data, self._inputs.encoding, self._inputs.delimiter))
-        values = [None if verdict["reason"] else verdict.get(field) for field in self._tags]
-        return data if count > self._columns else self._with_columns(data, values, count)
-
-    def _with_columns(self, data: bytes, values: list[Any], count: int) -> bytes:
-        if not self._tags or not data:
-            return data
+    def added(data: bytes, count: int, values: Collection[Any]) -> bytes:
+        """Return a record of `count` fields with further values."""
         out = io.StringIO(newline="")
-        row = [""] * (self._columns - count) + ["" if v is None else str(v) for v in values]
-        csv.writer(out, delimiter=self._inputs.delimiter, lineterminator="").writerow(row)
-        record = data.rstrip(b"\r\n")
-        added = self._inputs.delimiter + out.getvalue()
-        return (
-            record + added.encode(self._inputs.encoding, "backslashreplace") + data[len(record) :]
+        csv.writer(out, delimiter=delimiter, lineterminator="").writerow(
+            [*[None] * (columns - count), *values]
         )
+        record = data.rstrip(b"\r\n")
+        more = (delimiter + out.getvalue()).encode(inputs.encoding, "backslashreplace")
+        return record + more + data[len(record) :]
+
+    def tag(data: bytes, verdict: PlainVerdict) -> bytes:
+        if not tags or verdict["reason"] in _NOT_PARSED:
+            return data
+        count = len(parse_csv(data, inputs.encoding, delimiter))
+        if count > columns:  # the tags would be in no column of the header
+            return data
+        return added(data, count, [None if verdict["reason"] else verdict.get(f) for f in tags])
+
+    header = inputs.header_line
+    if header and not header.endswith(b"\n"):
+        header += b"\n"
+    return added(header, columns, tags.values()) if header and tags else header, tag
