@@ -29,9 +29,9 @@ BATCH_RECORDS = 128
 
 
 class Judge:
-    """A judge of records that writes the verdicts to the state, and new content to the index.
+    """A judge of records that writes verdicts to the state, and new content to the index.
 
-    :param checkpoint: the last checkpoint of the run, whose batch is written to the index again.
+    :param checkpoint: the last checkpoint of the run. Its batch is written to the index again.
     :param damaged: name of a file that cannot be read to its end → reason, for checkpoints.
     :param known: a stored set. Copies of its records are duplicates, too.
     :raises SimhashError: the index has more entries than the checkpoint accounts for.
@@ -154,8 +154,9 @@ class Judge:
     def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
         """Return a filter of the keys that a record's representative may have; None for all keys.
 
-        The index compares a record with all pending records. The filter leaves out the pending ones
-        that its tables would not find once stored, so that verdicts do not depend on batches.
+        The index compares a record with all pending records, but with stored ones only if its
+        tables find them. So that verdicts do not depend on batches, the filter leaves out pending
+        records that the tables would not find.
         """
         scope = None if self._options.scope is None else self._options.scope(key)
         pending = self._pending
@@ -175,7 +176,7 @@ class Judge:
         return in_scope
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
-        """Repeat the changes that the last batch made to the index: a kill may have lost some."""
+        """Repeat the changes of the last batch to the index, some of which a kill may have lost."""
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)

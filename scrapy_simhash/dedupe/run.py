@@ -104,20 +104,20 @@ class _Run:
                 self._judge(checkpoint)
             except BaseException:
                 if interrupted_spec is None and not state.checkpoint().records_after:
-                    state.remove()  # no record was judged, so there is nothing to go on with
+                    state.remove()  # no verdict was stored, so there is nothing to go on with
                 raise
             checkpoint = state.checkpoint()
         if checkpoint.phase == "judged":
             self.inputs.check_unchanged()
             self._write()
             checkpoint = replace(checkpoint, phase="written")
-            if paths.output != STANDARD_OUTPUT:  # after a kill, all of it is written again
+            if paths.output != STANDARD_OUTPUT:  # this is written again from the start after a kill
                 state.append(checkpoint)
         self._move_into_place(checkpoint)
         return self.summary
 
     def _spec(self) -> dict[str, Any]:
-        """Return the values that an interrupted run needs unchanged to go on, for JSON."""
+        """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
         paths, out = self.paths, self.paths.output_file
         return {
             "inputs": [[str(f.path.absolute()), *f.version()] for f in self.inputs.files],
@@ -225,14 +225,14 @@ class _Run:
             self.summary.index_entries = judge.finish()
 
     def _known(self, stack: ExitStack) -> KnownRecords | None:
-        """Open and return the set `against`, if any. A run of its own first indexes its files."""
+        """Open and return the set `against`, if any. Files are indexed first, by a separate run."""
         state, against = self.state, self.paths.against
         if not against:
             return None
         directory = index_among(against)
         if directory is None:
             directory = state.known
-            if state.known_state.exists() or not directory.exists():
+            if state.known_state.exists() or not directory.exists():  # the index is incomplete
                 paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
                 summary = dedupe(paths, replace(self.options, incremental=False))
                 self.inputs.damaged.update(summary.damaged)

@@ -1,4 +1,4 @@
-"""Write the output from inputs and verdicts. Except for Parquet, bytes of records are copied."""
+"""Write the output from inputs and verdicts. Bytes of records are copied, except in Parquet."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def write_output(
     *,
     threads: int,
 ) -> None:
-    """Write the kept records to `output`, or to standard output if `paths` names that.
+    """Write the kept records to `output`, or to standard output if `paths` says so.
 
-    :param verdicts: of all records, in the same order. All are consumed, even without an output.
+    :param verdicts: those of all records, in the same order. They are consumed, even if `paths` has
+        no output.
     :param threads: number of threads that compress.
     :raises SimhashError: an input has changed, or two HTML files would get the same path.
     """
@@ -84,7 +85,7 @@ def write_output(
 
 
 def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
-    """Yield (file number, part, verdict), but no dropped records. Other parts have no verdict."""
+    """Yield (file number, part, verdict) except for dropped records. Only records have a verdict."""
     for number, part in inputs.parts():
         verdict = None
         if part.is_record:
@@ -162,7 +163,7 @@ def _write_warc(inputs: Inputs, kept: KeptParts, sink: Sink) -> None:
 
 
 def _write_folder(inputs: Inputs, kept: KeptParts, folder: Path) -> None:
-    """Copy kept files to a new folder. If there are several inputs, each folder is a subfolder."""
+    """Copy kept files to a new folder. Of several inputs, each folder gets a subfolder."""
     folder.mkdir()
     for number, part, _ in kept:
         source, top = _path_of(part), inputs.files[number].path
@@ -304,8 +305,8 @@ def _after_space(record: str, at: int) -> int:
 def _csv_tagger(inputs: Inputs, tags: Mapping[str, str]) -> tuple[bytes, Tagger]:
     """Return the header with the names of the tags, and a function that adds tags to a record.
 
-    They are added at the end, as further columns; nothing else is changed. The header ends with a
-    line break, and is empty if there is none.
+    Tags are further columns at the end. Nothing else is changed. The header ends with a line break,
+    or is empty if the files are.
     """
     columns, delimiter = len(inputs.header), inputs.delimiter
 
@@ -323,7 +324,7 @@ def _csv_tagger(inputs: Inputs, tags: Mapping[str, str]) -> tuple[bytes, Tagger]
         if not tags or verdict["reason"] in _NOT_PARSED:
             return data
         count = len(parse_csv(data, inputs.encoding, delimiter))
-        if count > columns:  # the tags would be in no column of the header
+        if count > columns:  # a surplus field is in the place of the first tag
             return data
         return added(data, count, [None if verdict["reason"] else verdict.get(f) for f in tags])
 
