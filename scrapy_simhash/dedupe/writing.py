@@ -12,9 +12,10 @@ import sys
 import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.inputs import changed_error
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
@@ -24,10 +25,16 @@ from scrapy_simhash.documents.parquet import parquet_schema, row_batches
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Generator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from typing import TypeAlias
-
-    from typing_extensions import Self
 
     from scrapy_simhash.dedupe.inputs import Inputs
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
@@ -36,7 +43,6 @@ if TYPE_CHECKING:
     PlainVerdict: TypeAlias = Mapping[str, Any]
     KeptParts: TypeAlias = Iterable[tuple[int, Part, PlainVerdict | None]]
     Tagger: TypeAlias = Callable[[bytes, PlainVerdict], bytes]
-    Sink: TypeAlias = "BinaryIO | _Gzip"
 
 _BLOCK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
@@ -70,22 +76,23 @@ def write_output(
         _write_parquet([file.path for file in inputs.files], verdicts, output, tags)
     elif inputs.format == "html":
         _write_folder(inputs, _kept(inputs, verdicts), output)
-    elif is_standard_output:
-        _write_kept(inputs, verdicts, sys.stdout.buffer, tags)
-        sys.stdout.flush()
     else:
-        with output.open("wb", buffering=1 << 20) as file:
-            if paths.is_compressed and inputs.format != "warc":
-                with _Gzip(file, threads) as sink:
-                    _write_kept(inputs, verdicts, sink, tags)
+        pieces = _pieces(inputs, verdicts, tags)
+        if paths.is_compressed and inputs.format != "warc":
+            pieces = _gzipped(pieces, threads)
+        with closing(pieces):
+            if is_standard_output:
+                sys.stdout.buffer.writelines(pieces)
+                sys.stdout.flush()
             else:
-                _write_kept(inputs, verdicts, file, tags)
+                with output.open("wb", buffering=1 << 20) as file:
+                    file.writelines(pieces)
     if output.is_file():
         sync_file(output)
 
 
 def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
-    """Yield (file number, part, verdict) except for dropped records. Only records have a verdict."""
+    """Yield (file number, part, verdict), but no dropped records. Only records have a verdict."""
     for number, part in inputs.parts():
         verdict = None
         if part.is_record:
@@ -99,67 +106,63 @@ def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
         yield number, part, verdict
 
 
-def _write_kept(
-    inputs: Inputs, verdicts: Iterator[PlainVerdict], sink: Sink, tags: Mapping[str, str]
-) -> None:
+def _pieces(
+    inputs: Inputs, verdicts: Iterator[PlainVerdict], tags: Mapping[str, str]
+) -> Generator[bytes, None, None]:
+    """Yield the bytes of an output that is one file."""
     kept = _kept(inputs, verdicts)
     if inputs.format == "warc":
-        _write_warc(inputs, kept, sink)
+        yield from _warc_pieces(inputs, kept)
     elif inputs.format == "csv":
         header, tag = _csv_tagger(inputs, tags)
-        sink.write(header)
-        _write_lines(kept, sink, tag)
+        yield header
+        yield from _line_pieces(kept, tag)
     elif inputs.is_array():
-        _write_array(kept, sink, json_tagger(tags, inputs.encoding))
+        yield from _array_pieces(kept, json_tagger(tags, inputs.encoding))
     else:
-        _write_lines(kept, sink, json_tagger(tags, inputs.encoding))
+        yield from _line_pieces(kept, json_tagger(tags, inputs.encoding))
 
 
-def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
-    """Write a record in pieces: `data`, then `rest`. Return the last piece."""
-    sink.write(data)
-    for piece in rest:
-        sink.write(piece)
-        data = piece
-    return data
-
-
-def _write_lines(kept: KeptParts, sink: Sink, tag: Tagger) -> None:
-    """Write the records of JSON lines or CSV. Each record ends with a line break."""
+def _line_pieces(kept: KeptParts, tag: Tagger) -> Iterator[bytes]:
+    """Yield the records of JSON lines or CSV. Each record ends with a line break."""
     for _, part, verdict in kept:
         if verdict is None:
             continue
-        if not _copy(sink, tag(part.data, verdict), part.rest).endswith(b"\n"):
-            sink.write(b"\n")
+        piece = b""
+        for piece in chain([tag(part.data, verdict)], part.rest):
+            yield piece
+        if not piece.endswith(b"\n"):
+            yield b"\n"
 
 
-def _write_array(kept: KeptParts, sink: Sink, tag: Tagger) -> None:
-    """Write a JSON array with a record in each line."""
+def _array_pieces(kept: KeptParts, tag: Tagger) -> Iterator[bytes]:
+    """Yield a JSON array with a record in each line."""
     separator = b"[\n"
     for _, part, verdict in kept:
         if verdict is None:
             continue
-        sink.write(separator)
+        yield separator
         separator = b",\n"
         # If a record is too large, `data` is only its beginning, and may end within a string.
-        data = part.data.strip() if part.reason is None else part.data
-        _copy(sink, tag(data, verdict), part.rest)
-    sink.write(b"[\n]\n" if separator == b"[\n" else b"\n]\n")
+        yield tag(part.data.strip() if part.reason is None else part.data, verdict)
+        yield from part.rest
+    yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
 
 
-def _write_warc(inputs: Inputs, kept: KeptParts, sink: Sink) -> None:
-    """Write WARC records, compressed record by record if the output is compressed."""
+def _warc_pieces(inputs: Inputs, kept: KeptParts) -> Iterator[bytes]:
+    """Yield WARC records, compressed record by record if the output is compressed."""
     is_copied = [
         not inputs.is_output_compressed or inputs.yields_compressed(file.path)
         for file in inputs.files
     ]
     for number, part, _ in kept:
         if is_copied[number]:
-            _copy(sink, part.data, part.rest)
-            continue
-        compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-        _copy(sink, compressor.compress(part.data), map(compressor.compress, part.rest))
-        sink.write(compressor.flush())
+            yield part.data
+            yield from part.rest
+        else:
+            compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+            yield from map(compressor.compress, chain([part.data], part.rest))
+            yield compressor.flush()
 
 
 def _write_folder(inputs: Inputs, kept: KeptParts, folder: Path) -> None:
@@ -210,36 +213,26 @@ def _write_parquet(
                 writer.write_table(table.filter(is_kept))
 
 
-class _Gzip:
-    """A sink that compresses blocks in several threads, each block to its own gzip member."""
+def _gzipped(pieces: Iterable[bytes], threads: int) -> Generator[bytes, None, None]:
+    """Yield pieces compressed in several threads, as blocks that are a gzip member each."""
+    waiting: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(threads) as executor:
+        for block in _blocks(pieces):
+            waiting.append(executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
+        for compressed in waiting:
+            yield compressed.result()
 
-    def __init__(self, file: BinaryIO, threads: int) -> None:
-        self._file = file
-        self._executor = ThreadPoolExecutor(threads)
-        self._max_waiting = 2 * threads
-        self._block = bytearray()
-        self._waiting: deque[Future[bytes]] = deque()
 
-    def write(self, data: bytes, /) -> None:
-        self._block += data
-        if len(self._block) >= _BLOCK_BYTES:
-            self._submit()
-
-    def _submit(self) -> None:
-        block, self._block = bytes(self._block), bytearray()
-        self._waiting.append(self._executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
-        if len(self._waiting) > self._max_waiting:
-            self._file.write(self._waiting.popleft().result())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        with self._executor:
-            if kind is None:
-                self._submit()
-                for compressed in self._waiting:
-                    self._file.write(compressed.result())
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    block = bytearray()
+    for piece in pieces:
+        block += piece
+        if len(block) >= _BLOCK_BYTES:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
 
 
 def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> None:

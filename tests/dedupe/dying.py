@@ -25,7 +25,7 @@ STEPS = {
     "acted": (ObservingIndex, "acted"),
     "confirm": (ObservingIndex, "confirm"),
     "close": (ObservingIndex, "close"),
-    "output": (writing, "_copy"),
+    "output": (writing, "chain"),  # called for each record of JSON lines
     "replace": (Path, "replace"),
     "remove": (State, "remove"),
     "forget": (Path, "unlink"),
