@@ -92,12 +92,11 @@ class State:
         existing = set(directory.iterdir())
         # Only the index is left: an earlier run kept it for `keep_index`.
         self.has_kept_index = existing == {self.index}
-        ours = {*self._files(), self.index, self._lock_file}
-        if foreign := sorted(
-            path.name
-            for path in existing - (ours if self._lock_file in existing else {self.index})
-            if not path.name.startswith(".simhash-")
-        ):
+        ours = {self.index}
+        if self._lock_file in existing:
+            ours |= {*self._files(), self._lock_file}
+        names = sorted(path.name for path in existing - ours)
+        if foreign := [name for name in names if not name.startswith(".simhash-")]:
             raise SimhashError(
                 f"{directory} is needed for the state of this run, but holds other files "
                 f"({foreign[0]}): move them away"
