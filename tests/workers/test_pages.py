@@ -15,7 +15,7 @@ META = b'<meta charset="utf-8">'
 
 
 class Rewriting(HtmlResponse):
-    """A response of somebody who changes the text."""
+    """A response whose `text` differs from its body."""
 
     @property
     def text(self):
