@@ -126,20 +126,21 @@ class State:
 
     def checkpoint(self) -> Checkpoint:
         """Return the last complete batch, or an empty one. Cut off the bytes that follow it."""
-        checkpoint = Checkpoint()
-        end = 0
-        if self._journal.exists():
-            for checkpoint, end in self._batches():  # noqa: B007 - the last one counts
-                pass
-            os.truncate(self._journal, end)
+        checkpoint, end = Checkpoint(), 0
+        self._journal.touch()
+        for checkpoint, end in self._batches():  # noqa: B007 - the last one counts
+            pass
+        os.truncate(self._journal, end)
         return checkpoint
 
     def append(self, checkpoint: Checkpoint) -> None:
-        """Append a batch to the journal."""
+        """Append a batch to the journal. Call `checkpoint` before the first batch."""
         values = {**vars(checkpoint), "format": _FORMAT}
         del values["lines"]
         end = json.dumps(values).encode("ascii")
-        with self._journal.open("ab") as journal:
+        # Not "ab", which would begin another journal if somebody deleted this one.
+        with self._journal.open("r+b") as journal:
+            journal.seek(0, os.SEEK_END)
             journal.write(b"%b#%08x %b\n" % (checkpoint.lines, _checksum(checkpoint, end), end))
 
     def verdict_lines(self) -> Iterator[bytes]:
