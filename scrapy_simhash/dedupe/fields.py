@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import Fields
 
-# Usual names, in upper or lower case, preferred ones first. The name of the key is in lower case.
+# Usual names, preferred ones first. Texts and pages are found in any case, the key in lower case.
 TEXT_FIELDS = ("text", "content", "body", "article", "main_text", "full_text")
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 KEY_FIELD = "url"
@@ -28,9 +28,9 @@ def find_fields(
 ) -> Fields:
     """Return the fields to use: those that `asked` names, else fields with usual names.
 
-    :param names: the names of all fields; None to take them from the records. If the records have
-        no fields either, the result is `asked`.
-    :param records: the first records. A usual field is used if one of them has a text in it.
+    :param names: the names of all fields; None to take them from the records. If there are none
+        either, the result is `asked`.
+    :param records: the first records. A usual field is used if it has a text in one of them.
     :raises SimhashError: `asked` names a field that is missing, or no field can be the text.
     """
     if names is None:
@@ -59,7 +59,7 @@ def find_fields(
 
 
 def _first_text(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the first text in a field that is not blank; None if no record has one."""
+    """Return the first text of a field that is not blank; None if no record has one."""
     for record in records:
         value = record.get(name)
         if isinstance(value, (list, tuple)):

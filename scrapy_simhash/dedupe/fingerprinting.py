@@ -33,11 +33,12 @@ _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
 class Job(NamedTuple):
-    """Consecutive records of one file.
+    """Consecutive records of one file, or of a folder of files.
 
-    :param name: name of the file; empty if each record is a file, whose path is its content.
+    :param name: name of the file; empty if each record is a file.
     :param first_number: number of the first record in the file, from 1.
-    :param contents: contents of the records; a string is the reason why a record is skipped.
+    :param contents: contents of the records as bytes: of a file, its path. A string is the reason
+        why a record is skipped.
     """
 
     name: str
@@ -51,10 +52,6 @@ class Job(NamedTuple):
             return path_name(Path(os.fsdecode(content)))
         return f"{self.name}#{self.first_number + at}"
 
-    def single(self, at: int) -> Job:
-        """Return a job with one of the records."""
-        return Job(self.name, self.first_number + at, [self.contents[at]])
-
 
 class Fingerprinted(NamedTuple):
     """A record with its key and its fingerprint, or the reason why it is skipped."""
@@ -63,7 +60,7 @@ class Fingerprinted(NamedTuple):
     page: PageFingerprint
 
     def plain(self) -> list[Any]:
-        """Return the values that `Judge` needs, for JSON: no texts and times."""
+        """Return what `Judge` needs, as values for JSON: no texts or times."""
         page = self.page
         return [self.key, page.fingerprint, page.skipped, plain_evidence(page.evidence)]
 

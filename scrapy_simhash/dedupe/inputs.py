@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -50,19 +51,19 @@ _ENDINGS: dict[str, Format] = {
     ".json": "json",
     ".warc": "warc",
 }
-# The fields are found by their names and by the texts of this number of records.
+# The first records, in which fields with text are looked for.
 _SAMPLED_RECORDS = 100
 _BUFFER_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input file or folder. `size`, `changed_ns` and `digest` show if its content has changed.
+    """An input file or folder. If its content changes, so does `size`, `changed_ns` or `digest`.
 
     :param name: its name in messages and keys.
-    :param size: in bytes; of a folder, the sum of its files.
-    :param changed_ns: time of the last modification; of a folder, the latest of its files.
-    :param digest: of a folder, hash of the paths, sizes and times of its files; else empty.
+    :param size: in bytes; for a folder, the sum of its files.
+    :param changed_ns: time of the last modification; for a folder, the latest one of its files.
+    :param digest: for a folder, a hash of the paths, sizes and times of its files; else empty.
     """
 
     path: Path
@@ -73,9 +74,9 @@ class InputFile:
 
     @classmethod
     def of(cls, path: Path, name: str | None = None) -> InputFile:
-        """Return the file or folder with its present values.
+        """Return a file or folder as it is now.
 
-        :raises OSError: a file does not exist, or its values cannot be read.
+        :raises OSError: it does not exist, or its size and time cannot be read.
         """
         name, stat = name or path_name(path), path.stat()
         if not path.is_dir():
@@ -112,7 +113,7 @@ class Inputs:
         self.damaged: dict[str, str] = {}
         """Name of a file that cannot be read to its end → reason."""
         self._max_bytes = options.max_bytes
-        self._is_output_compressed = paths.is_compressed
+        self.is_output_compressed = paths.is_compressed
         self._file: io.BufferedReader | None = None
         self._bytes_before = 0
         self.header: list[str] = []
@@ -126,11 +127,10 @@ class Inputs:
             self._read_headers()
         elif self.format == "parquet":
             self._read_schemas()
-        # Of Parquet, only these columns are read: all of them to find the fields.
-        self._columns = self.header
+        self._columns = self.header  # of Parquet: all columns, to find the fields
         self.fields = self._find_fields(options.fields)
         used = (*self.fields.text, self.fields.html, self.fields.key)
-        self._columns = list(dict.fromkeys(name for name in used if name))
+        self._columns = list(dict.fromkeys(name for name in used if name))  # those that are needed
 
     @property
     def csv_header(self) -> list[str] | None:
@@ -140,7 +140,7 @@ class Inputs:
     def parts(self) -> Iterator[tuple[int, Part]]:
         """Yield (number of the file from 0, part) of all files.
 
-        A damaged file ends at the damage, and is then added to `damaged`.
+        A damaged file ends before the damage, and is added to `damaged`.
         """
         self._bytes_before = 0
         for number, file in enumerate(self.files):
@@ -152,18 +152,16 @@ class Inputs:
             self._bytes_before += file.size
 
     def share_done(self) -> float | None:
-        """Return the share of all bytes that was read; None if it is unknown.
-
-        It is known only while a file is open here, which files of HTML and Parquet are not.
-        """
+        """Return the share of all bytes that was read; None for HTML and Parquet, or if unknown."""
         total = sum(file.size for file in self.files)
         if self._file is None or self._file.closed or not total:
             return None
         return (self._bytes_before + self._file.tell()) / total
 
     def check_unchanged(self) -> None:
-        """Raise SimhashError if a file has changed since these inputs were opened.
+        """Check that no file has changed since these inputs were opened.
 
+        :raises SimhashError: a file has changed.
         :raises OSError: a file was deleted.
         """
         for file in self.files:
@@ -171,16 +169,14 @@ class Inputs:
                 raise changed_error(file.name)
 
     def yields_compressed(self, path: Path) -> bool:
-        """Return True if `parts` yields the records of a WARC file as they are compressed.
+        """Return True if `parts` yields compressed records of a WARC file, to be copied.
 
-        They are copied to the output if it is compressed, too, and if each record of the file is
-        compressed on its own.
+        This needs a compressed output, and a file whose records are compressed one by one.
         """
-        if not self._is_output_compressed:
+        if not self.is_output_compressed:
             return False
         with self._open_raw(path) as stream:
-            is_gzip = stream.peek(2)[:2] == GZIP_MARK
-            return is_gzip and is_compressed_by_record(stream)
+            return stream.peek(2).startswith(GZIP_MARK) and is_compressed_by_record(stream)
 
     def is_array(self) -> bool:
         """Return True if JSON is written as an array: the first file does not begin with ``{``."""
@@ -207,7 +203,7 @@ class Inputs:
     def _splitter(self, stream: io.BufferedReader) -> Callable[..., Iterator[Part]]:
         if self.format == "csv":
             return csv_parts
-        start = stream.peek(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+        start = stream.peek(4096).removeprefix(codecs.BOM_UTF8).lstrip()
         return array_parts if self.format == "json" and not start.startswith(b"{") else line_parts
 
     @contextmanager
@@ -220,16 +216,17 @@ class Inputs:
         return self._file
 
     def _known_format(self) -> Format:
-        formats = [format_of(file.path) for file in self.files]
-        for file, form in zip(self.files, formats, strict=True):
-            if form is None:
+        formats = set()
+        for file in self.files:
+            if (form := format_of(file.path)) is None:
                 raise SimhashError(f"{file.name}: its name does not say its format: add --format")
-        if len(set(formats)) > 1:
+            formats.add(form)
+        if len(formats) > 1:
             raise SimhashError(
                 "the files are of different formats: de-duplicate each format in its own run, with "
                 "the same --index and --incremental"
             )
-        return cast("Format", formats[0])
+        return formats.pop()
 
     def _check_type(self, file: InputFile) -> None:
         if file.path.is_dir():
@@ -246,7 +243,7 @@ class Inputs:
             part = next((part for part in self._undamaged_parts(file) if part.data.strip()), None)
             if part is None:
                 continue
-            line = part.data.removeprefix(b"\xef\xbb\xbf")
+            line = part.data.removeprefix(codecs.BOM_UTF8)
             delimiter = csv_delimiter(line)
             try:
                 if part.reason is not None:
@@ -271,31 +268,27 @@ class Inputs:
         self.header = list(schema.names)
 
     def _find_fields(self, asked: Fields) -> Fields:
-        """Return the fields to use, see `find_fields`.
-
-        Return `asked` if the format has no fields, or the files have no records.
-        """
+        """Return the fields to use: those of `find_fields`, or `asked` if there are no fields."""
         if self.format in ("html", "warc"):
             return asked
-        sampled = unreadable = 0
+        has_records = has_unreadable = False
         records = []
         parts = (part for file in self.files for part in self._undamaged_parts(file))
         for part in islice((part for part in parts if part.is_record), _SAMPLED_RECORDS):
-            sampled += 1
+            has_records = True
             if part.reason is None:
                 try:
-                    content = part.content or part.data
                     records.append(
-                        parse_record(content, self.encoding, self.csv_header, self.delimiter)
+                        parse_record(part.data, self.encoding, self.csv_header, self.delimiter)
                     )
                 except Unreadable:
-                    unreadable += 1
-        if not sampled:
+                    has_unreadable = True
+        if not has_records:
             return asked
-        # JSON without a readable record is mostly a whole array in one line. In other formats, a
-        # readable record is needed only to find the fields; unreadable ones are skipped later.
+        # If no record of a JSON file can be read, most often it is an array in one line. In other
+        # formats, unreadable records are skipped, unless they are needed to find the fields.
         needs_record = self.format == "json" or not (asked.text or asked.html)
-        if unreadable and not records and needs_record:
+        if has_unreadable and not records and needs_record:
             advice = (
                 f"is it in {self.encoding}? --encoding names another"
                 if self.format == "csv"
@@ -306,12 +299,12 @@ class Inputs:
         return find_fields(asked, self.header or None, records, self.files[0].name)
 
     def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
-        with suppress(DamagedFile):  # the parts before the damage; `parts` reports it
+        with suppress(DamagedFile):  # `parts` reports the damage later
             yield from self._parts_of(file.path)
 
 
 def changed_error(name: str) -> SimhashError:
-    """Return an error to raise if an input has changed since the run began."""
+    """Return the error for an input that has changed since the run began."""
     return SimhashError(f"{name} has changed since the run began: begin again with --restart")
 
 
@@ -323,7 +316,7 @@ def _other_columns_error(file: InputFile, first: InputFile) -> SimhashError:
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format that a file name tells; None if it tells none; ``html`` for a folder."""
+    """Return the format of a file by its name, or None if unknown; ``html`` for a folder."""
     if path.is_dir():
         return "html"
     name = path.name.lower().removesuffix(".gz")

@@ -29,9 +29,9 @@ BATCH_RECORDS = 128
 
 
 class Judge:
-    """A judge of records that writes the verdicts to the state, and new content to the index.
+    """A judge of records that writes verdicts to the state, and new content to the index.
 
-    :param checkpoint: the last checkpoint of the run, whose batch is written to the index again.
+    :param checkpoint: the last checkpoint of the run. Its batch is written to the index again.
     :param damaged: name of a file that cannot be read to its end → reason, for checkpoints.
     :param known: a stored set. Copies of its records are duplicates, too.
     :raises SimhashError: the index has more entries than the checkpoint accounts for.
@@ -55,15 +55,13 @@ class Judge:
         self._damaged = damaged
         self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
-        self._policy = Policy(action="drop", incremental=options.incremental)
-        self.records_judged = checkpoint.records_after
-        self._lines: list[bytes] = []
-        self._evidence: list[list[Any]] = []
-        self._observations: list[Observation] = []
-        self._keys: set[str] = set()
+        self._policy = Policy(incremental=options.incremental)
         self._prober = Prober(index.plan)
-        # Fingerprints of pending records, which `commit` stores, by key.
-        self._pending: dict[str, int] = {}
+        self.records_judged = checkpoint.records_after
+        # The batch: its verdicts, the keys of its records, and what `commit` stores in the index.
+        self._lines: list[bytes] = []
+        self._keys: set[str] = set()
+        self._pending: dict[str, Observation] = {}
         if checkpoint.index_entries is None:
             self.commit()
         else:
@@ -90,32 +88,28 @@ class Judge:
 
     def add(self, record: Fingerprinted) -> None:
         """Judge the next record."""
-        key = record.key
+        key, page = record
         if key in self._keys:
             self.commit()
-        known_verdict = None if self._known is None else self._known.verdict(key, record.page)
+        known_verdict = None if self._known is None else self._known.verdict(key, page)
+        is_known = known_verdict is not None
         verdict = known_verdict or self._detector.judge(
-            self._index, key, record.page, in_scope=self._in_scope(key, record.page)
+            self._index, key, page, in_scope=self._in_scope(key, page)
         )
-        observation = verdict.observation
-        if known_verdict is not None:
-            is_dropped = self._options.action == "drop"
-        else:
-            is_dropped = observation is not None and self._is_dropped(verdict)
+        is_dropped = self._options.action == "drop" and (is_known or self._is_seen(verdict))
         values = plain_verdict(verdict, dropped=is_dropped)
         if self._known is not None:
-            values["known"] = known_verdict is not None
+            values["known"] = is_known
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
-        if observation is not None:
+        observation = verdict.observation
+        if observation is not None:  # else the record is known or skipped
             self._keys.add(key)
             if verdict.kind == "near-duplicate":
                 self._index.acted(observation, "dropped" if is_dropped else "tagged")
             else:
                 if verdict.similar_to is not None:
                     self._index.acted(observation, "passed")
-                self._observations.append(observation)
-                self._pending[key] = observation.fingerprint
-                self._evidence.append(plain_evidence(observation.evidence))
+                self._pending[key] = observation
         self.records_judged += 1
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
@@ -123,11 +117,9 @@ class Judge:
     def commit(self) -> None:
         """Write the batch to the state, and then to the index."""
         self._state.append(self._checkpoint())
-        for observation in self._observations:
+        for observation in self._pending.values():
             self._index.confirm(observation)
         self._lines.clear()
-        self._evidence.clear()
-        self._observations.clear()
         self._keys.clear()
         self._pending.clear()
 
@@ -144,32 +136,27 @@ class Judge:
         return Checkpoint(
             records=self.records_judged - len(self._lines),
             lines=b"".join(self._lines),
-            evidence=self._evidence,
+            evidence=[plain_evidence(pending.evidence) for pending in self._pending.values()],
             index_entries=len(self._index),
             crawl_start=self._index.crawl_start,
             damaged=self._damaged,
         )
 
-    def _is_dropped(self, verdict: Verdict) -> bool:
-        if self._options.action != "drop":
-            return False
-        if verdict.kind == "unchanged" and self._is_of_this_run(verdict.key):
-            # This run has two records with this key and content. `Policy` would keep both, because
-            # a crawl fetches a page a second time only on purpose.
+    def _is_seen(self, verdict: Verdict) -> bool:
+        """Return True if an earlier record has this content, or the index counts it as seen."""
+        if self._policy.seen(verdict):
             return True
-        action, _ = self._policy.decide(verdict)
-        return not action.items
-
-    def _is_of_this_run(self, key: str) -> bool:
-        """Return True if this run has already written the entry of this key."""
-        stored = self._index.entry(key)
+        # `Policy` passes an unchanged page, because a crawl fetches a page again only on purpose.
+        # Two records of this run with the same key and content are duplicates.
+        stored = self._index.entry(verdict.key) if verdict.kind == "unchanged" else None
         return stored is not None and stored.met >= self._index.crawl_start
 
     def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
         """Return a filter of the keys that a record's representative may have; None for all keys.
 
-        The index compares a record with all pending records. The filter leaves out the pending ones
-        that its tables would not find once stored, so that verdicts do not depend on batches.
+        The index compares a record with all pending records, but with stored ones only if its
+        tables find them. So that verdicts do not depend on batches, the filter leaves out pending
+        records that the tables would not find.
         """
         scope = None if self._options.scope is None else self._options.scope(key)
         pending = self._pending
@@ -182,14 +169,14 @@ class Judge:
             nonlocal is_found
             if other in pending:
                 is_found = is_found or self._prober.found_by(fingerprint, certainty)
-                if not is_found(pending[other]):
+                if not is_found(pending[other].fingerprint):
                     return False
             return scope is None or scope(other)
 
         return in_scope
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
-        """Repeat the changes that the last batch made to the index: a kill may have lost some."""
+        """Repeat the changes of the last batch to the index, some of which a kill may have lost."""
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)

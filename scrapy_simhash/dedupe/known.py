@@ -1,4 +1,4 @@
-"""Compare records with a stored set that the run does not change: an index of other records."""
+"""Compare records with a stored set: an index of other records, which the run does not change."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class KnownRecords:
     options: DedupeOptions
 
     def verdict(self, key: str, record: PageFingerprint) -> Verdict | None:
-        """Return a verdict if the set has a copy of a record, else None. Skipped records have none.
+        """Return a verdict if the set has a copy of a record, else None.
 
-        :return: a verdict of the kind ``near-duplicate``, or ``unchanged`` for a copy with its key.
+        The kind is ``near-duplicate``, or ``unchanged`` for a copy with the same key.
+
         :raises StorageError: the index fails.
         """
         if record.fingerprint is None:
@@ -60,9 +61,9 @@ class KnownRecords:
 
 
 def index_among(paths: Sequence[Path]) -> Path | None:
-    """Return the only path if it is the directory of an index; None if no path is.
+    """Return the path that is the directory of an index, if any.
 
-    :raises SimhashError: one of several paths is an index.
+    :raises SimhashError: there are other paths beside it.
     """
     for path in paths:
         if (path / MANIFEST).is_file():

@@ -50,13 +50,13 @@ class DedupeOptions:
     :param confirmation: conditions that confirm a record within `max_distance` bits as a copy.
         None uses those of the index if it exists, and those of the scheme's preset if not.
     :param format: format of all files; None to tell it from their names.
-    :param fields: if `text` and `html` are both missing, `dedupe` looks for fields with usual
-        names (`scrapy_simhash.dedupe.fields`).
+    :param fields: the fields to read. Without `text` and `html`, `dedupe` looks for usual names
+        (`scrapy_simhash.dedupe.fields`).
     :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and adds fields.
     :param tags: for the action ``tag``: field of a verdict → field of a record.
     :param incremental: records that the index held before this run count as seen.
-    :param scope: takes the key of a record, and returns a predicate: True for the keys that its
-        representative may have. `scope`, or its result, is None if all keys are allowed.
+    :param scope: takes the key of a record, and returns a function that is True for the keys that
+        the representative may have. None, for `scope` or for its result, allows all keys.
     :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
     :param min_tokens: records with fewer tokens are not judged, but kept.
     :param max_bytes: longer records are not judged, but kept.
@@ -64,8 +64,8 @@ class DedupeOptions:
     :param expected_records: number of records for which the tables of a new index are chosen.
     :param workers: processes that parse and fingerprint records; 1 to use this process; 0 for one
         process per CPU, or for this process if the input is small.
-    :param timeout_ms: wall-clock limit in a worker process for a few records together. If they
-        exceed it, each is tried alone, and is skipped if it exceeds the limit again.
+    :param timeout_ms: wall-clock limit for the records of one message to a worker process. If they
+        exceed it, each record is tried alone, and is skipped if it exceeds the limit again.
     """
 
     scheme: Scheme
@@ -86,11 +86,10 @@ class DedupeOptions:
     timeout_ms: int = DEFAULT_TIMEOUT_MS
 
     def to_dict(self) -> dict[str, Any]:
-        """Return, for JSON, the options that must not change before an interrupted run goes on."""
-        excluded = {"scope", "workers", "timeout_ms"}
-        values = {name: value for name, value in vars(self).items() if name not in excluded}
+        """Return the options that an interrupted run needs unchanged to go on, as JSON values."""
+        changeable = ("scope", "workers", "timeout_ms")
         return {
-            **values,
+            **{name: value for name, value in vars(self).items() if name not in changeable},
             "tags": dict(self.tags),
             "scheme": self.scheme.id,
             "confirmation": None if self.confirmation is None else asdict(self.confirmation),
@@ -108,11 +107,12 @@ class DedupePaths:
     :param output: None to write no output; `STANDARD_OUTPUT` for ``-``.
     :param verdicts: a file for the verdicts, a JSON line for each record.
     :param index: directory of an index to use and to fill; None for a temporary index in `state`.
-    :param keep_index: keep the temporary index, and the folder `state` with it.
+    :param keep_index: keep the temporary index, and with it the folder `state`.
     :param overwrite: replace an existing output, existing verdicts and an index that was kept.
     :param restart: discard an interrupted run.
-    :param standard_input: the path in `inputs` of a copy of standard input; None if there is none.
-    :param against: an index, or files and folders, with records that count as seen; only read.
+    :param standard_input: the one of `inputs` that is a copy of standard input, if any.
+    :param against: the directory of an index, or files and folders, with records that count as
+        seen. They are only read.
     """
 
     inputs: Sequence[Path]
@@ -133,5 +133,5 @@ class DedupePaths:
 
     @property
     def is_compressed(self) -> bool:
-        """Return True if JSON, CSV or WARC is to be compressed: the name ends in ``.gz``."""
+        """Return True if the name of the output ends in ``.gz``. HTML and Parquet ignore this."""
         return self.output is not None and self.output.name.endswith(".gz")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def check_paths(paths: DedupePaths) -> None:
     """Check that no path to write overlaps a path to read or another path to write.
 
-    :raises SimhashError: two paths overlap. Or the path of the output or of the verdicts is a
-        device or a pipe, or its folder does not exist.
+    :raises SimhashError: two paths overlap; or the output or the verdicts are a device or a pipe,
+        or belong in a folder that does not exist.
     """
     read = (*paths.inputs, *paths.against)
     by_role = {
@@ -60,7 +60,7 @@ def _check_writable(file: Path, advice: str = "") -> None:
 def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
     """Check that nothing exists at a path, or that the run may replace it.
 
-    :param as_folder: the run writes a folder, which may replace only an empty folder.
+    :param as_folder: the run writes a folder, which may only replace an empty folder.
     :raises SimhashError: the path exists and may not be replaced.
     """
     if path.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
 
-# A job, the records of one message to a worker, ends when it has so many records or bytes.
+# Upper limits of a job: the records of one message to a worker. The last record may exceed the
+# bytes.
 _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 18
-# A job of HTML files has paths, so sizes are unknown. So few long pages stay within the time-out.
+# A job of HTML files holds only paths. Eight long pages stay within the time-out of a job.
 _JOB_HTML_FILES = 8
-# Tables that are not probed find records in this memory several times as fast as on the disk.
+# Tables that are not probed are searched several times as fast in this memory as on the disk.
 _INDEX_BUFFER_BYTES = 256 << 20
 # Smaller inputs take less time than worker processes need to start.
 _MIN_BYTES_FOR_WORKERS = 4_000_000
@@ -59,18 +61,10 @@ def dedupe(
     inputs = Inputs(paths, options)
     writing.check_output(inputs, paths, options)
     with State(paths.state) as state:
-        return _Run(
-            paths=paths,
-            options=options,
-            inputs=inputs,
-            state=state,
-            on_progress=on_progress,
-            note=note,
-            summary=DedupeSummary(damaged=inputs.damaged),
-        ).run()
+        return _Run(paths, options, inputs, state, on_progress, note).run()
 
 
-@dataclass(kw_only=True)
+@dataclass
 class _Run:
     """A run in its locked state folder."""
 
@@ -80,7 +74,13 @@ class _Run:
     state: State
     on_progress: Callable[[int, int | None], object]
     note: Callable[[str], object]
-    summary: DedupeSummary
+
+    def __post_init__(self) -> None:
+        paths, state = self.paths, self.state
+        self.summary = DedupeSummary(damaged=self.inputs.damaged)
+        # (path of an output, where the state holds it until it is moved to its path)
+        outputs = ((paths.output_file, state.output), (paths.verdicts, state.verdicts))
+        self.outputs = [(path, source) for path, source in outputs if path is not None]
 
     def run(self) -> DedupeSummary:
         """Do the phases of the run that are not done yet, and return its counts."""
@@ -104,20 +104,20 @@ class _Run:
                 self._judge(checkpoint)
             except BaseException:
                 if interrupted_spec is None and not state.checkpoint().records_after:
-                    state.remove()  # no record was judged, so there is nothing to go on with
+                    state.remove()  # no verdict was stored, so there is nothing to go on with
                 raise
             checkpoint = state.checkpoint()
         if checkpoint.phase == "judged":
             self.inputs.check_unchanged()
             self._write()
             checkpoint = replace(checkpoint, phase="written")
-            if paths.output != STANDARD_OUTPUT:  # after a kill, all of it is written again
+            if paths.output != STANDARD_OUTPUT:  # this is written again from the start after a kill
                 state.append(checkpoint)
         self._move_into_place(checkpoint)
         return self.summary
 
     def _spec(self) -> dict[str, Any]:
-        """Return the values that an interrupted run needs unchanged to go on, for JSON."""
+        """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
         paths, out = self.paths, self.paths.output_file
         return {
             "inputs": [[str(f.path.absolute()), *f.version()] for f in self.inputs.files],
@@ -174,13 +174,11 @@ class _Run:
 
     def _check_outputs(self, checkpoint: Checkpoint | None) -> None:
         """Raise SimhashError if an output that is not in place yet may not be moved there."""
-        paths, state = self.paths, self.state
         is_written = checkpoint is not None and checkpoint.phase == "written"
-        for path, source in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
-            is_in_place = is_written and not source.exists()  # this run has moved it already
-            if path is not None and not is_in_place:
-                as_folder = self.inputs.format == "html" and source == state.output
-                check_free(path, overwrite=paths.overwrite, as_folder=as_folder)
+        for path, source in self.outputs:
+            if not is_written or source.exists():  # else this run has moved it already
+                as_folder = self.inputs.format == "html" and source == self.state.output
+                check_free(path, overwrite=self.paths.overwrite, as_folder=as_folder)
 
     def _judge(self, checkpoint: Checkpoint) -> None:
         options, inputs, state = self.options, self.inputs, self.state
@@ -216,10 +214,10 @@ class _Run:
             jobs = _jobs(inputs, judge.records_judged)
             if (count := self._worker_count()) > 1:
                 workers = stack.enter_context(closing(Workers(job_spec, count)))
-                jobs_done = stack.enter_context(closing(workers.fingerprints(jobs)))
+                records_of_jobs = workers.fingerprints(jobs)
             else:
-                jobs_done = stack.enter_context(closing(fingerprints_here(job_spec, jobs)))
-            for records in jobs_done:
+                records_of_jobs = fingerprints_here(job_spec, jobs)
+            for records in stack.enter_context(closing(records_of_jobs)):
                 judge.add_all(records)
                 share = inputs.share_done()
                 done = judge.records_judged
@@ -227,14 +225,14 @@ class _Run:
             self.summary.index_entries = judge.finish()
 
     def _known(self, stack: ExitStack) -> KnownRecords | None:
-        """Open and return the set `against`, if any. A run of its own first indexes its files."""
+        """Open and return the set `against`, if any. Files are indexed first, by a separate run."""
         state, against = self.state, self.paths.against
         if not against:
             return None
         directory = index_among(against)
         if directory is None:
             directory = state.known
-            if state.known_state.exists() or not directory.exists():
+            if state.known_state.exists() or not directory.exists():  # the index is incomplete
                 paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
                 summary = dedupe(paths, replace(self.options, incremental=False))
                 self.inputs.damaged.update(summary.damaged)
@@ -279,14 +277,11 @@ class _Run:
             yield verdict
 
     def _move_into_place(self, checkpoint: Checkpoint) -> None:
-        paths, state = self.paths, self.state
+        state = self.state
         if not self.summary.records:  # the interrupted run wrote the output, so count here
-            for _ in self._verdicts():
-                pass
+            deque(self._verdicts(), maxlen=0)
         self._check_outputs(checkpoint)
-        for path, source in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
-            if path is None:
-                continue
+        for path, source in self.outputs:
             if source.exists():
                 move_into_place(source, path)
             elif not path.exists():
@@ -294,7 +289,7 @@ class _Run:
                     f"{path} is missing, and {state.directory} no longer holds a copy: begin again "
                     "with --restart"
                 )
-        state.remove(keep_index=paths.keep_index)
+        state.remove(keep_index=self.paths.keep_index)
 
 
 def _jobs(inputs: Inputs, skip: int) -> Iterator[Job]:
@@ -303,18 +298,17 @@ def _jobs(inputs: Inputs, skip: int) -> Iterator[Job]:
     for file_number, parts in groupby(inputs.parts(), key=lambda pair: pair[0]):
         name = "" if inputs.format == "html" else inputs.files[file_number].name
         contents: list[bytes | str] = []
-        size, first = 0, 1
-        records = (part for _, part in parts if part.is_record)
-        for number, part in enumerate(records, 1):
+        size = first = 0
+        for number, part in enumerate((part for _, part in parts if part.is_record), 1):
             if skip:
                 skip -= 1
-                first = number + 1
                 continue
-            content = part.data if part.content is None else part.content
-            contents.append(content if part.reason is None else part.reason)
-            size += len(content)
+            if not contents:
+                size, first = 0, number
+            contents.append(part.data if part.reason is None else part.reason)
+            size += len(part.data)
             if len(contents) == max_records or size >= _JOB_BYTES:
                 yield Job(name, first, contents)
-                contents, size, first = [], 0, number + 1
+                contents = []
         if contents:
             yield Job(name, first, contents)

@@ -8,15 +8,15 @@ The state is a folder with
   ends with a line ``#CHECKSUM JSON``, which has the phase of the run, and the values that repeat
   the changes of the index. When a run goes on, an incomplete batch at the end is cut off, and the
   changes of the last complete batch are repeated. Repeating them is idempotent.
-- ``index/``, unless the run was given an index.
-- ``known/``: an index of the files in `DedupePaths.against`. A run of its own makes it, with its
-  state in ``known.dedupe/`` until the index is complete.
+- ``index/``, unless `DedupePaths.index` names an index.
+- ``known/``: an index of the files in `DedupePaths.against`. A separate run fills it first, and
+  keeps its state in ``known.dedupe/`` until the index is complete.
 - ``output``, a file or folder, and ``verdicts.new``: complete in the phase ``written``, and then
   moved into place.
 - ``lock``: locked by the process; deleted last, because only a folder with this file is a state.
 
-A process that is killed leaves all that it has written. After a power loss, the journal may lack
-batches that the index has. If the index then has too many entries, `Judge` raises an error.
+A kill loses nothing that was written. After a power loss, the journal may lack batches that the
+index has. If the index then has too many entries, `Judge` raises an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import os
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.documents.files import discard, replaced
 from scrapy_simhash.errors import SimhashError
@@ -45,7 +45,7 @@ Phase = Literal["judging", "judged", "written"]
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A batch of verdicts, and values that a run needs to go on after it.
+    """A batch of verdicts, and the values with which a run goes on after it.
 
     :param phase: ``judging`` while records remain, ``judged`` when all have verdicts, ``written``
         when the output is complete and has to be moved into place.
@@ -88,17 +88,15 @@ class State:
         self._spec = directory / "spec.json"
         self._journal = directory / "journal"
         self._lock_file = directory / "lock"
-        self._appended: BinaryIO | None = None
         directory.mkdir(mode=0o700, exist_ok=True)
         existing = set(directory.iterdir())
-        # An earlier run with `keep_index` has left its index alone.
+        # Only the index is left: an earlier run kept it for `keep_index`.
         self.has_kept_index = existing == {self.index}
-        ours = {*self._files(), self.index, self._lock_file}
-        if foreign := sorted(
-            path.name
-            for path in existing - (ours if self._lock_file in existing else {self.index})
-            if not path.name.startswith(".simhash-")
-        ):
+        ours = {self.index}
+        if self._lock_file in existing:
+            ours |= {*self._files(), self._lock_file}
+        names = sorted(path.name for path in existing - ours)
+        if foreign := [name for name in names if not name.startswith(".simhash-")]:
             raise SimhashError(
                 f"{directory} is needed for the state of this run, but holds other files "
                 f"({foreign[0]}): move them away"
@@ -128,23 +126,22 @@ class State:
 
     def checkpoint(self) -> Checkpoint:
         """Return the last complete batch, or an empty one. Cut off the bytes that follow it."""
-        checkpoint = Checkpoint()
-        end = 0
-        if self._journal.exists():
-            for checkpoint, end in self._batches():  # noqa: B007 - the last one counts
-                pass
-            os.truncate(self._journal, end)
+        checkpoint, end = Checkpoint(), 0
+        self._journal.touch()
+        for checkpoint, end in self._batches():  # noqa: B007 - the last one counts
+            pass
+        os.truncate(self._journal, end)
         return checkpoint
 
     def append(self, checkpoint: Checkpoint) -> None:
-        """Append a batch to the journal."""
+        """Append a batch to the journal. Call `checkpoint` before the first batch."""
         values = {**vars(checkpoint), "format": _FORMAT}
         del values["lines"]
         end = json.dumps(values).encode("ascii")
-        if self._appended is None:
-            self._appended = self._journal.open("ab")
-        self._appended.write(b"%b#%08x %b\n" % (checkpoint.lines, _checksum(checkpoint, end), end))
-        self._appended.flush()
+        # Not "ab", which would begin another journal if somebody deleted this one.
+        with self._journal.open("r+b") as journal:
+            journal.seek(0, os.SEEK_END)
+            journal.write(b"%b#%08x %b\n" % (checkpoint.lines, _checksum(checkpoint, end), end))
 
     def verdict_lines(self) -> Iterator[bytes]:
         """Yield the verdicts in the journal, as JSON lines in the order of the records."""
@@ -182,7 +179,6 @@ class State:
 
     def clear(self, *, keep_index: bool = False) -> None:
         """Delete all files except the lock and, with `keep_index`, except the index."""
-        self.close_journal()
         for path in (*self._files(), *self.directory.glob(".simhash-*")):
             discard(path)
         if not keep_index:
@@ -195,17 +191,10 @@ class State:
         with suppress(OSError):  # the folder holds the index
             self.directory.rmdir()
 
-    def close_journal(self) -> None:
-        """Close the journal, if `append` has opened it."""
-        if self._appended is not None:
-            self._appended.close()
-            self._appended = None
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.close_journal()
         self._lock.close()
 
     def damaged_error(self) -> SimhashError:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
-    """Return the values of a record's line in ``--verdicts``, except ``known``."""
+    """Return the line of a record in ``--verdicts``, as values for JSON, without ``known``."""
     values = verdict.to_dict()
     del values["canonical"]  # `dedupe` does not read rel=canonical
     return {"key": verdict.key, **values, "dropped": dropped}
@@ -29,8 +29,9 @@ class DedupeSummary:
     :param known: records with a copy in `DedupePaths.against`.
     :param kinds: kind of verdict → number of records.
     :param skipped: reason → number of records with the verdict ``skipped``.
-    :param went_on_after: number of records that an interrupted run had judged before; 0 without.
-    :param index_entries: number of entries at the end; None for Spark, or if all had been judged.
+    :param went_on_after: number of records that the interrupted run had judged, or 0.
+    :param index_entries: number of entries at the end. None for Spark, and if the interrupted run
+        had judged all records.
     :param damaged: name of a file that cannot be read to its end → reason.
     """
 

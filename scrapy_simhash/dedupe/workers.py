@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job, skipped
@@ -38,7 +39,7 @@ class Workers:
             server="scrapy_simhash.dedupe.workers:serve_jobs",
             job_spec=job_spec,
             timeout_ms=job_spec["timeout_ms"],
-            encode=encoded,
+            encode=encode_job,
             decode=lambda answer: [Fingerprinted.from_plain(plain) for plain in answer],
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
@@ -68,19 +69,17 @@ class Workers:
         return self.pool.submit(lambda: job)
 
     def _result(self, job: Job, future: Future[list[Fingerprinted] | str]) -> list[Fingerprinted]:
-        """Return the fingerprints of a job. If it failed, repeat its records one by one."""
+        """Return the fingerprints of a job. If it was lost, try its records one by one."""
         result = future.result()
         if not isinstance(result, str):
             return result
         if len(job.contents) == 1:  # `result` is the reason
             return [skipped(job.default_key(0), result)]
-        singles = [job.single(at) for at in range(len(job.contents))]
-        futures = [self._submit(single) for single in singles]
-        return [
-            record
-            for single, future in zip(singles, futures, strict=True)
-            for record in self._result(single, future)
-        ]
+        singles = (
+            Job(job.name, number, [content])
+            for number, content in enumerate(job.contents, job.first_number)
+        )
+        return list(chain.from_iterable(self.fingerprints(singles)))
 
 
 def serve_jobs(job_spec: dict[str, Any]) -> Callable[[bytes], list[list[Any]]]:
@@ -88,20 +87,20 @@ def serve_jobs(job_spec: dict[str, Any]) -> Callable[[bytes], list[list[Any]]]:
     fingerprinter = Fingerprinter(job_spec)
 
     def answer(message: bytes) -> list[list[Any]]:
-        return [record.plain() for record in fingerprinter.fingerprint(decoded(message))]
+        return [record.plain() for record in fingerprinter.fingerprint(decode_job(message))]
 
     return answer
 
 
-def encoded(job: Job) -> list[bytes]:
+def encode_job(job: Job) -> list[bytes]:
     """Return the message for a job, in parts: a line of JSON, then the contents as they are."""
     parts = [part if isinstance(part, str) else len(part) for part in job.contents]
     head = json.dumps([job.name, job.first_number, parts]).encode("ascii")
     return [head, b"\n", *(part for part in job.contents if isinstance(part, bytes))]
 
 
-def decoded(message: bytes) -> Job:
-    """Return the job of a message."""
+def decode_job(message: bytes) -> Job:
+    """Return the job that `encode_job` encoded."""
     start = message.index(b"\n") + 1
     name, number, parts = json.loads(message[: start - 1])
     contents: list[bytes | str] = []

@@ -1,4 +1,4 @@
-"""Write the output from inputs and verdicts. Except for Parquet, bytes of records are copied."""
+"""Write the output from inputs and verdicts. Bytes of records are copied, except in Parquet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import sys
 import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.inputs import changed_error
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
@@ -24,10 +25,16 @@ from scrapy_simhash.documents.parquet import parquet_schema, row_batches
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import (
+        Callable,
+        Collection,
+        Generator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from typing import TypeAlias
-
-    from typing_extensions import Self
 
     from scrapy_simhash.dedupe.inputs import Inputs
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
@@ -36,7 +43,6 @@ if TYPE_CHECKING:
     PlainVerdict: TypeAlias = Mapping[str, Any]
     KeptParts: TypeAlias = Iterable[tuple[int, Part, PlainVerdict | None]]
     Tagger: TypeAlias = Callable[[bytes, PlainVerdict], bytes]
-    Sink: TypeAlias = "BinaryIO | _Gzip"
 
 _BLOCK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
@@ -55,36 +61,38 @@ def write_output(
     *,
     threads: int,
 ) -> None:
-    """Write the kept records to `output`, or to standard output if `paths` names that.
+    """Write the kept records to `output`, or to standard output if `paths` says so.
 
-    :param verdicts: of all records, in the same order. All are consumed, even without an output.
+    :param verdicts: those of all records, in the same order. They are consumed, even if `paths` has
+        no output.
     :param threads: number of threads that compress.
     :raises SimhashError: an input has changed, or two HTML files would get the same path.
     """
     is_standard_output = paths.output == STANDARD_OUTPUT
+    tags = options.tags if options.action == "tag" else {}
     if paths.output is None or (is_standard_output and sys.stdout is None):
         deque(verdicts, maxlen=0)
     elif inputs.format == "parquet":
-        tags = options.tags if options.action == "tag" else {}
         _write_parquet([file.path for file in inputs.files], verdicts, output, tags)
     elif inputs.format == "html":
         _write_folder(inputs, _kept(inputs, verdicts), output)
-    elif is_standard_output:
-        _write_kept(inputs, verdicts, options, sys.stdout.buffer, compressed=False)
-        sys.stdout.flush()
     else:
-        with output.open("wb", buffering=1 << 20) as file:
-            if paths.is_compressed and inputs.format != "warc":
-                with _Gzip(file, threads) as sink:
-                    _write_kept(inputs, verdicts, options, sink)
+        pieces = _pieces(inputs, verdicts, tags)
+        if paths.is_compressed and inputs.format != "warc":
+            pieces = _gzipped(pieces, threads)
+        with closing(pieces):
+            if is_standard_output:
+                sys.stdout.buffer.writelines(pieces)
+                sys.stdout.flush()
             else:
-                _write_kept(inputs, verdicts, options, file, compressed=paths.is_compressed)
+                with output.open("wb", buffering=1 << 20) as file:
+                    file.writelines(pieces)
     if output.is_file():
         sync_file(output)
 
 
 def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
-    """Yield (file number, part, verdict), but no dropped records. Other parts have no verdict."""
+    """Yield (file number, part, verdict), but no dropped records. Only records have a verdict."""
     for number, part in inputs.parts():
         verdict = None
         if part.is_record:
@@ -98,74 +106,67 @@ def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
         yield number, part, verdict
 
 
-def _write_kept(
-    inputs: Inputs,
-    verdicts: Iterator[PlainVerdict],
-    options: DedupeOptions,
-    sink: Sink,
-    *,
-    compressed: bool = False,
-) -> None:
+def _pieces(
+    inputs: Inputs, verdicts: Iterator[PlainVerdict], tags: Mapping[str, str]
+) -> Generator[bytes, None, None]:
+    """Yield the bytes of an output that is one file."""
     kept = _kept(inputs, verdicts)
-    tags = options.tags if options.action == "tag" else {}
     if inputs.format == "warc":
-        _write_warc(inputs, kept, sink, compressed=compressed)
+        yield from _warc_pieces(inputs, kept)
     elif inputs.format == "csv":
-        csv_tags = _CsvTags(inputs, tags)
-        _write_lines(kept, sink, csv_tags.record, csv_tags.head())
+        header, tag = _csv_tagger(inputs, tags)
+        yield header
+        yield from _line_pieces(kept, tag)
     elif inputs.is_array():
-        _write_array(kept, sink, json_tagger(tags, options.encoding))
+        yield from _array_pieces(kept, json_tagger(tags, inputs.encoding))
     else:
-        _write_lines(kept, sink, json_tagger(tags, options.encoding))
+        yield from _line_pieces(kept, json_tagger(tags, inputs.encoding))
 
 
-def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
-    """Write a record in pieces: `data`, then `rest`. Return the last piece."""
-    sink.write(data)
-    for piece in rest:
-        sink.write(piece)
-        data = piece
-    return data
-
-
-def _write_lines(kept: KeptParts, sink: Sink, tag: Tagger, head: bytes = b"") -> None:
-    """Write `head` and the records of JSON lines or CSV. Each record ends with a line break."""
-    sink.write(head)
+def _line_pieces(kept: KeptParts, tag: Tagger) -> Iterator[bytes]:
+    """Yield the records of JSON lines or CSV. Each record ends with a line break."""
     for _, part, verdict in kept:
         if verdict is None:
             continue
-        if not _copy(sink, tag(part.data, verdict), part.rest).endswith(b"\n"):
-            sink.write(b"\n")
+        piece = b""
+        for piece in chain([tag(part.data, verdict)], part.rest):
+            yield piece
+        if not piece.endswith(b"\n"):
+            yield b"\n"
 
 
-def _write_array(kept: KeptParts, sink: Sink, tag: Tagger) -> None:
-    """Write a JSON array with a record in each line."""
+def _array_pieces(kept: KeptParts, tag: Tagger) -> Iterator[bytes]:
+    """Yield a JSON array with a record in each line."""
     separator = b"[\n"
     for _, part, verdict in kept:
         if verdict is None:
             continue
-        sink.write(separator)
+        yield separator
         separator = b",\n"
         # If a record is too large, `data` is only its beginning, and may end within a string.
-        data = part.data.strip() if part.reason is None else part.data
-        _copy(sink, tag(data, verdict), part.rest)
-    sink.write(b"[\n]\n" if separator == b"[\n" else b"\n]\n")
+        yield tag(part.data.strip() if part.reason is None else part.data, verdict)
+        yield from part.rest
+    yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
 
 
-def _write_warc(inputs: Inputs, kept: KeptParts, sink: Sink, *, compressed: bool) -> None:
-    """Write WARC records, compressed record by record if the output is compressed."""
-    is_copied = [not compressed or inputs.yields_compressed(file.path) for file in inputs.files]
+def _warc_pieces(inputs: Inputs, kept: KeptParts) -> Iterator[bytes]:
+    """Yield WARC records, compressed record by record if the output is compressed."""
+    is_copied = [
+        not inputs.is_output_compressed or inputs.yields_compressed(file.path)
+        for file in inputs.files
+    ]
     for number, part, _ in kept:
         if is_copied[number]:
-            _copy(sink, part.data, part.rest)
-            continue
-        compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-        _copy(sink, compressor.compress(part.data), map(compressor.compress, part.rest))
-        sink.write(compressor.flush())
+            yield part.data
+            yield from part.rest
+        else:
+            compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+            yield from map(compressor.compress, chain([part.data], part.rest))
+            yield compressor.flush()
 
 
 def _write_folder(inputs: Inputs, kept: KeptParts, folder: Path) -> None:
-    """Copy kept files to a new folder. If there are several inputs, each folder is a subfolder."""
+    """Copy kept files to a new folder. Of several inputs, each folder gets a subfolder."""
     folder.mkdir()
     for number, part, _ in kept:
         source, top = _path_of(part), inputs.files[number].path
@@ -187,14 +188,17 @@ def _path_of(part: Part) -> Path:
 
 
 def _write_parquet(
-    paths: Collection[Path], verdicts: Iterator[PlainVerdict], output: Path, tags: Mapping[str, str]
+    paths: Sequence[Path], verdicts: Iterator[PlainVerdict], output: Path, tags: Mapping[str, str]
 ) -> None:
-    """Write the rows that are kept, with a column for each tag."""
+    """Write the kept rows, with a column for each tag."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     types = {"distance": arrow.int32(), "similarity": arrow.float64()}
-    schema = parquet_schema(next(iter(paths)))
-    for name, column in tags.items():
-        schema = schema.append(arrow.field(column, types.get(name, arrow.string())))
+    fields = {
+        name: arrow.field(column, types.get(name, arrow.string())) for name, column in tags.items()
+    }
+    schema = parquet_schema(paths[0])
+    for field in fields.values():
+        schema = schema.append(field)
     with parquet.ParquetWriter(output, schema) as writer:
         for path in paths:
             for batch in row_batches(path, _PARQUET_ROWS):
@@ -202,46 +206,33 @@ def _write_parquet(
                 if len(row_verdicts) < batch.num_rows:
                     raise changed_error("an input")
                 table = arrow.Table.from_batches([batch])
-                for name, column in tags.items():
+                for name, field in fields.items():
                     values = [None if v["reason"] else v.get(name) for v in row_verdicts]
-                    column_field = schema.field(column)
-                    table = table.append_column(
-                        column_field, arrow.array(values, column_field.type)
-                    )
+                    table = table.append_column(field, arrow.array(values, field.type))
                 is_kept = arrow.array([not v["dropped"] for v in row_verdicts])
                 writer.write_table(table.filter(is_kept))
 
 
-class _Gzip:
-    """A sink that compresses blocks in several threads, each block to its own gzip member."""
+def _gzipped(pieces: Iterable[bytes], threads: int) -> Generator[bytes, None, None]:
+    """Yield pieces compressed in several threads, as blocks that are a gzip member each."""
+    waiting: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(threads) as executor:
+        for block in _blocks(pieces):
+            waiting.append(executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
+        for compressed in waiting:
+            yield compressed.result()
 
-    def __init__(self, file: BinaryIO, threads: int) -> None:
-        self._file = file
-        self._executor = ThreadPoolExecutor(threads)
-        self._max_waiting = 2 * threads
-        self._block = bytearray()
-        self._waiting: deque[Future[bytes]] = deque()
 
-    def write(self, data: bytes, /) -> None:
-        self._block += data
-        if len(self._block) >= _BLOCK_BYTES:
-            self._submit()
-
-    def _submit(self) -> None:
-        block, self._block = bytes(self._block), bytearray()
-        self._waiting.append(self._executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
-        if len(self._waiting) > self._max_waiting:
-            self._file.write(self._waiting.popleft().result())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        with self._executor:
-            if kind is None:
-                self._submit()
-                for compressed in self._waiting:
-                    self._file.write(compressed.result())
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    block = bytearray()
+    for piece in pieces:
+        block += piece
+        if len(block) >= _BLOCK_BYTES:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
 
 
 def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> None:
@@ -304,37 +295,33 @@ def _after_space(record: str, at: int) -> int:
     return at
 
 
-class _CsvTags:
-    """A tagger that adds columns at the end of CSV records, and changes nothing else."""
+def _csv_tagger(inputs: Inputs, tags: Mapping[str, str]) -> tuple[bytes, Tagger]:
+    """Return the header with the names of the tags, and a function that adds tags to a record.
 
-    def __init__(self, inputs: Inputs, tags: Mapping[str, str]) -> None:
-        self._inputs = inputs
-        self._columns = len(inputs.header)
-        self._tags = tags
+    Tags are further columns at the end. Nothing else is changed. The header ends with a line break,
+    or is empty if the files are.
+    """
+    columns, delimiter = len(inputs.header), inputs.delimiter
 
-    def head(self) -> bytes:
-        """Return the header with the names of the tags and a line break; empty if there is none."""
-        line = self._inputs.header_line
-        if line and not line.endswith(b"\n"):
-            line += b"\n"
-        return self._with_columns(line, list(self._tags.values()), self._columns)
-
-    def record(self, data: bytes, verdict: PlainVerdict) -> bytes:
-        """Return a record with its tags; unchanged if it was not parsed or has surplus columns."""
-        if not self._tags or verdict["reason"] in _NOT_PARSED:
-            return data
-        count = len(parse_csv(data, self._inputs.encoding, self._inputs.delimiter))
-        values = [None if verdict["reason"] else verdict.get(field) for field in self._tags]
-        return data if count > self._columns else self._with_columns(data, values, count)
-
-    def _with_columns(self, data: bytes, values: list[Any], count: int) -> bytes:
-        if not self._tags or not data:
-            return data
+    def added(data: bytes, count: int, values: Collection[Any]) -> bytes:
+        """Return a record of `count` fields with further values."""
         out = io.StringIO(newline="")
-        row = [""] * (self._columns - count) + ["" if v is None else str(v) for v in values]
-        csv.writer(out, delimiter=self._inputs.delimiter, lineterminator="").writerow(row)
-        record = data.rstrip(b"\r\n")
-        added = self._inputs.delimiter + out.getvalue()
-        return (
-            record + added.encode(self._inputs.encoding, "backslashreplace") + data[len(record) :]
+        csv.writer(out, delimiter=delimiter, lineterminator="").writerow(
+            [*[None] * (columns - count), *values]
         )
+        record = data.rstrip(b"\r\n")
+        more = (delimiter + out.getvalue()).encode(inputs.encoding, "backslashreplace")
+        return record + more + data[len(record) :]
+
+    def tag(data: bytes, verdict: PlainVerdict) -> bytes:
+        if not tags or verdict["reason"] in _NOT_PARSED:
+            return data
+        count = len(parse_csv(data, inputs.encoding, delimiter))
+        if count > columns:  # a surplus field is in the place of the first tag
+            return data
+        return added(data, count, [None if verdict["reason"] else verdict.get(f) for f in tags])
+
+    header = inputs.header_line
+    if header and not header.endswith(b"\n"):
+        header += b"\n"
+    return added(header, columns, tags.values()) if header and tags else header, tag

@@ -1,7 +1,7 @@
-"""Decode pages and files by the rules of Scrapy's `TextResponse.text`, or as the user says.
+"""Decode pages and files by the rules of Scrapy's `TextResponse.text`, or in a given encoding.
 
-By these rules, the encoding comes from the first of these that exists: a byte order mark, the HTTP
-header, a declaration in the page, or a guess.
+By these rules, the first of these that exists tells the encoding: a byte order mark, the HTTP
+header, a declaration in the page, a guess.
 """
 
 from __future__ import annotations
@@ -12,21 +12,25 @@ from w3lib.encoding import html_to_unicode, read_bom, resolve_encoding
 
 from scrapy_simhash.errors import SimhashError
 
-# A file without a byte order mark is binary if its first block has a zero byte. Any file is if its
-# first characters have too many control characters.
+# A file is binary if its first block has a zero byte, and no byte order mark explains it; or if too
+# many of its first characters are control characters.
 _FIRST_BLOCK_BYTES = 8192
 _MAX_CONTROL_SHARE = 0.02
 _CHECKED_CHARACTERS = 64_000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
-# `_encoding_and_text` returns this encoding only if none was declared and none could be guessed. A
-# page in ASCII has the encoding Windows-1252, as in browsers.
+# `_encoding_and_text` returns this name only if no encoding was declared or could be guessed: pages
+# in ASCII count as Windows-1252, as in browsers.
 _UNKNOWN = "ascii"
 
 
 class NotReadable(SimhashError):
-    """Raised for a document that cannot be read. Errors are counted by `reason`, not `detail`."""
+    """Raised for a document that cannot be read.
+
+    :param reason: a short reason, by which errors are counted.
+    :param detail: more about this document, such as advice.
+    """
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason, detail)
@@ -59,7 +63,7 @@ def decoded_file(content: bytes) -> str:
 
 
 def decoded_as(content: bytes, encoding: str) -> str:
-    """Return the text in the encoding that the user named, without a byte order mark.
+    """Return the text of bytes in a given encoding, without a byte order mark.
 
     :raises NotReadable: the content is not in that encoding.
     """

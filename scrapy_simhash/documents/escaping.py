@@ -15,9 +15,8 @@ def escaped(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text for one log line: cut to 200 characters, then escaped. So it may be longer."""
-    cut = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
-    return escaped(cut)
+    """Return a text for one log line: its first 200 characters, escaped."""
+    return escaped(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…")
 
 
 def csv_cell(text: str) -> str:

@@ -30,8 +30,8 @@ class DamagedFile(SimhashError):
 def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[Path]:
     """Yield each path that is not a folder, and the files in each folder and its subfolders.
 
-    In a folder, files come before subfolders, both sorted by name. In folders, hidden files and
-    subfolders, special files, symlinks to folders and the folder `exclude` are left out.
+    The files of a folder come before those of its subfolders, both sorted by name. These are left
+    out: hidden files and subfolders, special files, symlinks to folders, and the folder `exclude`.
     """
     for path in paths:
         if not path.is_dir():
@@ -65,7 +65,9 @@ def path_name(path: Path) -> str:
 def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
     """Yield a stream, decompressed if its content is gzip. `stream` need not be seekable.
 
-    :raises DamagedFile: at exit, if the caller has read up to damaged data, where the stream ends.
+    If the data is damaged, the stream ends before the damage.
+
+    :raises DamagedFile: at exit, if the caller has read up to the damage.
     """
     buffered: Any = stream
     if not hasattr(stream, "peek"):
@@ -80,7 +82,7 @@ def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
 
 
 class _Gunzip(io.RawIOBase):
-    """The content of a gzip file up to its end or to the first damage."""
+    """The content of a gzip file up to its end, or up to the first damage."""
 
     def __init__(self, compressed: BinaryIO) -> None:
         self._content = gzip.GzipFile(fileobj=compressed)
@@ -93,7 +95,7 @@ class _Gunzip(io.RawIOBase):
         if self.damage is not None:
             return 0
         try:
-            # `readinto` would lose what it has read before it raises an error.
+            # `readinto` would lose the bytes that it read before it raised an error.
             content = self._content.read1(len(buffer))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             self.damage = str(error)
@@ -114,7 +116,7 @@ def replaced(path: Path) -> Iterator[Path]:
     if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
         return
-    # A name that is derived from that of `path` could be too long.
+    # A name made from that of `path` could be too long.
     temporary = path.with_name(f".simhash-{secrets.token_hex(8)}")
     try:
         yield temporary

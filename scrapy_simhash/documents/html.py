@@ -29,7 +29,7 @@ def begins_as_html(text: str) -> bool:
 
 
 def begins_as_html_bytes(content: bytes) -> bool:
-    """Return True if bytes in UTF-16 or an encoding based on ASCII begin as an HTML page does."""
+    """Return True if bytes in UTF-16, or in an encoding based on ASCII, begin as an HTML page."""
     start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")  # zeros of UTF-16
     return begins_as_html(start.removeprefix("ï»¿"))
 

@@ -1,10 +1,11 @@
-"""Split files of JSON lines, JSON arrays and CSV into records, as bytes, and parse these.
+"""Split files of JSON lines, JSON arrays and CSV into records of bytes, and parse records.
 
 A record that is too large is read in pieces, so that memory is bounded.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -19,25 +20,23 @@ PIECE_BYTES = 1 << 20
 _SPACE = b" \t\r\n"
 _BETWEEN_ITEMS = b"," + _SPACE
 _AROUND_ITEMS = b"[]" + _BETWEEN_ITEMS
-_BOM = b"\xef\xbb\xbf"
-# Bytes that `_item_pieces` holds back, because they may be brackets or commas after the object.
+# `_item_pieces` holds back so many bytes, because they may be brackets or commas after the object.
 _HELD_BYTES = 1 << 12
 
 
 class Part(NamedTuple):
     """A part of a file: a record, or bytes between records.
 
-    :param data: the bytes to copy before `rest`. For HTML, the path of a file; for Parquet, empty.
+    :param data: the bytes to judge, and to copy. Of HTML, the path of a file; of Parquet, a row as
+        a JSON object.
     :param is_record: False for a part that is not judged, such as a blank line or a header.
     :param reason: why a record cannot be judged, such as ``too_large``; None if it can.
-    :param content: the bytes to judge; None if they are `data`.
-    :param rest: the bytes after `data` of a part that is too large; read them before the next part.
+    :param rest: the bytes after `data` of a part that is too large. Read them before the next part.
     """
 
     data: bytes
     is_record: bool = True
     reason: str | None = None
-    content: bytes | None = None
     rest: Iterable[bytes] = ()
 
 
@@ -63,9 +62,11 @@ def csv_parts(stream: io.BufferedReader, max_bytes: int) -> Iterator[Part]:
     """Yield the rows of a CSV file. The header and blank lines have `is_record` unset."""
     scanner = _CsvScanner(csv_delimiter(stream.peek(PIECE_BYTES).partition(b"\n")[0]))
     is_header = True
-    # A line of tabs is a record of empty fields. Only the last record may end within quotes: torn.
+    # A line of tabs is not blank: it is a record of empty fields.
     for part in _parts(stream, max_bytes, scanner.ends_record, space=b"\r\n"):
-        reason = "not_csv" if part.reason is None and scanner.state == "quoted" else part.reason
+        # The end of the file is within quotes, so the last record is incomplete.
+        is_torn = part.reason is None and scanner.state == "quoted"
+        reason = "not_csv" if is_torn else part.reason
         yield part._replace(is_record=part.is_record and not is_header, reason=reason)
         is_header = is_header and not part.is_record
 
@@ -77,14 +78,16 @@ def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
     own. The file may contain several arrays: Scrapy appends to a feed by adding another array.
     """
     for part in line_parts(stream, max_bytes):
-        line = part.data.removeprefix(_BOM)
-        pieces = _item_pieces(chain([line], part.rest) if part.rest else [line])
+        pieces = _item_pieces(chain([part.data.removeprefix(codecs.BOM_UTF8)], part.rest))
         if data := next(pieces):
-            yield Part(data, reason=part.reason, rest=pieces if part.rest else ())
+            yield Part(data, reason=part.reason, rest=pieces)
 
 
 def _item_pieces(line: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a line in pieces, without brackets around its object, and commas around any value."""
+    """Yield a line in pieces, without the brackets around an object or the commas around any item.
+
+    A line without a rest is one piece.
+    """
     held = first = b""
     for piece in line:
         held += piece
@@ -92,7 +95,7 @@ def _item_pieces(line: Iterable[bytes]) -> Iterator[bytes]:
             bare = held.lstrip(_AROUND_ITEMS)
             held = bare if bare[:1] in (b"{", b"") else held.lstrip(_BETWEEN_ITEMS)
             first = held[:1]
-        if len(held) > max(2 * _HELD_BYTES, len(piece)):  # a line of one piece stays whole
+        if len(held) > max(2 * _HELD_BYTES, len(piece)):
             yield held[:-_HELD_BYTES]
             held = held[-_HELD_BYTES:]
     bare = held.rstrip(_AROUND_ITEMS)
@@ -143,10 +146,11 @@ def csv_delimiter(header: bytes) -> str:
 
 
 class _CsvScanner:
-    """A scanner of pieces of lines that finds the ends of CSV records.
+    """A scanner that finds the ends of CSV records in pieces of lines.
 
-    As in `csv.reader`, only a quote at the start of a field opens quoted text, in which line breaks
-    end no record. All encodings that are based on ASCII have the same bytes for these characters.
+    As in `csv.reader`, only a quote at the start of a field opens quoted text. A line break in it
+    does not end the record. Quotes, delimiters and line breaks are the same bytes in all encodings
+    that are based on ASCII.
     """
 
     def __init__(self, delimiter: str) -> None:

@@ -28,13 +28,15 @@ def parquet_schema(path: Path) -> Any:
 
 
 def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Part]:
-    """Yield rows as records whose `content` is a JSON object. For the errors see `row_batches`."""
+    """Yield rows as records in JSON.
+
+    :raises SimhashError, FileNotFoundError: see `parquet_schema`.
+    """
     for batch in row_batches(path, _ROWS, list(columns)):
         for row in batch.to_pylist():
             text = json.dumps(row, ensure_ascii=False, default=_as_text)
-            content = text.encode("utf-8", "replace")
-            reason = "too_large" if len(content) > max_bytes else None
-            yield Part(b"", reason=reason, content=content)
+            data = text.encode("utf-8", "replace")
+            yield Part(data, reason="too_large" if len(data) > max_bytes else None)
 
 
 def row_batches(path: Path, rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """Read files and folders as documents, each with a name and a text.
 
 A text file or an HTML page is one document. A JSON file has a document in each line, or in each
-item of a list. A file or document that cannot be read is yielded as `Skipped`, with the reason.
+item of a list. For a file or document that cannot be read, `Skipped` says why.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class DocumentReader:
         default name is FILE:NUMBER, with the number of the line or item.
     :param encoding: encoding of all files; None to detect it.
     :param max_bytes: upper limit of a document, a JSON list or a UTF-16 file; 0 for no limit.
-    :param keep_html: return HTML pages as they are instead of their main text.
+    :param keep_html: return HTML pages unchanged instead of their main text.
     """
 
     text_field: str = "text"
@@ -99,7 +99,7 @@ class DocumentReader:
                     yield from self._json(name, content, may_be_list=lower.endswith(".json"))
                 else:
                     whole = self._read_all(content)
-            if not is_json:  # at the exit above, a damaged file has raised an error
+            if not is_json:  # the exit of `uncompressed` raises an error if the file is damaged
                 yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-# Headers of an HTTP response, which `max_bytes` does not limit, may have so many bytes.
+# `max_bytes` limits the body of a response. The headers may have so many bytes besides.
 _HEADER_BYTES = 1 << 16
 _END = b"\r\n\r\n"
 _TORN = "a record is incomplete"
@@ -28,8 +28,8 @@ def warc_parts(
     """Yield each WARC record of a file as a part. Only responses have `is_record` set.
 
     :param open_stream: opens the file, decompressed unless `by_record` is set. Called twice.
-    :param by_record: yield the compressed bytes of a file whose records are compressed one by one.
-    :raises DamagedFile: the bytes after the last yielded part are no record, or are incomplete.
+    :param by_record: yield compressed bytes. Each record of the file is compressed on its own.
+    :raises DamagedFile: the bytes after the last yielded part are no record, or an incomplete one.
     """
     with open_stream() as stream, open_stream() as copied:
         position = 0
@@ -52,7 +52,7 @@ def warc_parts(
 
 
 def is_compressed_by_record(stream: BinaryIO) -> bool:
-    """Return True if warcio reads two records from the file, or fewer, each in its gzip member."""
+    """Return True if each of the first two records of a compressed file has its own gzip member."""
     records = _iterator(stream)
     try:
         next(records, None)

@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-# A shard stores one to two times as many records on average, which take some dozens of megabytes.
+# On average, a shard holds one to two times so many records, which take some dozens of megabytes.
 SHARD_RECORDS = 1 << 17
 MORE = -(1 << 62)
-"""In place of a candidate: the record has more candidates than it reports."""
-# If a prefix is longer, all prefixes are hashed to at most so many bits.
+"""Stands for the candidates of a record that are not reported."""
+# If any prefix is longer, all are hashed to at most so many bits.
 _MAX_PREFIX_BITS = 62
 # A wider range of prefixes is searched by bisection instead of in an array.
 _MAX_DIRECTORY_BITS = 22
 _BATCH_RECORDS = 2048
-# A record is compared with so many records of each bucket first, then with ever more in a step.
+# A record is compared with so many records of each bucket first. Each further step compares
+# `_GROWTH` times as many.
 _FIRST_STEP = 32
 _GROWTH = 4
 _BATCH_PAIRS = 1 << 19
@@ -49,8 +50,9 @@ class ShardRows(NamedTuple):
     :param shard: the number of a table, followed by the last bits of the prefixes to look up.
     :param record: position of the record; earlier records have lower positions.
     :param prefix: prefix of the record in this table.
-    :param uncertain: numbers of the least certain bits of the prefix, a byte each, from the left.
-    :param subsets: bit i is set if the record asks with subset i of these bits flipped; 0 is empty.
+    :param uncertain: the least certain bits of the prefix, numbered from the left, a byte each.
+    :param subsets: bit i is set if the record asks with subset i of these bits flipped. Subset 0 is
+        empty.
     """
 
     shard: NDArray[np.int32]
@@ -86,7 +88,7 @@ class CandidateSearch:
 
     @cached_property
     def width(self) -> int:
-        """Return the bits of a hash, if prefixes are hashed, else of the shortest prefix."""
+        """Return the number of bits of the shortest prefix, or of hashes of prefixes."""
         return min(*self.plan.prefix_widths_bits, _MAX_PREFIX_BITS)
 
     @cached_property
@@ -247,7 +249,7 @@ class CandidateSearch:
                 np.add.at(hits, asker, 1)
                 found.append(Candidates(records[asker], records[other], distances[near]))
             ranges = ranges._replace(begin=ranges.begin + step).where_not_empty()
-            # Records with too many hits are compared no further, because `MORE` is true for them.
+            # Records with too many hits get `MORE`, so they need no further comparisons.
             ranges = ranges.where(hits[ranges.asker] <= max_candidates)
             step *= _GROWTH
         return _limited(_joined(found), max_candidates)
@@ -267,7 +269,7 @@ def _limited(found: Candidates, max_candidates: int) -> Candidates:
 
 
 class _Ranges(NamedTuple):
-    """Rows to compare: one that asks, and a range of stored rows of a bucket, earliest first."""
+    """Rows to compare: a row that asks, and a range of stored rows of a bucket, earliest first."""
 
     asker: NDArray[np.int64]
     begin: NDArray[np.int64]
@@ -292,7 +294,7 @@ class _Ranges(NamedTuple):
 
 
 def _flips(uncertain: NDArray[np.uint16], width: int) -> NDArray[np.int64]:
-    """Return for each subset of the uncertain bits of a prefix the mask that flips them."""
+    """Return the masks that flip each subset of the uncertain bits of a prefix."""
     values = np.int64(1) << (width - 1 - uncertain.astype(np.int64))
     count = uncertain.shape[-1]
     subsets = (np.arange(1 << count)[:, None] >> np.arange(count) & 1).astype(np.int64)

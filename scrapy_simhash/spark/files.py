@@ -80,7 +80,7 @@ def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) 
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = builder.getOrCreate()
     _check(spark, paths)
-    # The files are read twice. This cuts them into the same blocks, even if workers are lost.
+    # The files are read twice, and must be cut into the same blocks, even if workers are lost.
     spark.conf.set("spark.sql.files.minPartitionNum", str(spark.sparkContext.defaultParallelism))
     try:
         return _Run(spark, paths, options, formats.pop() == "parquet").run()

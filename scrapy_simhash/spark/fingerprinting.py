@@ -24,7 +24,7 @@ SCHEMA = (
     "heading binary, reason string"
 )
 _COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
-# Name of the file in jobs. A key that is made from this name shows that the record has no key.
+# Name of the file in jobs. Only a record without a key gets a key with this name.
 _NO_KEY = "\0"
 
 
@@ -70,7 +70,7 @@ def content_of(frame: DataFrame, fields: Fields) -> Column:
 
 @lru_cache(maxsize=8)
 def _fingerprinter(spec: str) -> Fingerprinter:
-    """Return the fingerprinter for a job spec. It is cached: making it outlasts a small batch."""
+    """Return the fingerprinter for a job spec. Making it takes longer than a small batch."""
     return Fingerprinter(json.loads(spec))
 
 
@@ -80,7 +80,7 @@ def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tupl
     own_key = None if key == job.default_key(0) else key
     if page.fingerprint is None:
         return (own_key, None, None, None, None, None, None, page.skipped)
-    # If a record has a key, the URL in this key tells the site.
+    # The site of a page is in its key, if that is a URL.
     evidence = page.evidence if own_key is None else evidence_of(own_key, page)
     return (
         own_key,

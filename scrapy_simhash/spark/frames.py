@@ -154,8 +154,8 @@ def _check_order(order: str | Sequence[str]) -> None:
     for name in _columns_of(order):
         if name.lower() in _RESERVED:
             raise SimhashError(
-                f"order={name!r}: the result has a column of that name, or one is needed on the "
-                "way to it: rename the column"
+                f"order={name!r}: the result has a column of that name, or an intermediate result "
+                "has: rename the column"
             )
 
 

@@ -2,13 +2,13 @@
 
 `dedupe` drops a record if it is a confirmed copy of an earlier one that is kept. So a record can be
 decided as soon as one of the earlier records that it copies is kept, or all of them are dropped.
-The first record of a group is decided at once, and a chain of copies link by link. Each step writes
-Parquet to the work folder. A task that is lost is repeated from there, with the same result.
+The first record of a group is decided at once, a chain of copies link by link. Each step writes
+Parquet to the work folder. If a task is lost, Spark repeats it from there, with the same result.
 
 A *shard* is a part of the buckets of a table, and one task searches it
-(`scrapy_simhash.spark.candidates`). At first, a search returns at most eight near records from each
-shard, and `MORE` in place of further ones. Records that have more are *incomplete*: they ask again
-for eight times as many, without the dropped records.
+(`scrapy_simhash.spark.candidates`). At first, a search of a shard returns up to eight near records
+for each record, and `MORE` in place of further ones. A record with `MORE` is *incomplete*: it asks
+again for eight times as many, without the dropped records.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_MS = 10_000
 Content = str | bytes | dict[str, list[str]]
-"""A page as text, or as bytes in UTF-8 without a byte order mark; or an item as field → texts."""
-# The first byte of a message says what follows: text that the parent encoded, the bytes of a page
-# as they were served, or an item as JSON.
+"""A page as text or as bytes in UTF-8 without a byte order mark, or an item as field → texts."""
+# The first byte of a message says what follows: a page as text, which `encode_page` encoded; the
+# bytes of a page as a server sent them; or an item as JSON.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
@@ -29,7 +29,7 @@ _WARM_UP = (
 class PageWorkers(WorkerPool[Content, PageFingerprint]):
     """A pool of workers that fingerprint pages and items.
 
-    If its worker does not answer, a page or item is skipped: ``timeout`` or ``worker_died``.
+    A page or item whose worker does not answer is skipped: ``timeout`` or ``worker_died``.
 
     :param workers: number of processes, at least 1.
     :param timeout_ms: wall-clock limit for one page or item.
@@ -56,28 +56,30 @@ def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFi
         server="scrapy_simhash.workers.pages:serve_pages",
         job_spec=job_spec,
         timeout_ms=timeout_ms,
-        encode=encoded,
-        decode=page_from,
+        encode=encode_page,
+        decode=_page_from,
         lost_result=lambda reason: PageFingerprint(skipped=reason),
         without_workers="set SIMHASH_WORKERS = 0 to use no workers",
     )
 
 
 def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
-    """Return a function from a message to a fingerprint, as values for JSON. Runs in a worker."""
+    """Return a function that answers the message of a page or an item. Runs in a worker."""
     detector = Detector(**job_spec | {"scheme": Scheme.from_dict(job_spec["scheme"])})
     # Load what the first page needs before its time-out runs, such as the dictionary of jieba.
     Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
 
     def answer(message: bytes) -> dict[str, Any]:
         if message[:1] == _FIELDS:
-            return plain_page(detector.fingerprint_fields(json.loads(message[1:])))
-        return plain_page(detector.fingerprint_page(decoded(message)))
+            page = detector.fingerprint_fields(json.loads(message[1:]))
+        else:
+            page = detector.fingerprint_page(decode_page(message))
+        return vars(page) | {"evidence": plain_evidence(page.evidence)}
 
     return answer
 
 
-def encoded(page: Content) -> tuple[bytes, bytes]:
+def encode_page(page: Content) -> tuple[bytes, bytes]:
     """Return the parts of the message for a page or an item."""
     if isinstance(page, dict):
         return _FIELDS, json.dumps(page).encode("ascii")
@@ -86,17 +88,11 @@ def encoded(page: Content) -> tuple[bytes, bytes]:
     return _BODY, page
 
 
-def decoded(message: bytes) -> str:
-    """Return the text of a page from its message. Invalid UTF-8 in bytes is replaced."""
+def decode_page(message: bytes) -> str:
+    """Return the text of a page from its message. Invalid UTF-8 is replaced."""
     return message[1:].decode("utf-8", "surrogatepass" if message[:1] == _TEXT else "replace")
 
 
-def plain_page(page: PageFingerprint) -> dict[str, Any]:
-    """Return the fields of a fingerprint as values for JSON."""
-    return vars(page) | {"evidence": plain_evidence(page.evidence)}
-
-
-def page_from(fields: dict[str, Any]) -> PageFingerprint:
-    """Return the fingerprint from the fields that `plain_page` returned."""
+def _page_from(fields: dict[str, Any]) -> PageFingerprint:
     evidence, unmatched = evidence_from(fields["evidence"]), tuple(fields["unmatched"])
     return PageFingerprint(**fields | {"evidence": evidence, "unmatched": unmatched})

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -26,35 +27,47 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.workers.process import Work
 
-    # A function that returns the content, and caches it; and the future of the result.
-    Job = tuple[Callable[[], Content], Future[Result]]
-
 # Upper limit of the pause after a worker failed to start.
 _LONGEST_PAUSE_S = 60.0
 # A job whose worker dies is retried once, because the job may not be the cause.
 _ATTEMPTS = 2
-# Answers are delivered in batches, because waking an event loop for each page costs up to 50 % more
-# CPU time. Batches are small, because the loop can do nothing else while it handles a batch.
+# Answers are delivered in batches: waking an event loop for each page costs up to 50 % more CPU
+# time. Batches are small, because the loop can do nothing else while it handles a batch.
 _BATCH_ANSWERS = 8
 _MAX_DELAY_S = 0.05
 
 
+@dataclass(frozen=True, eq=False)
+class _Job(Generic[Content, Result]):
+    """A job in the queue.
+
+    :param content: returns the content, and caches it.
+    :param future: the future of the result.
+    """
+
+    content: Callable[[], Content]
+    future: Future[Result]
+
+
 class _Worker(threading.local):
-    """The worker of the current thread. The pause after a failed start doubles with each failure.
+    """The worker of the current thread, and what its thread keeps for it.
 
     :param asked_job: the last job that was sent to the worker in advance.
-    :param answers: functions that deliver an answer; `since_s` is the time of the first.
-    :param error: message of the last start if it failed, else empty. The exception is not stored,
-        because its traceback refers to pages, which would stay in memory.
+    :param answers: functions that deliver an answer each.
+    :param since_s: time of the first of `answers`.
+    :param failures: number of failed starts since the last successful one.
+    :param error: message of the last failed start. The exception is not stored, because its
+        traceback refers to pages, which would stay in memory.
+    :param not_before_s: time before which no start is tried. The pause doubles with each failure.
     """
 
     def __init__(self) -> None:
         self.process: WorkerProcess[Any, Any] | None = None
-        self.asked_job: Job[Any, Any] | None = None
+        self.asked_job: _Job[Any, Any] | None = None
         self.answers: list[Callable[[], None]] = []
         self.since_s = 0.0
-        self.error = ""
         self.failures = 0
+        self.error = ""
         self.not_before_s = 0.0
 
 
@@ -74,7 +87,7 @@ class WorkerPool(Generic[Content, Result]):
     ) -> None:
         self._work = work
         self._batch_answers = batch_answers
-        self._jobs: deque[Job[Content, Result]] = deque()
+        self._jobs: deque[_Job[Content, Result]] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self.replaced = 0
@@ -106,7 +119,7 @@ class WorkerPool(Generic[Content, Result]):
             if self._closed:
                 future.set_exception(_closed_error())
             else:
-                self._jobs.append((cache(make_content), future))
+                self._jobs.append(_Job(cache(make_content), future))
                 self._changed.notify()
         return future
 
@@ -129,9 +142,9 @@ class WorkerPool(Generic[Content, Result]):
             for process in self._processes:
                 process.kill()
             self._changed.notify_all()
-        for _, future in waiting:
-            if future.set_running_or_notify_cancel():
-                future.set_exception(_closed_error())
+        for job in waiting:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_exception(_closed_error())
 
     def _run(self) -> None:
         """Run jobs with one worker, in a thread of its own, until the pool is closed."""
@@ -154,32 +167,32 @@ class WorkerPool(Generic[Content, Result]):
             self._deliver()
             self._end_worker()
 
-    def _next_job(self) -> Job[Content, Result] | None:
+    def _next_job(self) -> _Job[Content, Result] | None:
         """Start the worker, wait for a job and return it; None if the pool was closed."""
-        # Start the worker before taking a job, because another worker could do the job meanwhile.
+        # Start the worker first: until it is ready, other workers can take the job.
         with suppress(Exception):  # `_result` calls `_started` again, and reports the error
             self._started()
         return self._take_job(wait=True)
 
-    def _take_job(self, *, wait: bool) -> Job[Content, Result] | None:
+    def _take_job(self, *, wait: bool) -> _Job[Content, Result] | None:
         """Return the first job; None if the pool is closed or, without `wait`, no job is queued."""
         with self._changed:
             while True:
-                while wait and not self._jobs and not self._closed:
-                    self._changed.wait()
+                if wait:
+                    self._changed.wait_for(lambda: self._jobs or self._closed)
                 if self._closed or not self._jobs:
                     return None
                 job = self._jobs.popleft()
-                if job[1].set_running_or_notify_cancel():
+                if job.future.set_running_or_notify_cancel():
                     return job
 
-    def _ask_ahead(self) -> Job[Content, Result] | None:
+    def _ask_ahead(self) -> _Job[Content, Result] | None:
         """Take a job, send it to the worker in advance, and return it; None without a job."""
         process = self._worker.process
         if process is None or (job := self._take_job(wait=False)) is None:
             return None
         with suppress(BaseException):  # `_result` tries again, and raises the error
-            content = job[0]()
+            content = job.content()
             try:
                 process.ask(content)
                 self._worker.asked_job = job
@@ -188,15 +201,15 @@ class WorkerPool(Generic[Content, Result]):
                 raise
         return job
 
-    def _run_job(self, job: Job[Content, Result]) -> Callable[[], None]:
+    def _run_job(self, job: _Job[Content, Result]) -> Callable[[], None]:
         """Run a job. Return a function that sets the result or the error of its future."""
         try:
-            return partial(job[1].set_result, self._result(job))
+            return partial(job.future.set_result, self._result(job))
         except BaseException as error:  # noqa: BLE001 - the future raises it
-            return partial(job[1].set_exception, error)
+            return partial(job.future.set_exception, error)
 
-    def _result(self, job: Job[Content, Result]) -> Result:
-        content = job[0]()
+    def _result(self, job: _Job[Content, Result]) -> Result:
+        content = job.content()
         for _ in range(_ATTEMPTS):
             process = self._started()
             try:
@@ -233,7 +246,7 @@ class WorkerPool(Generic[Content, Result]):
         """
         worker = self._worker
         if worker.process is None:
-            if worker.error and time.monotonic() < worker.not_before_s:
+            if time.monotonic() < worker.not_before_s:
                 raise WorkerError(worker.error)
             try:
                 with self._changed:
@@ -250,7 +263,7 @@ class WorkerPool(Generic[Content, Result]):
                 worker.error = str(error) or type(error).__name__
                 worker.not_before_s = time.monotonic() + pause_s
                 raise
-            worker.error, worker.failures = "", 0
+            worker.failures = 0
         return worker.process
 
     def _replace_worker(self) -> None:

@@ -29,9 +29,10 @@ START_TIMEOUT_S = 60.0
 # More threads of numpy would compete with the other workers. The environment may set more.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _WAIT_S = 0.05  # upper limit of one wait for an answer
-# Runs before this package can be imported. It first removes its own "" from `sys.path`, so that no
-# file in the working directory replaces a module of the standard library. Then it takes over the
-# parent's `sys.path`. The alarm ends a start that hangs, in case the parent is dead.
+# The code of a worker until this package can be imported. It first removes the entry "" from its
+# `sys.path`, so that no file in the working directory replaces a module of the standard library.
+# Then it takes over the parent's `sys.path`. If a start hangs and the parent is dead, the alarm
+# kills the worker.
 _BOOTSTRAP = """
 import sys
 if sys.path[0] == "":
@@ -61,8 +62,8 @@ class Work(Generic[Content, Result]):
 
     :param server: ``module:function`` that the worker imports. The function takes `job_spec`, and
         returns a function that takes a message and returns the answer, as values for JSON.
-    :param timeout_ms: wall-clock limit for one job. The worker's own alarm kills it if a job takes
-        twice this time, in case the parent is dead.
+    :param timeout_ms: wall-clock limit for one job. In case the parent is dead, the worker also has
+        an alarm, which kills it after twice this time.
     :param encode: returns the message for the content of a job, in parts.
     :param decode: returns the result from the answer.
     :param lost_result: returns the result of a job without an answer, from the reason: ``timeout``
@@ -100,7 +101,7 @@ class WorkerProcess(Generic[Content, Result]):
         # The worker inherits the mask, which blocks these signals until the worker ignores them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         try:
-            # Otherwise a worker that stops in the middle of a message would block its parent.
+            # Without a limit, a worker that stops in the middle of a message blocks its parent.
             limit = struct.pack("ll", 1 + work.timeout_ms // 1000, 0)
             for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
                 ours.setsockopt(socket.SOL_SOCKET, option, limit)
@@ -194,7 +195,7 @@ class WorkerProcess(Generic[Content, Result]):
     def _receive(
         self, timeout_s: float, on_wait: Callable[[], object] = lambda: None
     ) -> dict[str, Any]:
-        # A suspension of the parent, however long, counts as one wait.
+        # Waits are counted, not time: if the parent was suspended, that is only one wait.
         wait_s = min(timeout_s, _WAIT_S)
         while not self._channel.poll(wait_s):
             on_wait()

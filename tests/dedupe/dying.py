@@ -17,7 +17,7 @@ from scrapy_simhash.index import ObservingIndex
 from .samples import run
 
 ROOT = Path(__file__).parents[2]
-# Before, and half through where there is a half.
+# Step → the function before whose call the run is killed.
 STEPS = {
     "begin": (State, "begin"),
     "journal": (State, "append"),
@@ -25,7 +25,7 @@ STEPS = {
     "acted": (ObservingIndex, "acted"),
     "confirm": (ObservingIndex, "confirm"),
     "close": (ObservingIndex, "close"),
-    "output": (writing, "_copy"),
+    "output": (writing, "chain"),  # called for each record of JSON lines
     "replace": (Path, "replace"),
     "remove": (State, "remove"),
     "forget": (Path, "unlink"),

@@ -1,4 +1,4 @@
-"""An extractor for workers to die of."""
+"""An extractor that kills its worker, hangs or raises an error."""
 
 from __future__ import annotations
 

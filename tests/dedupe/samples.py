@@ -1,4 +1,4 @@
-"""Records with planted duplicates, and what is to become of them."""
+"""Records with planted duplicates, and functions that de-duplicate them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _VOCABULARY = [
 
 
 def words(seed: int, count: int = 120) -> list[str]:
-    """Of a text that no other seed has anything to do with."""
+    """Return words that depend on the seed alone."""
     return random.Random(seed).choices(_VOCABULARY, k=count)
 
 
 def text(seed: int, *, edited: int | None = None, count: int = 120) -> str:
-    """A text, or one with a word that is another."""
+    """Return the text of a seed, with one word edited if `edited` is a number."""
     made = words(seed, count)
     if edited is not None:
         made[edited % count] = f"edited{edited}"
@@ -35,7 +35,7 @@ def text(seed: int, *, edited: int | None = None, count: int = 120) -> str:
 
 
 def records(count: int, seed: int = 0) -> list[dict[str, str]]:
-    """A third of them near-duplicates of earlier ones."""
+    """Return records, a third of which are near-duplicates of earlier ones."""
     chance = random.Random(seed)
     made: list[dict[str, str]] = []
     for number in range(count):
@@ -50,17 +50,17 @@ def records(count: int, seed: int = 0) -> list[dict[str, str]]:
 
 
 def json_lines(values: list[dict[str, str]]) -> bytes:
-    """As Scrapy writes them."""
+    """Return JSON lines as Scrapy writes them."""
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
 def read_lines(path: Path) -> list[dict[str, object]]:
-    """What is in a file of JSON lines."""
+    """Return the values in a file of JSON lines."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def options(preset: str = "wide", **changes: object) -> DedupeOptions:
-    """Those of a preset."""
+    """Return options with the scheme and distance of a preset."""
     chosen = PRESETS[preset]
     told = {"scheme": chosen.scheme, "max_distance": chosen.max_distance, "workers": 1}
     return DedupeOptions(**{**told, **changes})
@@ -87,14 +87,14 @@ def run(
 
 
 def http_response(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
-    """As a server sends it; of HTML, unless headers say something else."""
+    """Return an HTTP response as a server sends it: HTML, unless headers say otherwise."""
     told = headers or ("Content-Type: text/html",)
     head = "\r\n".join((f"HTTP/1.1 {status}", *told, "", "")).encode("latin-1")
     return head + body
 
 
 def warc_record(kind: str, block: bytes, url: str = "https://example.com/") -> bytes:
-    """As any tool writes it."""
+    """Return a WARC record as any tool writes it."""
     types = {"warcinfo": "application/warc-fields"}
     head = (
         f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:0>\r\n"

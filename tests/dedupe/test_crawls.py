@@ -65,7 +65,7 @@ def crawled(server, tmp_path_factory):
 
 
 def verdicts_of(folder):
-    """By URL, of those that were judged."""
+    """Return URL → verdict for the pages that were judged."""
     return {
         told["key"]: tuple(told[name] for name in TOLD)
         for told in read_lines(folder / "verdicts")
@@ -83,15 +83,15 @@ def test_the_verdicts_of_the_crawl(crawled, tmp_path, workers):
     }
     found = verdicts_of(tmp_path)
     assert [told[:2] for told in found.values()] == [by_crawl[url][:2] for url in found]
-    # A crawl looks all pages up in tables, which may miss a distant one; here those of one batch
-    # are compared one by one.
+    # A crawl finds pages by tables, which may miss a distant one; `dedupe` compares the records of
+    # a batch one by one.
     differing = [url for url in by_crawl if found[url] != by_crawl[url]]
     assert len(differing) <= 2
     assert all(by_crawl[url][4] is None and found[url][0] == "new" for url in differing)
     kinds = [told[0] for told in found.values()]
     assert kinds.count("near-duplicate") > 20
     assert kinds.count("new") > 20
-    # The output is a WARC file that warcio reads, without them.
+    # warcio can read the output, which lacks the dropped responses.
     with (tmp_path / "out.warc.gz").open("rb") as stream:
         kept = [
             record.rec_headers.get_header("WARC-Target-URI")

@@ -1,4 +1,4 @@
-"""Which fields are the text, the page and the key."""
+"""The fields for the text, the page and the key are found by their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are no text: Parquet, folders of HTML, WARC."""
+"""Inputs that are not text files: Parquet, folders of HTML, WARC."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_folders_of_html(tmp_path):
     assert (tmp_path / "out" / "a.html").read_text() == page(text(1))
     keys = [v["key"] for v in read_lines(tmp_path / "verdicts")]
     assert keys[0] == str(site / "a.html")
-    # A file that is named is a page, whatever it is called.
+    # A file that the command names is a page, whatever its ending.
     run(tmp_path, "site", "one", out="both", format="html")
     both = tmp_path / "both"
     assert sorted(p.name for p in both.iterdir()) == ["site"]
@@ -230,7 +230,7 @@ def test_a_warc_that_is_torn_among_others(tmp_path, from_gzip, to_gzip):
     out = (tmp_path / f"out.warc{to_gzip}").read_bytes()
     content = gzip.decompress(out) if to_gzip else out
     assert content == warc(False, dropped=("2", "packed")) + more
-    # It is said without an output, too.
+    # The damage is reported even without an output.
     assert run(tmp_path, *names, out=None).damaged
 
 

@@ -1,4 +1,4 @@
-"""Each format: what is kept is there as it was, and what is tagged has its tags."""
+"""In each format, kept records are unchanged, and tagged records have their tags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(*arguments, **options):
 
 
 def feed(name, values=RECORDS):
-    """As Scrapy exports it."""
+    """Return a feed as Scrapy exports it."""
     from scrapy import exporters
 
     out = io.BytesIO()
@@ -55,7 +55,7 @@ def parsed(name, content):
 def test_feeds(tmp_path, name, compressed):
     content = feed(name)
     ending = ".gz" if compressed else ""
-    # What is compressed is told from its content.
+    # Compression is detected by the content.
     (tmp_path / f"in.{name}").write_bytes(gzip.compress(content) if compressed else content)
     run(tmp_path, f"in.{name}", out=f"out{ending}")
     assert [v["kind"] for v in read_lines(tmp_path / "verdicts")] == KINDS

@@ -1,4 +1,4 @@
-"""What is said of inputs before a record of them is judged."""
+"""Errors of inputs are reported before any record is judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_columns_differ_from_those_of_the_first_file_with_a_header(tmp_path):
 @pytest.mark.parametrize("fields", [Fields(), Fields(text=("story",)), Fields(html="page")])
 @pytest.mark.parametrize("action", ["drop", "tag"])
 def test_files_without_a_record(tmp_path, action, fields):
-    """Which of their fields is the text, nobody needs to know."""
+    """Without records, it does not matter which field is the text."""
     (tmp_path / "in.csv").write_text("url,title\r\n")
     assert run(tmp_path, "in.csv", action=action, fields=fields).records == 0
     header = (tmp_path / "out").read_text()

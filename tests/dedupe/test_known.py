@@ -1,4 +1,4 @@
-"""`--against`: a batch beside a stored set, which stays as it is."""
+"""`--against` compares a batch with a stored set, and does not change the set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def index(tmp_path):
-    """An index of October, with what it holds."""
+    """Return the directory of an index that holds the records of October."""
     (tmp_path / "october").mkdir()
     (tmp_path / "october" / "in.jsonl").write_bytes(json_lines(OCTOBER))
     run(tmp_path / "october", "in.jsonl", index=tmp_path / "index")

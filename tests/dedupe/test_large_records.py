@@ -1,4 +1,4 @@
-"""Records that are too large come out as they came in, and nothing beside them is lost."""
+"""Records that are too large are copied unchanged, and no other record is lost."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def kept(name, content, max_bytes, piece_bytes):
 def test_json_lines(texts, max_bytes, piece_bytes, after, end):
     lines = [json.dumps({"text": value}, ensure_ascii=False) + after for value in texts]
     content = "".join(line + end for line in lines).encode()
-    # Blank lines are the only ones that go.
+    # Only blank lines are left out.
     expected = b"".join(line for line in content.splitlines(keepends=True) if line.strip())
     assert kept("in.jsonl", content, max_bytes, piece_bytes) == (expected, len(texts))
 
@@ -139,7 +139,7 @@ def test_a_large_record_takes_no_memory(line, monkeypatch):
     monkeypatch.setattr(lines_module, "PIECE_BYTES", 1 << 14)
 
     class Endless(io.RawIOBase):
-        """More than there would be room for."""
+        """A stream that is longer than the memory limit."""
 
         left = 2 << 20
 
@@ -170,9 +170,9 @@ def test_a_large_record_takes_no_memory(line, monkeypatch):
         (b'[\n{"a": 1}\n][\n{"a": 2}\n]', [b'{"a": 1}', b'{"a": 2}']),
         (b'[\n{"a": [1]},\n1,\n"x]",\n]', [b'{"a": [1]}', b"1", b'"x]"']),
         (b'[{"a": [1]}\n,{"a": [{}]}\n]', [b'{"a": [1]}', b'{"a": [{}]}']),
-        # What was cut off stays as it is.
+        # Incomplete objects are kept unchanged.
         (b'[\n{"a": ["x]\n,\n{"b": ["y"]\n', [b'{"a": ["x]', b'{"b": ["y"]']),
-        # A feed that was killed, and another behind it.
+        # A crawl was killed, and another one appended its feed.
         (b'[\n{"a": 1},\n[\n{"a": 2}\n]', [b'{"a": 1}', b'{"a": 2}']),
         (b"[\n]\n[]\n[\n\n]", []),
     ],

@@ -1,4 +1,4 @@
-"""Where a run writes: over nothing that it was not asked to write over, and where links lead."""
+"""A run overwrites nothing without being asked to, and follows symlinks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def feed(tmp_path):
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder of pages, and one folder in it."""
+    """Return a folder of pages with a subfolder."""
     (tmp_path / "site" / "sub").mkdir(parents=True)
     for name in ("a.html", "sub/b.html"):
         (tmp_path / "site" / name).write_text(f"<article>{text(len(name))}</article>")
@@ -32,7 +32,7 @@ def site(tmp_path):
 
 
 def tree(folder):
-    """All that is there, and what it holds."""
+    """Return path → content of all files in a folder, None for subfolders."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
@@ -131,7 +131,7 @@ def test_files_and_folders_are_not_taken_for_each_other(tmp_path, feed, site):
 
 
 def test_places_on_another_file_system(tmp_path, feed, site, monkeypatch):
-    """As the system says it, where a file cannot be renamed."""
+    """A file cannot be renamed to another file system (EXDEV)."""
     replace = Path.replace
     far = []
 
@@ -181,7 +181,7 @@ def test_places_that_are_in_each_other(tmp_path, feed, site, places, said):
 
 
 def test_the_state_lies_in_what_is_read(tmp_path, site):
-    """Where the output is a link to another folder, beside which its state is not."""
+    """This can happen if the output is a symlink, because the state lies beside the link."""
     (site / "state").mkdir()
     with pytest.raises(SimhashError, match=r"site/state lies in .*site, which is read"):
         run(tmp_path, "site", state=site / "state")

@@ -1,4 +1,4 @@
-"""A run that was killed goes on, and ends as one that was not."""
+"""A killed run goes on, and has the same results as a run that was not killed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ COUNT = 1500
 @pytest.fixture(scope="module")
 def lines():
     values = records(COUNT)
-    # Pages of one template: near each other, and not alike enough.
+    # Pages of one template: within the distance, but not confirmed as copies.
     form = words(7, 240)
     for number in range(20, COUNT, 30):
         own = [*form]
         own[::10] = words(number + 10_000_000, 24)
         values[number] = {**values[number], "text": " ".join(own)}
-    # Some keys come again, with the same content and with other content.
+    # Some keys are repeated, with the same content and with other content.
     for number in range(0, COUNT, 40):
         values.append(values[number])
         values.append({"url": values[number]["url"], "text": values[number + 1]["text"][::-1]})
@@ -41,7 +41,7 @@ def lines():
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, lines):
-    """What a run that nobody interrupts leaves."""
+    """Return the results of a run that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "in.jsonl").write_bytes(lines)
     run(folder, "in.jsonl", index=folder / "index")
@@ -78,7 +78,7 @@ def test_the_whole_is_what_it_should_be(whole):
     assert verdicts.count(b'"similar_to": "https') > 20
 
 
-# Which call it does not survive: of those of each step, an early one and a late one.
+# Step → the calls before which the run is killed: an early one and a late one.
 CALLS = {
     "begin": [1],
     "journal": [1, 2, 9, 60],
@@ -89,12 +89,12 @@ CALLS = {
     "output": [1, 900],
     "replace": [2, 3],
     "remove": [1],
-    # Those before it begins, that of an earlier output, and those at the end.
+    # Deletions before the run begins, of an earlier output, and at the end.
     "forget": [1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
 }
 
 
-# Of those, what `make test` runs: one in each phase of a run.
+# The cases of the quick ring.
 QUICK = {("journal", 2), ("confirm", 130)}
 
 
@@ -111,7 +111,7 @@ def test_killed_at_a_step(tmp_path, lines, whole, step, call):
     (tmp_path / "in.jsonl").write_bytes(lines)
     die(tmp_path, step, call)
     if (tmp_path / "out").exists() and not any((tmp_path / "state").glob("spec.json")):
-        # It was done but for the last file of its state.
+        # The run was complete, except for the last file of its state.
         with pytest.raises(SimhashError, match="exists already"):
             run(tmp_path, "in.jsonl", index=tmp_path / "index")
         assert left_in(tmp_path) == whole
@@ -142,7 +142,7 @@ def test_killed_with_an_index_of_its_own(tmp_path, lines, whole, step, call):
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_random_moments(tmp_path, lines, whole, seed):
-    """Several times in a row, with any number of workers."""
+    """The run is killed several times in a row, with any number of workers."""
     chance = random.Random(seed)
     (tmp_path / "in.jsonl").write_bytes(lines)
     log = tmp_path / "state" / "journal"
@@ -184,7 +184,7 @@ def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
     with pytest.raises(SimhashError, match=r"differs in inputs: .*--restart"):
         run(tmp_path, "in.jsonl", index=index)
     summary = run(tmp_path, "in.jsonl", index=index, restart=True)
-    # The index has met what it holds in an earlier run, which does not count.
+    # The entries of the index come from an earlier run, so they do not count as seen.
     assert (summary.went_on_after, summary.kinds["unchanged"] > 0) == (0, True)
 
 
@@ -223,7 +223,7 @@ def test_a_state_that_is_damaged(tmp_path, lines, damage):
     die(tmp_path, "journal", 5)
     state = tmp_path / "state"
     if damage == "journal":
-        # The index has more than is left of it.
+        # The index has more records than the rest of the journal.
         os.truncate(state / "journal", 1000)
     else:
         (state / "spec.json").write_text("{")

@@ -1,4 +1,4 @@
-"""Files that come, go and change while a run lies interrupted, or while it goes on."""
+"""Files appear, disappear and change while a run is interrupted, or while it works."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEED = json_lines(records(COUNT))
 
 
 class Killed(BaseException):
-    """As if the process were: what it catches is not this."""
+    """Stands for a kill: no code of the run catches it."""
 
 
 PHASE = (State, "append")
@@ -35,8 +35,8 @@ PHASES = ("judging", "judged", "written")
 
 @pytest.fixture
 def killed(monkeypatch):
-    """A run that goes no further than to the end of a call of a method: of one of that number,
-    or with a checkpoint of that phase.
+    """Return a function that runs until a call of a method has ended: the call with a given number,
+    or with a checkpoint of a given phase.
     """
 
     def interrupted(step, when, *arguments, **named):
@@ -66,7 +66,7 @@ def feed(tmp_path):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The output and the verdicts of a run that nobody interrupts."""
+    """Return output and verdicts of a run that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "in.jsonl").write_bytes(FEED)
     run(folder, "in.jsonl")
@@ -84,7 +84,7 @@ def test_the_phases(tmp_path, feed, killed):
             assert state.checkpoint().phase == phase
 
 
-# What is in the way
+# Files in the way
 
 
 @pytest.mark.usefixtures("feed")
@@ -145,14 +145,14 @@ def test_a_link_that_leads_elsewhere_is_another_output(tmp_path, feed, killed):
 
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
 def test_to_restart_was_interrupted(tmp_path, feed, killed, whole, call):
-    """Nothing of the earlier run is used: the index may be ahead of the journal."""
+    """No state of the earlier run is used, because its index may be ahead of its journal."""
     killed(PHASE, 3, tmp_path, feed)
     killed((Path, "unlink"), call, tmp_path, feed, restart=True)
     assert run(tmp_path, feed).went_on_after == 0
     assert written_by(tmp_path) == whole
 
 
-# What is gone
+# Missing files
 
 
 @pytest.mark.parametrize(("lost", "name"), [("output", "out"), ("verdicts.new", "verdicts")])
@@ -176,7 +176,7 @@ def test_what_was_put_in_its_place_is_not_in_the_way(tmp_path, feed, killed, who
 
 
 def test_standard_output_is_written_again(tmp_path, feed, killed, whole, capsysbinary):
-    """Nobody knows what became of what was written there."""
+    """The run cannot know how much of it was read."""
     killed((State, "verdict_lines"), 2, tmp_path, feed, out=STANDARD_OUTPUT)
     assert capsysbinary.readouterr().out == whole[0]
     run(tmp_path, feed, out=STANDARD_OUTPUT)
@@ -207,7 +207,7 @@ def test_the_damage_of_an_input_is_remembered(tmp_path, killed, phase, out):
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder with pages in folders, and what no page is."""
+    """Return a folder with pages in subfolders, and files that are not pages."""
     folder = tmp_path / "site"
     for number in range(COUNT):
         inside = folder / str(number % 3) / "deep"

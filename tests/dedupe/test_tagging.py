@@ -1,4 +1,4 @@
-"""Tags are added to what stands there, which stays as it is."""
+"""Tags are added to records, which otherwise do not change."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_columns_that_are_there_already(tmp_path, name):
         parquet.write_table(pa.Table.from_pylist(values), tmp_path / "in.parquet")
     with pytest.raises(SimhashError, match=r"there is a column 'simhash_kind' already.*ITEM_TAGS"):
         run(tmp_path, f"in.{name}", action="tag")
-    # It is said before anything is judged, so that nothing stands in the way of other names.
+    # The error is raised before any record is judged, so no state is left.
     assert [path.name for path in tmp_path.iterdir()] == [f"in.{name}"]
     assert run(tmp_path, f"in.{name}", action="tag", tags={"kind": "was"}).kept == len(RECORDS)
     run(tmp_path, f"in.{name}", out="dropped", overwrite=True)

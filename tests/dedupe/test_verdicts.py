@@ -1,4 +1,4 @@
-"""Verdicts are those that a crawl would give, whatever the batches and the workers."""
+"""Verdicts are those of a crawl, with any batches and workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = settings(
 
 
 def crawl(values, *, preset="classic", max_distance=None, confirmation=None):
-    """What an index in memory, asked one by one, says of texts: the oracle."""
+    """Return the verdicts of an index in memory that is asked for each text: the oracle."""
     chosen = PRESETS[preset]
     detector = Detector(chosen.scheme)
     told = []
@@ -65,7 +65,7 @@ def test_as_an_index_in_memory_says(tmp_path_factory, made):
     summary = run(folder, "in.jsonl", preset="classic")
     verdicts = read_lines(folder / "verdicts")
     assert said(verdicts) == crawl(values)
-    # What is left out is a duplicate, and what is kept is as it was.
+    # Only duplicates are left out, and kept records are unchanged.
     seen = set()
     for verdict, (key, _) in zip(verdicts, values, strict=True):
         again = verdict["kind"] == "unchanged" and key in seen
@@ -125,14 +125,14 @@ def test_short_duplicates_are_dropped(tmp_path):
 
 
 def form(number, count=240):
-    """A record of one template: every twelfth word is its own."""
+    """Return a record of a template: every twelfth word differs from other records."""
     made = words(1, count)
     made[::12] = words(number + 2, len(made[::12]))
     return {"url": f"https://a.example/{number}", "text": " ".join(made)}
 
 
 def test_records_that_are_like_each_other_are_kept_and_say_so(tmp_path):
-    """Within k bits, and not alike enough."""
+    """They are within k bits, but not similar enough to be copies."""
     values = [form(number) for number in range(6)]
     values.append({**values[0], "url": "https://b.example/"})
     (tmp_path / "in.jsonl").write_bytes(json_lines(values))
@@ -212,7 +212,7 @@ def test_an_index_that_is_kept(tmp_path):
     index = tmp_path / "index"
     first = run(tmp_path, "a.jsonl", index=index)
     assert first.index_entries == first.kinds["new"]
-    # What earlier runs met does not count: a crawl would let it pass, too.
+    # Records of earlier runs do not count as seen: a crawl passes unchanged pages, too.
     again = run(tmp_path, "b.jsonl", index=index, overwrite=True)
     assert again.kinds["unchanged"] == first.kinds["new"]
     assert again.kept == again.kinds["unchanged"] + again.kinds["new"]
@@ -228,7 +228,7 @@ def test_the_same_record_again_in_one_batch_and_in_another(tmp_path):
     verdicts = [v for v in read_lines(tmp_path / "verdicts") if v["key"] == "https://example.com/"]
     assert [v["kind"] for v in verdicts] == ["new", "unchanged", "unchanged"]
     assert [v["dropped"] for v in verdicts] == [False, True, True]
-    # In an index that knows it: the first time of this run is not again.
+    # If the index has the record, its first occurrence in this run is no repetition.
     index = tmp_path / "index"
     run(tmp_path, "in.jsonl", index=index, overwrite=True)
     run(tmp_path, "in.jsonl", index=index, overwrite=True)
@@ -246,7 +246,7 @@ def test_other_content_under_the_same_key_is_kept(tmp_path):
 
 
 def test_verdicts_do_not_depend_on_where_batches_end(tmp_path, monkeypatch):
-    """Distant copies, of which tables miss some, beside each other and far apart."""
+    """Tables miss some distant copies, in the same batch or in different ones."""
     values = [form(number % 20) | {"url": str(number)} for number in range(60)]
     for number, value in enumerate(values):
         kept = value["text"].split()

@@ -64,7 +64,7 @@ def test_workers_that_are_killed_are_replaced():
         for at, answered in enumerate(workers.fingerprints(jobs(60))):
             found.append(answered)
             if at in (3, 20):
-                # One that is still starting would fail the run: its death may be no accident.
+                # If a worker dies during its start, the run fails: the cause may be permanent.
                 ready = {one for one in workers.pool._processes if one._ready} - killed
                 killed.add(victim := ready.pop())
                 os.kill(victim.pid, signal.SIGKILL)
@@ -86,7 +86,7 @@ def test_a_record_that_takes_its_worker_with_it(tmp_path, word, reason):
     assert summary.skipped == {reason: 2}
     verdicts = read_lines(tmp_path / "verdicts")
     assert [at for at, v in enumerate(verdicts) if v["reason"]] == [20, 41]
-    # Kept, as nobody knows what they are.
+    # They are kept, because they could not be judged.
     kept = [line["url"] for line in read_lines(tmp_path / "out")]
     assert {values[20]["url"], values[41]["url"]} <= set(kept)
 

@@ -1,4 +1,4 @@
-"""Writes what a crawl gets into a WARC file, with warcio."""
+"""Write the responses of a crawl to a WARC file, with warcio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WarcMiddleware:
-    """A downloader middleware. The setting WARC_FILE says where to."""
+    """A downloader middleware that writes to the file of the setting WARC_FILE."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "wb")  # noqa: PTH123, SIM115 - closed with the spider

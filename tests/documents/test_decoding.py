@@ -86,8 +86,8 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
     `passages` `Reading`.
     """
     text = response(body).text
-    message = b"".join(pages.encoded(page_for_worker(response(body))))
-    assert pages.decoded(message) == text  # in a worker of a crawl
+    message = b"".join(pages.encode_page(page_for_worker(response(body))))
+    assert pages.decode_page(message) == text  # in a worker of a crawl
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.html").write_bytes(body)
     if not body:
@@ -131,7 +131,7 @@ def load_page(name, monkeypatch):
 
 
 class Decoded(HtmlResponse):
-    """A response whose text differs from what its bytes say."""
+    """A response whose text differs from its body."""
 
     text = "<html><body><p>as the response has it</p></body></html>"
 
@@ -147,7 +147,7 @@ def test_a_response_is_not_decoded_a_second_time(monkeypatch):
 
 
 def fetched(reader):
-    """What is kept of a response."""
+    """Return the page that the spider keeps of a response."""
     spider = _FetchSpider(urls=["https://e.com/"], reader=reader, pages={}, problems={})
     response = Decoded("https://e.com/", body=PAGES["cp1251 undeclared"])
     spider.keep_page(response, 0)
@@ -201,7 +201,7 @@ def test_a_named_encoding_is_taken_at_its_word():
 
 
 def test_without_a_detector_pages_are_windows_1252(monkeypatch):
-    """As Scrapy before 2.19, which needs no detector."""
+    """Scrapy before 2.19 does not require charset_normalizer."""
     monkeypatch.setitem(sys.modules, "charset_normalizer", None)
     assert decoded_file(CHINESE.encode()) == CHINESE
     assert FRENCH in decoded(f"<p>{FRENCH}</p>".encode("cp1252"))

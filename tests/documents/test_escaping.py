@@ -1,4 +1,4 @@
-"""Text of pages in lines that people read."""
+"""Texts of pages are escaped for logs and terminals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages are told from what is no page, as Scrapy does it."""
+"""HTML is recognised as Scrapy recognises it."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_records_of_csv_over_several_lines():
 
 
 def read(packed):
-    """Return what can be read of a gzip file, and why that ends."""
+    """Return (the bytes that can be read of a gzip file, its damage)."""
     content = b""
     try:
         with uncompressed(io.BytesIO(packed)) as stream:

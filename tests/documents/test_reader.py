@@ -1,4 +1,4 @@
-"""Files as documents: what they are, how they are decoded, and what cannot be read."""
+"""Files are read and decoded as documents, or skipped with a reason."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_one_json_value_of_many_lines(write):
     ((_, reason, _),) = read(write("bad.json", "[{\n"))
     assert reason == "not JSON"
     assert read(path, max_bytes=20)[0].reason == "longer than 20 bytes"
-    # Lines are lines elsewhere.
+    # Other JSON endings mean lines.
     assert {item.reason for item in read(write("feed.jl", json.dumps(items, indent=2)))} >= {
         "not JSON"
     }

@@ -1,4 +1,4 @@
-"""WARC files are cut in records as warcio cuts them, and every byte is kept."""
+"""WARC files are split into the records that warcio finds, and no byte is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT = 400_000
 def warc(*, compressed):
     made = [warc_record("warcinfo", b"software: test\r\n")]
     for number, size in enumerate(SIZES):
-        # Some that can be compressed, and some that cannot.
+        # Compressible and incompressible bytes.
         body = random.Random(number).randbytes(size) if number % 2 else b"a" * size
         made.append(warc_record("request", b"GET / HTTP/1.1\r\n\r\n"))
         made.append(warc_record("response", http_response(body)))
@@ -29,7 +29,7 @@ def warc(*, compressed):
 
 
 def read(content, max_bytes=LIMIT, *, by_record):
-    """Return [(bytes, is a response, reason)] of the parts, and why they end."""
+    """Return [(bytes, is a response, reason)] of the parts, and the damage."""
     found = []
 
     def opened():
@@ -76,7 +76,7 @@ def test_of_a_file_that_is_cut_off_whole_records_are_there(compressed, at, max_b
     at %= len(content)
     found, damage = read(content[:at], max_bytes, by_record=compressed)
     assert b"".join(data for data, *_ in found) == content[: max(e for e in ends if e <= at)]
-    # An end between records cannot be told from the end.
+    # A file that was cut off between two records looks complete.
     assert (damage is None) == (at in ends)
 
 

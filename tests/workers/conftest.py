@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def start_pool() -> Iterator[Callable[..., PageWorkers]]:
-    """A function that makes pools."""
+    """Return a function that starts pools."""
     pools = []
 
     def start(
@@ -34,7 +34,7 @@ def start_pool() -> Iterator[Callable[..., PageWorkers]]:
 
 @pytest.fixture
 def start_process() -> Iterator[Callable[..., WorkerProcess]]:
-    """A function that makes worker processes, which are not ready yet."""
+    """Return a function that starts worker processes, which are not ready yet."""
     processes = []
 
     def start(scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS) -> WorkerProcess:

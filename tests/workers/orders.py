@@ -1,4 +1,4 @@
-"""What workers are told to do."""
+"""The work of workers in tests."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def order_for(scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS) -> Work[Conten
 
 
 def scheme_of(directory: Path, name: str, code: str) -> Scheme:
-    """A scheme whose extractor is `extract` in a module of its own."""
+    """Return a scheme whose extractor is `extract` in a new module."""
     (directory / f"{name}.py").write_text(code, encoding="utf-8")
     return replace(SCHEME, extractor=f"{name}.extract")

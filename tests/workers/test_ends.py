@@ -1,4 +1,4 @@
-"""No worker is left, however its parent ends."""
+"""No worker outlives its parent, however the parent ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.workers.watching import DEADLINE_S, eventually, is_gone, needs_proc, 
 
 pytestmark = needs_proc
 
-# As people write scripts: without a guard for those who import it.
+# A script without a `__main__` guard.
 SCRIPT = """
 import json, os, sys, time
 from pathlib import Path
@@ -90,14 +90,14 @@ def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path, code):
 @pytest.mark.thorough
 @pytest.mark.parametrize("order", ["arrive", "arrive_holding"])
 def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, order):
-    """Nobody is left who could end them, and they notice nothing."""
+    """They do not notice the death, and only their own alarm can end them."""
     timeout_ms = 2000
     with script(tmp_path, f"order = {order!r}" + AT_WORK + FOREVER, timeout_ms) as parent:
         workers = heard(parent)
         parent.kill()
         parent.wait()
         died = time.monotonic()
-        # As in ``scrapy crawl | head``: nobody who reads what the parent writes waits for them.
+        # As in ``scrapy crawl | head``: the reader of the parent's output does not wait for workers.
         assert parent.stdout.read() == ""
         assert all(map(state_of, workers))
         eventually(lambda: all(map(is_gone, workers)), deadline_s=2 * timeout_ms / 1000 + 10)
@@ -108,7 +108,7 @@ def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, orde
     "end", ["", pytest.param("raise RuntimeError('of the script')", marks=pytest.mark.thorough)]
 )
 def test_a_parent_that_closes_nothing_ends_at_once_with_its_workers(tmp_path, end):
-    """Their time-out would be a minute, and their own alarm two."""
+    """Neither the time-out of a minute nor the alarm after two ends them."""
     with script(tmp_path, "order = 'arrive_holding'" + AT_WORK + end + "\n") as parent:
         workers = heard(parent)
         parent.wait(20)
@@ -139,7 +139,7 @@ pool.close()
 
 
 def test_signals_of_a_terminal_are_the_parents(tmp_path):
-    """Which goes on with its pages."""
+    """The workers ignore them, and the parent goes on with its pages."""
     code = (
         "import signal\n"
         "for number in (signal.SIGINT, signal.SIGTERM):\n"
@@ -158,7 +158,7 @@ def test_signals_of_a_terminal_are_the_parents(tmp_path):
 
 @pytest.mark.thorough
 def test_a_crawl_that_is_stopped_for_a_while_loses_no_page(tmp_path):
-    """``Ctrl-Z``, and ``fg`` after more than the time-out."""
+    """As by ``Ctrl-Z``, and ``fg`` after more than the time-out."""
     code = """
 meet(pool, 2, directory / "meeting")
 page = ask(f"meet {directory}")

@@ -8,14 +8,14 @@ import pytest
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
-from scrapy_simhash.workers.pages import decoded, encoded
+from scrapy_simhash.workers.pages import decode_page, encode_page
 
 UTF_8 = "<p>Über 山坡 \U0001f6a2</p>".encode()
 META = b'<meta charset="utf-8">'
 
 
 class Rewriting(HtmlResponse):
-    """A response of somebody who changes the text."""
+    """A response whose `text` differs from its body."""
 
     @property
     def text(self):
@@ -46,8 +46,8 @@ def response(body, charset=None, cls=HtmlResponse, **arguments):
 def test_a_worker_reads_the_text_of_the_response(page, kind):
     made = page_for_worker(page)
     assert isinstance(made, kind)
-    assert decoded(b"".join(encoded(made))) == page.text
+    assert decode_page(b"".join(encode_page(made))) == page.text
 
 
 def test_lone_surrogates_of_a_text_arrive():
-    assert decoded(b"".join(encoded("\ud800 a"))) == "\ud800 a"
+    assert decode_page(b"".join(encode_page("\ud800 a"))) == "\ud800 a"

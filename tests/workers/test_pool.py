@@ -36,7 +36,7 @@ from tests.workers.watching import (
 )
 
 pytestmark = needs_proc
-# Of a page that hangs. Others must do with it, too, on a machine that is busy.
+# The time-out in tests of pages that hang. On a busy machine, other pages must finish within it.
 SHORT_MS = 2000
 
 PAGES = {
@@ -69,7 +69,7 @@ def fingerprint_of(number):
 
 
 def count_starts(monkeypatch):
-    """A list that gets an entry for each worker that is started."""
+    """Return a list that gets an entry for each worker that is started."""
     starts = []
     ready = WorkerProcess.wait_until_ready
 
@@ -126,7 +126,7 @@ def test_a_page_without_an_end_is_skipped_and_costs_one_worker(start_pool, tmp_p
     first = meet(pool, 2, tmp_path / "first")
     began = time.monotonic()
     hanging = pool.submit(lambda: page_with(order))
-    # The other one works on meanwhile.
+    # The other worker goes on.
     numbers = range(20)
     pages = [pool.submit(lambda n=n: page_with(number=n)) for n in numbers]
     assert [page.result(DEADLINE_S).fingerprint for page in pages] == [
@@ -186,7 +186,7 @@ def test_an_idle_worker_may_be_killed(start_pool):
 
 @pytest.mark.thorough
 def test_a_stopped_worker_is_replaced(start_pool):
-    """It takes no part of a large page, and the second one takes all."""
+    """It reads no part of a large page; its replacement reads all of it."""
     pool = start_pool(timeout_ms=SHORT_MS // 2)
     for number, size in enumerate((0, 1_000_000)):
         answer(pool)
@@ -267,7 +267,7 @@ def test_a_worker_has_its_next_page_before_others_hear_of_the_last(start_pool, t
     heard = []
     (tmp_path / GO).touch()
     first = pool.submit(page_with)
-    # Called in the thread of the worker, which would otherwise wait until here is the end.
+    # The thread of the worker calls this, and would otherwise wait until this returns.
     first.add_done_callback(
         lambda _: heard.append(eventually(lambda: arrived(tmp_path), deadline_s=10))
     )
@@ -289,7 +289,7 @@ def test_answers_are_told_together(start_pool, monkeypatch):
     for page in pages:
         page.add_done_callback(lambda _: told.append(len(made)))
     assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(19)
-    # Eight, and the next one is under way; then all but those that wait; then the last ones.
+    # First eight answers, while the ninth job runs. Batches become smaller as the queue does.
     assert told[:9] == [9] * 8 + [told[8]]
     assert told == sorted(told)
     assert len(set(told)) < 8
@@ -341,7 +341,7 @@ def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, monke
     assert {str(error) for error in errors} == {str(errors[0])}
     assert len(starts) <= 3
     assert process_ids(pool) == []
-    # An exception that is raised again and again grows, and keeps the pages that it met.
+    # The traceback of an exception that is raised repeatedly grows, and refers to pages.
     assert max(len([*traceback.walk_tb(error.__traceback__)]) for error in errors) < 10
     assert all(map(is_gone, starts))
 

@@ -1,4 +1,4 @@
-"""One worker: what it is told, what it has and has not, and how it ends."""
+"""One worker: its messages, what it inherits, and how it ends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ask(process, order="", number=0):
 
 @pytest.fixture
 def describe(tmp_path):
-    """What a worker says of itself."""
+    """Return a function that returns a worker's description of itself."""
 
     def described(process):
         path = tmp_path / "description"
@@ -78,7 +78,7 @@ def test_signals_for_all_processes_are_the_parents_alone_from_the_first_moment_o
     for number in SIGNALS:
         os.kill(process.pid, number)
     assert ask(process).skipped is None
-    # Here, they come through again.
+    # The parent no longer blocks the signals.
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & set(SIGNALS)
 
 
@@ -111,7 +111,7 @@ def test_it_has_nothing_of_its_parent_but_a_socket(start_process, describe, tmp_
 def test_it_imports_from_where_its_parent_does(start_process, describe, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    # Python passes over what is no text, and takes an empty one for the working directory.
+    # Python ignores entries that are not text, and takes "" for the working directory.
     monkeypatch.setattr(sys, "path", [*sys.path, tmp_path / "a path", b"bytes", ""])
     code = "from tests.crawl.worker_extractors import obedient as extract"
     scheme = scheme_of(tmp_path, "extractor_of_a_project", code)
@@ -152,7 +152,7 @@ def test_what_it_says_is_not_on_the_parents_standard_output(
 
 @pytest.mark.thorough
 def test_standard_error_may_be_closed(start_process):
-    """As that of a daemon."""
+    """A daemon may close it."""
     code = (
         "import os, sys; os.close(2)\n"
         "from tests.workers.orders import order_for\n"
@@ -308,7 +308,7 @@ def test_a_start_that_hangs_ends_without_a_parent(start_process, tmp_path, monke
     ("attribute", "value"), [("executable", ""), ("executable", None), ("frozen", "onefile")]
 )
 def test_without_a_python_there_is_none(monkeypatch, attribute, value):
-    """A program in one file would start itself, again and again."""
+    """A frozen program would start itself, again and again."""
     monkeypatch.setattr(sys, attribute, value, raising=False)
     with pytest.raises(WorkerError, match="SIMHASH_WORKERS = 0"):
         WorkerProcess(order_for())

@@ -1,4 +1,4 @@
-"""Looking at processes from outside, and waiting for what must happen."""
+"""Observe processes, and wait for conditions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ needs_proc = pytest.mark.skipif(not PROC.is_dir(), reason="what processes do is 
 
 
 def eventually(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> None:
-    """Wait until it holds; fail if it does not by then."""
+    """Wait until a condition is true; fail if it is not in time."""
     end = time.monotonic() + deadline_s
     while not condition():
         assert time.monotonic() < end, "it did not happen"
@@ -30,7 +30,7 @@ def eventually(condition: Callable[[], object], deadline_s: float = DEADLINE_S) 
 
 
 def state_of(process_id: int) -> str | None:
-    """``R`` (runs), ``S`` (sleeps), ``T`` (stopped), ``Z`` (zombie), …; None if it is gone."""
+    """Return ``R`` (runs), ``S`` (sleeps), ``T`` (stopped), ``Z`` (zombie), …; None if gone."""
     try:
         return (PROC / str(process_id) / "stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -38,12 +38,12 @@ def state_of(process_id: int) -> str | None:
 
 
 def is_gone(process_id: int) -> bool:
-    """A zombie is not: somebody forgot it."""
+    """Return True if a process does not exist. A zombie does: its parent has not reaped it."""
     return state_of(process_id) is None
 
 
 def children_of(process_id: int) -> set[int]:
-    """Ids of the processes that it began, zombies too."""
+    """Return the ids of child processes, including zombies."""
     children = set()
     for task in (PROC / str(process_id) / "task").glob("*/children"):
         children |= set(map(int, task.read_text().split()))
@@ -51,7 +51,7 @@ def children_of(process_id: int) -> set[int]:
 
 
 def members_of(group: int) -> set[int]:
-    """Processes of a process group, zombies too."""
+    """Return the ids of the processes of a group, including zombies."""
     members = set()
     for path in PROC.glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -61,7 +61,7 @@ def members_of(group: int) -> set[int]:
 
 
 def open_files() -> dict[int, str]:
-    """What this process has open."""
+    """Return file descriptor → target of all open files of this process."""
     files = {}
     for link in (PROC / "self" / "fd").iterdir():
         with suppress(FileNotFoundError):  # that of listing them
@@ -70,7 +70,7 @@ def open_files() -> dict[int, str]:
 
 
 def meet(pool: PageWorkers, workers: int, directory: Path) -> set[int]:
-    """Give each worker a page, all at once. Returns their process ids."""
+    """Give each worker a page at the same time, and return the process ids of the workers."""
     directory.mkdir()
     pages = [pool.submit(lambda: page_with(f"meet {directory}")) for _ in range(workers)]
     eventually(lambda: len(arrived(directory)) == workers)
@@ -81,7 +81,7 @@ def meet(pool: PageWorkers, workers: int, directory: Path) -> set[int]:
 
 
 def process_ids(pool: PageWorkers) -> list[int]:
-    """Those of the workers that run or start."""
+    """Return the process ids of the workers that run or start."""
     return [process.pid for process in tuple(pool._processes)]
 
 
