@@ -21,10 +21,10 @@ from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, MAX_ORDINAL, State
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
+from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
@@ -145,8 +145,11 @@ class _Check:
             elif row.content is not None:
                 report.near_duplicates += 1
                 last_sequence = max(last_sequence, row.content.sequence)
-        # Only pages whose keys have equal hashes can have two entries.
-        self._check_page_keys(ordinals[position] for position in repeated_positions(hashes))
+        first: dict[str, int] = {}
+        for entry in entries_of_repeated_pages(self._database, ordinals, hashes, self._width_bytes):
+            key, ordinal = entry.key, entry.ordinal
+            if first.setdefault(key, ordinal) != ordinal:
+                report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
         entries = report.entries - newer_entries
         if entries != state.entries:
             report.add(f"the state row counts {state.entries} entries, but there are {entries}")
@@ -194,15 +197,6 @@ class _Check:
             if at >= 0:
                 return True
         return False
-
-    def _check_page_keys(self, ordinals: Iterable[int]) -> None:
-        """Report pages that have two of the entries with these ordinals."""
-        first: dict[str, int] = {}
-        for ordinal in ordinals:
-            value = self._database.get(records.entry_row_key(ordinal)) or b""
-            key = records.decode_entry(ordinal, value, self._width_bytes).key
-            if first.setdefault(key, ordinal) != ordinal:
-                self._report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
 
     def _check_buckets(self) -> None:
         """Check that the rows of each bucket fit each other, and count their records."""

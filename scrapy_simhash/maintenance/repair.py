@@ -17,7 +17,7 @@ from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.run_files import destroy_runs
 from scrapy_simhash.index.tables import TableStore
-from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
+from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -134,10 +134,7 @@ def _superseded_ordinals(
     """
     latest: dict[str, Entry] = {}
     superseded = []
-    for position in repeated_positions(hashes):
-        ordinal = ordinals[position]
-        value = database.get(records.entry_row_key(ordinal)) or b""
-        entry = records.decode_entry(ordinal, value, width_bytes)
+    for entry in entries_of_repeated_pages(database, ordinals, hashes, width_bytes):
         other = latest.setdefault(entry.key, entry)
         if other is entry:
             continue

@@ -62,12 +62,21 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
         yield Row(key, None, f"a row of no known kind: {key!r}")
 
 
-def repeated_positions(hashes: array[int]) -> list[int]:
-    """Return the positions of the hashes (of type ``q``) that occur more than once, in order."""
+def entries_of_repeated_pages(
+    database: Database, ordinals: array[int], hashes: array[int], width_bytes: int
+) -> Iterator[Entry]:
+    """Yield the entries of pages that have several, and of pages whose hashes are equal by chance.
+
+    :param ordinals: the ordinals of all sound entries.
+    :param hashes: for each of them, the hash of the page's key, of type ``q``.
+    """
     import numpy as np
 
     distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
-    return list(map(int, np.flatnonzero(np.isin(hashes, distinct[counts > 1]))))
+    for position in np.flatnonzero(np.isin(hashes, distinct[counts > 1])):
+        ordinal = ordinals[position]
+        value = database.get(records.entry_row_key(ordinal)) or b""
+        yield records.decode_entry(ordinal, value, width_bytes)
 
 
 def _decode_row(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
