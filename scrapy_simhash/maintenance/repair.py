@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
@@ -20,7 +20,7 @@ from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
@@ -77,9 +77,9 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
         with opened_database(directory) as (_, database):
             state, lines, dropped = _read_entries_and_log(database, manifest, on_progress)
             # Buckets, page keys, the files of runs, and removed entries.
-            for head, stop in ((b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")):
-                _delete(database, (row for row, _ in database.rows(head, stop)))
-            _delete(database, dropped)
+            heads = (b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")
+            of_tables = (row for head in heads for row, _ in database.rows(*head))
+            _delete(database, chain(of_tables, dropped))
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
             # Opening the store rebuilds all tables from the entries.
             destroy_runs(path)
@@ -144,8 +144,7 @@ def _superseded_ordinals(
     return superseded
 
 
-def _delete(database: Database, rows: Iterable[bytes]) -> None:
+def _delete(database: Database, rows: Iterator[bytes]) -> None:
     """Delete rows in batches."""
-    iterator = iter(rows)
-    while batch := list(islice(iterator, _BATCH_ROWS)):
+    while batch := list(islice(rows, _BATCH_ROWS)):
         database.write([], batch)
