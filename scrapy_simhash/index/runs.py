@@ -344,10 +344,10 @@ class Runs:
         if not len(ids):
             self._sorted = None
             return
-        rows = [fingerprints] * len(self._plan.tables) + [ids]
-        fields = [field for field, _ in self.tables]
+        *probed, keys = [field for field, _ in self.tables]
+        tables = [*((field, fingerprints) for field in probed), (keys, ids)]
         first = self.pages.stored + self._frozen_pages
-        self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
+        self._sorted = sorted_run(tables, self._bits(len(ids)), first)
 
     def _bits(self, pages: int) -> int:
         """Return the number of bits of a slot: as many as the prefix has, or fewer, so that buckets
@@ -362,13 +362,11 @@ class Runs:
         frozen = self._frozen
         if frozen is None:
             return
-        replaced = list(self.files.runs)
-        if len(replaced) > 1:
-            large, small = sorted(replaced, key=lambda run: -run.pages)
-            if (small.pages + frozen.pages) * _GROWTH < large.pages:
-                replaced = [small]
-        elif replaced and frozen.pages * _GROWTH < replaced[0].pages:
-            replaced = []
+        replaced = sorted(self.files.runs, key=lambda run: run.pages)
+        if replaced:
+            others = frozen.pages + sum(run.pages for run in replaced[:-1])
+            if others * _GROWTH < replaced[-1].pages:
+                del replaced[-1]
         sources = [
             run for file, run in zip(self.files.runs, self.runs, strict=True) if file in replaced
         ]

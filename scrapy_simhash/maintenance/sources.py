@@ -120,9 +120,8 @@ class DatabaseSource(RowReader):
         """Yield all entries, oldest first."""
         import numpy as np
 
-        ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
-        ages = ages.reshape(-1, 2)
-        for ordinal in ages[np.argsort(ages[:, 0], kind="stable"), 1]:
+        ages = np.fromiter(((entry.number, entry.ordinal) for entry in self.entries()), "u8, u8")
+        for ordinal in ages["f1"][ages["f0"].argsort(kind="stable")]:
             row = records.entry_row_key(int(ordinal))
             value = self._database.get(row) or b""
             yield self._decoded(self._decode_entry, int(ordinal), value)
