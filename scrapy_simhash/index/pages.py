@@ -92,14 +92,14 @@ class Pages:
         newest: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]] | None:
         """Compare pages with queries. Return (numbers of queries, fingerprints, ids) with a row for
-        each page within the distance of a query, or None if there are none. A page that is given
-        repeatedly is returned repeatedly.
+        each page within the distance of a query, or None if there are none. Repeated positions give
+        repeated rows.
 
         :param queries: a fingerprint in each row, in words.
         :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
         :param owners: for each position, the number of the query to compare the page with.
-        :param newest: number of the oldest page in memory, from 0, that is compared with all
-            queries. So are the pages after it.
+        :param newest: index of a page in memory. It and all later ones are compared with all
+            queries.
         """
         count, newest_count = len(positions), self.waiting - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)

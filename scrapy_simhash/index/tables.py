@@ -128,7 +128,7 @@ class TableStore(RowReader, Store):
         self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
-        # After an interrupted write, the records in memory may be incomplete, so none is spilled.
+        # After an interrupted write, records in memory may be incomplete, so they are not spilled.
         self._interrupted = False
         self._state = self._stored_state()
         self._restore_records()
@@ -298,7 +298,7 @@ class TableStore(RowReader, Store):
         try:
             self._database.write(puts, deletes, sync=sync)
         finally:
-            # Counted after the write: a `sync` during the write may miss it, and must not count it.
+            # After the write, because a `sync` that runs during the write may not include it.
             self._writes += 1
         if sync:
             self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
@@ -330,8 +330,8 @@ class TableStore(RowReader, Store):
 
     def _spill_all(self) -> None:
         """Spill all records, and sync unless the policy is ``no``."""
-        # Both generations of records, and for each a second round, in which records are spilled
-        # whose write failed before the index was closed.
+        # Two rounds for each of the two generations: the second spills what an earlier failed write
+        # left behind.
         for _ in range(4):
             self._buckets.freeze(self._state.next_ordinal)
             while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
@@ -340,8 +340,8 @@ class TableStore(RowReader, Store):
             self._database.write([_state_row(self._state)], sync=True)
 
     def _spill_step(self, slot_count: int | None = None) -> bool:
-        """Spill one step, and return True. If no step is left, end the spill and return False; if
-        the write of a step failed, the spill starts over instead of ending.
+        """Spill one step, and return True. If no step is left, return False, and end the spill; if
+        the write of a step has failed, the spill starts over instead.
 
         :param slot_count: number of buckets; defaults to a small step.
         """

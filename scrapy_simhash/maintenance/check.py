@@ -2,9 +2,9 @@
 
 A table finds an entry by a *record*, in a *bucket* (`scrapy_simhash.index.records`) or, if tables
 are probed, in a *run* (`scrapy_simhash.index.runs`). Page keys are a table, too. Each entry must
-have one record in each table, and each record an entry; runs may also have records of removed
-entries. *Buffered* entries, whose records a killed crawl had in memory, may lack them until the
-next opening. No page may have two entries, and the numbers in the state row must match.
+have one record in each table, and each record an entry. Runs may also have records of removed
+entries. The records of *buffered* entries were in the memory of a killed crawl, and may be missing
+until the next opening. No page may have two entries, and the numbers in the state row must match.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class _Check:
                 report.add(f"the records of the bucket {open_row!r} are not in order, or repeated")
 
     def _check_runs(self, runs: Runs) -> None:
-        """Check that each table has the pages of all entries, and others only if removed."""
+        """Check that each table has the pages of all entries, and no others but removed ones."""
         import numpy as np
 
         report, has_entry = self._report, np.frombuffer(self._has_entry, np.uint8)

@@ -33,10 +33,10 @@ _BATCH_ROWS = 4096
 class RepairReport:
     """The result of a repair.
 
-    :param salvaged: files could not be read, so the database repaired them.
+    :param salvaged: some files could not be read, and the database repaired them.
     :param near_duplicates: number of lines of the near-duplicate log.
-    :param dropped: number of deleted rows: damaged and unknown ones, and superseded entries, whose
-        page has a later entry.
+    :param dropped: number of deleted rows: damaged and unknown rows, and superseded entries. An
+        entry is superseded if its page has a later one.
     """
 
     salvaged: bool
@@ -128,7 +128,7 @@ def _read_entries_and_log(
 def _superseded_ordinals(
     database: Database, ordinals: array[int], hashes: array[int], width_bytes: int
 ) -> list[int]:
-    """Return the ordinals of entries whose page has a later one: salvage may restore deleted rows.
+    """Return the ordinals of superseded entries, which exist because salvage may restore old rows.
 
     :param hashes: for each ordinal, the hash of the page's key.
     """

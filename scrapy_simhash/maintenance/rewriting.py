@@ -162,7 +162,7 @@ def copy_all(
         if entry.last_seen_s < before_s:
             result.removed_entries += 1
         else:
-            # The state row of a damaged index may give out numbers that are in use.
+            # In a damaged index, the state row may be behind the numbers in use.
             next_sequence = max(store.next_sequence, entry.met + 1)
             store.write(entry._replace(ordinal=-1), None, (), next_sequence)
         on_progress()

@@ -40,12 +40,13 @@ class Row(NamedTuple):
 def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
     """Yield the rows of entries, log lines and side rows, and rows of no known kind, in this order.
 
-    Rows that entries and log lines determine are left out: buckets, runs, removed entries, state.
+    Buckets, runs, marks of removed entries and the state row are left out, because `repair` makes
+    them from the others.
 
     :param width_bytes: bytes of a fingerprint.
     """
     for key, value in database.rows(b"E", b"F"):
-        if len(key) == records.ENTRY_KEY_BYTES:  # the last loop yields the others
+        if len(key) == records.ENTRY_KEY_BYTES:  # other keys are of no known kind
             yield _decode_row(records.decode_entry, key, value, width_bytes)
     for key, value in database.rows(b"N", b"O"):
         if len(key) == records.LOG_KEY_BYTES:

@@ -138,7 +138,7 @@ class RedisSource:
         self.manifest = index.manifest
         self.location = index.location
         self.next_sequence = index.next_sequence
-        # A copy of the entries: callers read them repeatedly, and crawls may change the originals.
+        # A copy of the entries, because callers read them repeatedly, and crawls may change them.
         self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
         # By entry: its sequence number, and the position of its end in the file, after a 0.
         self._numbers, self._ends = array("Q"), array("Q", [0])
