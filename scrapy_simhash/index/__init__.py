@@ -77,7 +77,7 @@ logger = logging.getLogger(__name__)
 _OTHERWISE = (
     "; or choose another directory with SIMHASH_DIR; or start over with SIMHASH_RESET = True"
 )
-# By property of an existing index in a directory: what to do if a caller asks for another one.
+# What to do if a caller asks for another value of a property than an existing index has.
 _ADVICE = {
     "database": f"`scrapy simhash rebuild --database …` converts it to another kind{_OTHERWISE}",
     "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
@@ -90,7 +90,7 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class IndexSpec:
-    """The index that a caller asks for. None stands for that of an existing index, or a default."""
+    """The index that a caller asks for. None takes the value of an existing index, or a default."""
 
     kind: str
     scheme: Scheme | None
@@ -249,8 +249,8 @@ def new_manifest(
 
 
 def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
-    """Return the scheme and k of a new index. None stands for the scheme of the default preset, and
-    for the k of the preset with the scheme.
+    """Return the scheme and k of a new index. None takes the scheme of the default preset, and the
+    k of the preset with the scheme.
 
     :raises SchemeError: `max_distance` is None, and no preset has the scheme.
     :raises PlanError: `max_distance` does not fit the scheme.
@@ -283,8 +283,8 @@ def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: boo
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the preset that equals a scheme but for its extractor and
-    selectors; `UNCONFIRMED` if there is none.
+    """Return the confirmation of the preset whose scheme differs from this one at most in extractor
+    and selectors; `UNCONFIRMED` if there is none.
     """
     for known in PRESETS.values():
         extractor = known.scheme.extractor

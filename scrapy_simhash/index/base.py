@@ -138,15 +138,17 @@ class Index(Protocol):
 
         :param key: identity of the page, such as its URL.
         :param evidence: properties of the page that confirm a copy; its certainty directs probing.
-        :param in_scope: returns True for keys of pages that may be found or replaced; None: all.
+        :param in_scope: returns True for keys of pages that may be found or replaced; None allows
+            all.
         :raises SchemeError: the key is empty or no string, or the fingerprint does not fit.
         """
 
     def supersede(self, observed: Observation) -> None:
         """Make a near-duplicate pending as the successor of its representative.
 
-        `confirm` stores it, removes the representative, and logs the representative as its
-        near-duplicate. A representative that is no stored copy of it any more is not removed.
+        `confirm` stores the page, removes the representative, and logs the representative as a
+        near-duplicate of the page. If the representative is no longer stored, or no longer a copy
+        of the page, `confirm` only stores the page.
         """
 
     def confirm(self, observed: Observation | str) -> None:
@@ -168,8 +170,8 @@ class Index(Protocol):
         """Record what was done with a page in its line of the near-duplicate log, if it has one."""
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
-        """Return the stored and pending pages within k, one match for each key: confirmed pages
-        first, then by distance, then by age.
+        """Return a match for each key of a stored or pending page within k, sorted: confirmed
+        matches first, then by distance, then by age.
 
         No page within the plan's guaranteed distance is missed. For larger distances see
         `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
@@ -189,8 +191,9 @@ class Index(Protocol):
 class Entry(NamedTuple):
     """A representative in its stored form.
 
-    :param number: sequence number of the observation that found its text first; tells its age.
-    :param met: sequence number of the observation by which a crawl last saw the page.
+    :param number: sequence number of the observation that first found its text. The lower, the
+        older the entry.
+    :param met: sequence number of the last observation of the page that was stored.
     :param first_seen_s: Unix time at which a crawl first saw the key; `last_seen_s` likewise.
     :param ordinal: place in the database, from 0; -1 if it is not stored, or in memory or Redis.
     :param evidence: evidence of the page, without certainty.

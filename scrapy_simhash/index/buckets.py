@@ -38,7 +38,7 @@ _TABLES_PER_STEP = 4
 
 
 class Buckets:
-    """The buckets of each table, and the buckets of page keys as the last table.
+    """The buckets of each table. Page keys are the last table.
 
     `spill` and `removal` return rows. The caller writes them, then calls `dropped` or `removed`.
 
@@ -62,7 +62,7 @@ class Buckets:
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        # If each prefix is one block: masks with at most one bit of each block, together all bits.
+        # If each prefix is one block: masks that flip one bit in each block, and together all bits.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(low, plan.bits, step)) for low in range(step)]
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
@@ -230,8 +230,8 @@ class Buckets:
         self._has_rows = True
 
     def may_repeat(self, below: int) -> None:
-        """Expect that rows may already hold records of entries with ordinals below a number, as
-        after a crash or after a write that may have failed. With 0, there are no rows.
+        """From now on, check rows for records of entries with ordinals below a number before adding
+        these, because a crash or a failed write may have left them. With 0, there are no rows.
         """
         self._has_rows = below > 0
         self._repeated_below = below

@@ -22,8 +22,8 @@ Generation = list["list[Records] | _Sparse"]
 
 # Prefixes up to this width index a list. Longer prefixes are keys of a dict: most never occur.
 _MAX_LIST_BITS = 17
-# A record in a dict counts as this many records in a list. Mostly, it is alone under its prefix, so
-# that a record of 8 bytes takes about 120 bytes in a dict, and 11 in a list.
+# A record in a dict counts as this many records in a list: mostly it is alone under its prefix, and
+# takes about 120 bytes; a record of 8 bytes in a list takes 11.
 _SPARSE_COST = 8
 # `bytes` are small, but grow by copying. Larger buckets are a `bytearray`, which grows in place.
 _MAX_BYTES = 4096

@@ -22,7 +22,7 @@ CANDIDATE_WORD_US = 0.026
 PROBED_PAGE_US = 130.0
 PROBE_US = 0.25
 PROBED_CANDIDATE_US = 0.042
-# Probed tables are chosen for this multiple of the expected pages, as an index may outgrow these.
+# Probed tables are chosen for this multiple of the expected pages: an index may grow beyond these.
 HEADROOM = 10
 # Upper limit for the share of unrelated candidates whose check is within k by chance.
 _MAX_CHANCE = 1e-5
@@ -94,7 +94,7 @@ def require_distance(max_distance: int, bits: int) -> None:
 
 
 def require_plan(bits: int, max_distance: int) -> None:
-    """Raise PlanError if `choose_plan` would; this takes less time if unprobed tables suffice."""
+    """Raise PlanError if `choose_plan` would. This is faster if unprobed tables find enough."""
     if not _unprobed_plans(bits, max_distance):
         choose_plan(bits, max_distance)
 
@@ -138,7 +138,9 @@ def choose_plan(
 
 
 def _unprobed_plans(bits: int, max_distance: int) -> list[TablePlan]:
-    """Return the plan with the fewest tables that find enough, for each number of chosen blocks."""
+    """Return, for each number of chosen blocks, the plan with the fewest tables that finds enough
+    pairs.
+    """
     require_distance(max_distance, bits)
     plans = (
         fewest_tables(bits, max_distance, chosen, min_prefix_bits=_MIN_PREFIX_BITS)

@@ -85,7 +85,8 @@ class CrawlIndex:
         :param stored: the stored entry of the page's key, or None.
         :param last: the last seen entry of the page's key, which may be pending, or None.
         :param near: returns the stored and the pending entries within k.
-        :param take_sequence: returns the number of the observation; called if no search failed.
+        :param take_sequence: returns the number of the observation; called after the searches, so
+            that a failed one takes no number.
         """
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 

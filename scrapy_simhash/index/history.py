@@ -35,17 +35,17 @@ class PageCounts:
 
 @dataclass
 class CrawlRow:
-    """A crawl, or the part of one process in a crawl.
+    """A crawl, or the part of a crawl that one process does.
 
     :param start: first sequence number of the crawl.
     :param end: first sequence number after the crawl; 0 until a process has closed the index.
     :param began_s: Unix time of the beginning; `ended_s` is that of the end, 0 while `end` is 0.
-    :param running: number of processes that opened the index and have not closed it; killed ones
-        are included until the crawl is resumed.
+    :param running: number of processes that opened the index and have not closed it. Killed ones
+        count until the crawl is resumed.
     :param finished: the last process to close the index ended without a limit or a signal.
     :param sites: counts by site, for the first 10,000 sites.
-    :param not_judged: keys of indexed pages that were requested, but not judged and confirmed: the
-        download failed, they were skipped, or their callbacks failed. At most 1,001 are kept.
+    :param not_judged: keys of indexed pages that were requested, but not confirmed, because the
+        download or a callback failed, or they were skipped. At most 1,001 are kept.
     """
 
     start: int

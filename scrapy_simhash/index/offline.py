@@ -43,7 +43,7 @@ def require_whole(directory: Path) -> None:
 def require_database(directory: Path, manifest: Manifest) -> None:
     """Raise StorageError if the database of a rewritten index is missing."""
     path = manifest.database_path(directory)
-    # An index that was never rewritten may lack it: its creation may have been interrupted.
+    # In generation 0, an interrupted creation may have left a manifest without a database.
     if manifest.generation and not path.is_dir():
         raise StorageError(
             str(directory),

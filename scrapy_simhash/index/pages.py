@@ -92,14 +92,14 @@ class Pages:
         newest: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]] | None:
         """Compare pages with queries. Return (numbers of queries, fingerprints, ids) with a row for
-        each page within the distance of a query, or None if there are none. A page that is given
-        repeatedly is returned repeatedly.
+        each page within the distance of a query, or None if there are none. Repeated positions give
+        repeated rows.
 
         :param queries: a fingerprint in each row, in words.
         :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
         :param owners: for each position, the number of the query to compare the page with.
-        :param newest: number of the oldest page in memory, from 0, that is compared with all
-            queries. So are the pages after it.
+        :param newest: index of a page in memory. It and all later ones are compared with all
+            queries.
         """
         count, newest_count = len(positions), self.waiting - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)
@@ -133,14 +133,11 @@ class Pages:
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the fingerprints of pages that are all in files, or all in memory."""
-        rows, indexes = self._at(self._stored, self._waiting, positions)
-        fingerprints: NDArray[np.uint64] = rows.take(indexes, axis=0)
-        return fingerprints
+        return self._taken(self._stored, self._waiting, positions)
 
     def ids(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the ids of pages that are all in files, or all in memory, as rows of one word."""
-        rows, indexes = self._at(self._stored_ids, self._waiting_ids, positions)
-        return rows.take(indexes).reshape(-1, 1)
+        return self._taken(self._stored_ids, self._waiting_ids, positions).reshape(-1, 1)
 
     def id(self, position: int) -> int:
         """Return the id of a page."""
@@ -208,13 +205,15 @@ class Pages:
                     raise corrupt(self._location, f"the checksum of {self._folder / name} is wrong")
             first = stop
 
-    def _at(
+    def _taken(
         self, stored: NDArray[Any], waiting: NDArray[Any], positions: NDArray[np.uint32]
-    ) -> tuple[NDArray[Any], NDArray[np.uint32]]:
-        """Return (the array that holds these pages, their indexes in it)."""
+    ) -> NDArray[np.uint64]:
+        """Return the rows of pages that are all in one of these arrays."""
+        rows = stored
         if len(positions) and positions[0] >= self.stored:
-            return waiting, positions - np.uint32(self.stored)
-        return stored, positions
+            rows, positions = waiting, positions - np.uint32(self.stored)
+        taken: NDArray[np.uint64] = rows.take(positions, axis=0)
+        return taken
 
     def _append(self, name: str, packed: bytes, at: int) -> None:
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)

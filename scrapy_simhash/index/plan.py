@@ -14,6 +14,7 @@ inner block then follows the chosen blocks in the prefix, in a table for each in
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -249,32 +250,17 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
     coefficient_bits = bits + 1
     up_to_distance = (1 << coefficient_bits * (distance + 1)) - 1
     shorter_bits, longer = divmod(bits, blocks)
-    # For each width of a block, the polynomial of the sets of one or more of its bits.
-    differing = {
-        width: sum(comb(width, i) << coefficient_bits * i for i in range(1, width + 1))
-        for width in (shorter_bits, shorter_bits + 1)
-    }
-
-    def all_differing(width: int, count: int) -> int:
-        """Return the polynomial of the sets with one or more bits of each of `count` blocks."""
-        product = 1
-        for bit in f"{count:b}":  # a power, by squaring
-            product = product * product & up_to_distance
-            if bit == "1":
-                product = product * differing[width] & up_to_distance
-        return product
-
-    shorter = blocks - longer
-    # A pair with fewer equal blocks than `chosen` is missed.
-    missed = 0
-    for equal in range(chosen):
-        for equal_longer in range(max(0, equal - shorter), min(equal, longer) + 1):
-            equal_shorter = equal - equal_longer
-            sets = all_differing(shorter_bits + 1, longer - equal_longer)
-            sets = sets * all_differing(shorter_bits, shorter - equal_shorter) & up_to_distance
-            choices = comb(longer, equal_longer) * comb(shorter, equal_shorter)
-            missed += choices * (sets >> coefficient_bits * distance)
-    return (comb(bits, distance) - missed) / comb(bits, distance)
+    # missed[e]: the polynomial of the sets that leave exactly e of the blocks so far equal.
+    missed = [1] + [0] * (chosen - 1)
+    for number in range(blocks):
+        width = shorter_bits + (number < longer)
+        differing = sum(comb(width, i) << coefficient_bits * i for i in range(1, width + 1))
+        missed = [
+            one_more_differs * differing + one_more_equal & up_to_distance
+            for one_more_differs, one_more_equal in zip(missed, [0, *missed], strict=False)
+        ]
+    missed_sets = sum(sets >> coefficient_bits * distance for sets in missed)
+    return (comb(bits, distance) - missed_sets) / comb(bits, distance)
 
 
 @lru_cache(maxsize=1024)
@@ -285,14 +271,14 @@ def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance
     """
     # A mask has a bit for each table. Here: the mask of the tables whose prefixes contain a bit of
     # the fingerprint → the number of such bits.
-    bits_by_tables: dict[int, int] = {}
-    for bit in range(bits):
-        mask = sum(
+    bits_by_tables = Counter(
+        sum(
             1 << number
             for number, table in enumerate(tables)
             if any(shift <= bit < shift + width for shift, width in table)
         )
-        bits_by_tables[mask] = bits_by_tables.get(mask, 0) + 1
+        for bit in range(bits)
+    )
     # sets[mask][d]: number of sets of d bits that change the prefixes of exactly these tables.
     sets = {0: [1] + [0] * distance}
     for mask, count in bits_by_tables.items():

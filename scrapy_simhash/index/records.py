@@ -115,13 +115,11 @@ def rows_of_no_kind(database: Database) -> Iterator[bytes]:
 
     Keys of buckets and of side rows may have any length.
     """
-    for first in range(0x100):
-        head = bytes((first,))
-        if head in _HEADS_OF_VARIABLE_KEYS:
-            continue
-        stop = bytes((first + 1,)) if first < 0xFF else END  # noqa: PLR2004 - the last byte
-        for key, _ in database.rows(head if first else b"", stop):
-            if len(key) != _KEY_BYTES.get(head):
+    heads = sorted(_HEADS_OF_VARIABLE_KEYS)
+    starts = [b"", *(bytes((head[0] + 1,)) for head in heads)]
+    for start, stop in zip(starts, [*heads, END], strict=True):
+        for key, _ in database.rows(start, stop):
+            if len(key) != _KEY_BYTES.get(key[:1]):
                 yield key
 
 

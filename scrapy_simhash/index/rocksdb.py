@@ -154,8 +154,7 @@ def _options() -> Any:
 def _is_ours(file: Path) -> bool:
     """Return True if RocksDB, rocksdict or this package writes files with such a name."""
     return (
-        file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"}
+        file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost", FOLDER}
         or file.suffix in {".sst", ".log", ".dbtmp"}
-        or file.name == FOLDER
         or file.name.startswith(("MANIFEST-", "OPTIONS-", "LOG.old."))
     )

@@ -318,6 +318,16 @@ class Runs:
         in_order = bool((slots[1:] >= slots[:-1]).all())
         return in_order and bool((counts == np.diff(run.directory(table))).all())
 
+    def position_of(self, ordinal: int) -> int | None:
+        """Return the position of a page in files or frozen; None if it is neither."""
+
+        def ordinal_at(position: int) -> int:
+            return ordinal_of(self.pages.id(position))
+
+        total = self.pages.stored + self._frozen_pages
+        position = bisect_left(range(total), ordinal, key=ordinal_at)
+        return position if position < total and ordinal_at(position) == ordinal else None
+
     @staticmethod
     def key_hash(key: str) -> int:
         """Return the hash by which runs find a page key: the upper bits of its XXH3-64."""
@@ -353,13 +363,11 @@ class Runs:
         frozen = self._frozen
         if frozen is None:
             return
-        replaced = list(self.files.runs)
-        if len(replaced) > 1:
-            large, small = sorted(replaced, key=lambda run: -run.pages)
-            if (small.pages + frozen.pages) * _GROWTH < large.pages:
-                replaced = [small]
-        elif replaced and frozen.pages * _GROWTH < replaced[0].pages:
-            replaced = []
+        replaced = sorted(self.files.runs, key=lambda run: run.pages)
+        if replaced:
+            others = frozen.pages + sum(run.pages for run in replaced[:-1])
+            if others * _GROWTH < replaced[-1].pages:
+                del replaced[-1]
         sources = [
             run for file, run in zip(self.files.runs, self.runs, strict=True) if file in replaced
         ]
@@ -392,18 +400,8 @@ class Runs:
             for row, _ in self._database.rows(records.removed_row_key(first), records.REMOVED_END)
             if int.from_bytes(row[1:], "big") < stop
         ]
-        total = self.pages.stored + self._frozen_pages
-
-        def ordinal_at(position: int) -> int:
-            return ordinal_of(self.pages.id(position))
-
-        positions = []
-        for row in rows:
-            ordinal = int.from_bytes(row[1:], "big")
-            position = bisect_left(range(total), ordinal, key=ordinal_at)
-            if position < total and ordinal_at(position) == ordinal:
-                positions.append(position)
-        return rows, np.array(positions, np.uint32)
+        positions = [self.position_of(int.from_bytes(row[1:], "big")) for row in rows]
+        return rows, np.array([at for at in positions if at is not None], np.uint32)
 
     def _open(self) -> tuple[RunFiles, list[Run]]:
         """Return (the files that the database names, their runs). Delete other files."""

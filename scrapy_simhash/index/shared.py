@@ -105,7 +105,7 @@ class SharedStore:
         self, fingerprint: int, max_distance: int, certainty: bytes = b""
     ) -> tuple[list[tuple[int, Entry]], list[tuple[int, Entry]]]:
         """Return two lists of (distance, entry): the stored and the pending entries within the
-        distance. A key may be in both, if `confirm` is to replace its stored entry.
+        distance. A key is in both if its page is pending again.
         """
         return (
             self.store.within(fingerprint, max_distance, certainty),

@@ -38,7 +38,57 @@ _SLOTS_OF_LARGE_STEP = 4096
 _SYNC_INTERVAL_S = 1.0
 
 
-class TableStore(Store):
+class RowReader:
+    """A reader of the entries, the near-duplicate log and the side rows of an open database.
+
+    :param width_bytes: bytes of a fingerprint.
+    :param location: location of the index, for errors.
+    :raises IndexCorrupt: a method cannot decode a row.
+    """
+
+    def __init__(self, database: Database, width_bytes: int, location: str) -> None:
+        self._database = database
+        self._width_bytes = width_bytes
+        self.location = location
+        self._decode_entry = records.decode_entry
+        self._decode_near_duplicate = records.decode_near_duplicate
+
+    def entries(self, first_ordinal: int = 0) -> Iterator[Entry]:
+        """Yield the entries from an ordinal on, without those written after the first was read."""
+        for row, value in self._database.rows(records.entry_row_key(first_ordinal), b"F"):
+            yield self._decoded(self._decode_entry, int.from_bytes(row[1:], "big"), value)
+
+    def near_duplicates(self, since_sequence: int = 0) -> Iterator[NearDuplicate]:
+        """See `Store.near_duplicates`. Lines written after the first was read are left out."""
+        for row, value in self._database.rows(records.log_row_key(since_sequence), b"O"):
+            yield self._decoded(self._decode_near_duplicate, int.from_bytes(row[1:], "big"), value)
+
+    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
+        """See `Store.side_rows`."""
+        try:
+            for row, value in self._database.rows(*records.side_range(kind)):
+                yield records.decode_key(row[1:]), value
+        except ValueError as error:
+            raise corrupt(self.location, f"the name of a side row: {error}") from error
+
+    def _read_state(self) -> State | None:
+        """Return the state row; None if there is none."""
+        value = self._database.get(records.STATE_KEY)
+        try:
+            return None if value is None else records.decode_state(value)
+        except ValueError as error:
+            raise corrupt(self.location, error) from error
+
+    def _decoded(
+        self, decode: Callable[[int, bytes, int], _Decoded], number: int, value: bytes
+    ) -> _Decoded:
+        try:
+            return decode(number, value, self._width_bytes)
+        except ValueError as error:
+            raise corrupt(self.location, error) from error
+
+
+class TableStore(RowReader, Store):
     """A `Store` over a `Database`.
 
     :param database: an open database, which `close` closes.
@@ -61,13 +111,10 @@ class TableStore(Store):
         buffer_bytes: int | None = None,
         path: Path,
     ) -> None:
-        self._database = database
-        self._plan = plan
-        self._location = location
+        super().__init__(database, plan.bits // 8, location)
         self._sync = sync
         self._synced_at_s = time.monotonic()
         self._writes = self._synced_writes = 0
-        self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
         if plan.prefix_bits:
             from scrapy_simhash.index.run_files import FOLDER
@@ -81,7 +128,7 @@ class TableStore(Store):
         self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
-        # After an interrupted write, the records in memory may be incomplete, so none is spilled.
+        # After an interrupted write, records in memory may be incomplete, so they are not spilled.
         self._interrupted = False
         self._state = self._stored_state()
         self._restore_records()
@@ -111,12 +158,11 @@ class TableStore(Store):
             )
         if not ordinals:
             return []
-        near = []
-        for entry in self._entries_of(ordinals):
-            distance = hamming_distance(fingerprint, entry.fingerprint)
-            if distance <= max_distance:
-                near.append((distance, entry))
-        return near
+        return [
+            (distance, entry)
+            for entry in self._entries_of(ordinals)
+            if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
+        ]
 
     def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
         """See `Store.prefetch`. No effect on tables in rows, which would not be searched faster."""
@@ -137,11 +183,6 @@ class TableStore(Store):
                 if distance <= max_distance:
                     yield distance, entry
             seen |= ordinals
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries by ordinal, without those written after the first was read."""
-        for row, value in self._database.rows(records.entry_row_key(0), b"F"):
-            yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 
     def skip_to(self, next_sequence: int) -> None:
         """Raise the next sequence number to at least this one."""
@@ -178,7 +219,7 @@ class TableStore(Store):
             ordinal = state.next_ordinal
             if ordinal > records.MAX_ORDINAL:
                 raise StorageError(
-                    self._location,
+                    self.location,
                     f"it has held {ordinal} entries, and cannot take more: start another index",
                 )
             if replaced is not None:
@@ -208,19 +249,6 @@ class TableStore(Store):
 
     def unlog(self, sequence: int) -> None:
         self._write([], [records.log_row_key(sequence)])
-
-    def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """See `Store.near_duplicates`. Lines written after the first was read are left out."""
-        for row, value in self._database.rows(records.log_row_key(since_sequence), b"O"):
-            sequence = int.from_bytes(row[1:], "big")
-            yield self._decoded(records.decode_near_duplicate, sequence, value)
-
-    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        try:
-            for row, value in self._database.rows(*records.side_range(kind)):
-                yield records.decode_key(row[1:]), value
-        except ValueError as error:
-            raise corrupt(self._location, f"the name of a side row: {error}") from error
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         return self._database.get(records.side_row_key(kind, name))
@@ -259,17 +287,9 @@ class TableStore(Store):
         values = self._database.get_all([records.entry_row_key(ordinal) for ordinal in ordinals])
         for ordinal, value in zip(ordinals, values, strict=True):
             if value is not None:
-                yield self._decoded(records.decode_entry, ordinal, value)
+                yield self._decoded(self._decode_entry, ordinal, value)
             elif not self._buckets.was_removed(ordinal):
-                raise corrupt(self._location, f"entry {ordinal} is missing")
-
-    def _decoded(
-        self, decode: Callable[[int, bytes, int], _Decoded], number: int, value: bytes
-    ) -> _Decoded:
-        try:
-            return decode(number, value, self._width_bytes)
-        except ValueError as error:
-            raise corrupt(self._location, error) from error
+                raise corrupt(self.location, f"entry {ordinal} is missing")
 
     def _write(self, puts: Sequence[Row], deletes: Sequence[bytes] = ()) -> None:
         sync = self._sync == "always"
@@ -278,7 +298,7 @@ class TableStore(Store):
         try:
             self._database.write(puts, deletes, sync=sync)
         finally:
-            # Counted after the write: a `sync` during the write may miss it, and must not count it.
+            # After the write, because a `sync` that runs during the write may not include it.
             self._writes += 1
         if sync:
             self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
@@ -310,8 +330,8 @@ class TableStore(Store):
 
     def _spill_all(self) -> None:
         """Spill all records, and sync unless the policy is ``no``."""
-        # Both generations of records, and for each a second round, in which records are spilled
-        # whose write failed before the index was closed.
+        # Two rounds for each of the two generations: the second spills what an earlier failed write
+        # left behind.
         for _ in range(4):
             self._buckets.freeze(self._state.next_ordinal)
             while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
@@ -320,8 +340,8 @@ class TableStore(Store):
             self._database.write([_state_row(self._state)], sync=True)
 
     def _spill_step(self, slot_count: int | None = None) -> bool:
-        """Spill one step, and return True. If no step is left, end the spill and return False; if
-        the write of a step failed, the spill starts over instead of ending.
+        """Spill one step, and return True. If no step is left, return False, and end the spill; if
+        the write of a step has failed, the spill starts over instead.
 
         :param slot_count: number of buckets; defaults to a small step.
         """
@@ -348,17 +368,15 @@ class TableStore(Store):
         buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
         count = 0
-        for row, value in self._database.rows(records.entry_row_key(stored.first_buffered), b"F"):
-            ordinal = int.from_bytes(row[1:], "big")
-            entry = self._decoded(records.decode_entry, ordinal, value)
-            if ordinal >= stored.next_ordinal:
+        for entry in self.entries(stored.first_buffered):
+            if entry.ordinal >= stored.next_ordinal:
                 state = self._state
                 self._state = state._replace(
                     next_sequence=max(state.next_sequence, entry.met + 1),
                     entries=state.entries + 1,
-                    next_ordinal=ordinal + 1,
+                    next_ordinal=entry.ordinal + 1,
                 )
-            buckets.add(entry, ordinal)
+            buckets.add(entry, entry.ordinal)
             count += 1
             if buckets.frozen:
                 while self._spill_step(_SLOTS_OF_LARGE_STEP):
@@ -367,23 +385,19 @@ class TableStore(Store):
         if count:
             logger.info(
                 "simhash: the index %s was not closed; %d entries were read again",
-                self._location,
+                self.location,
                 count,
             )
 
     def _stored_state(self) -> State:
         """Return the state that is stored; store the first one if the database is empty."""
-        value = self._database.get(records.STATE_KEY)
-        if value is None:
+        state = self._read_state()
+        if state is None:
             if next(self._database.rows(b"", b"\xff"), None) is not None:
-                raise corrupt(self._location, "its state row is missing")
+                raise corrupt(self.location, "its state row is missing")
             state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
             self._database.write([_state_row(state)], sync=self._sync != "no")
-            return state
-        try:
-            return records.decode_state(value)
-        except ValueError as error:
-            raise corrupt(self._location, error) from error
+        return state
 
 
 def _state_row(state: State) -> Row:

@@ -152,8 +152,8 @@ def opened_texts(directory: Path, kind: str) -> Iterator[Texts | None]:
 def copying_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> Iterator[None]:
     """Copy the stored texts of an index to another index, or to another kind of database.
 
-    Texts of pages without one are copied before the body, and deleted again if it fails. The others
-    replace a text, so they are copied after the body.
+    Texts that replace none are copied before the body, and deleted again if it fails. Texts that
+    replace another one are copied after the body.
     """
     with opened_texts(directory, kind) as texts:
         if texts is None:

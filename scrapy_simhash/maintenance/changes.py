@@ -1,8 +1,9 @@
 """List the pages of an index that are new, changed or gone since a given time.
 
-Only pages with an entry are listed. The entry has the times of first and last sight, but only the
-sequence number of the last change (`Entry.number`). The history (`scrapy_simhash.index.history`)
-has numbers and times of crawls: it dates the change, and says which crawls should have seen a page.
+Only pages with an entry are listed. The entry says when a crawl first and last saw the page, but
+for its last change, only the sequence number (`Entry.number`). The history of crawls
+(`scrapy_simhash.index.history`) has numbers and times. So it dates the change, and says which
+crawls should have seen a page.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Change(NamedTuple):
     """A change of a page. All times are Unix times.
 
     :param at_s: time at which a crawl found the change. For a page that was seen again later, the
-        end of that crawl or the start of the next one, but at most `last_seen_s`; for a page that
-        is gone, the end of the first crawl that missed it.
-    :param copy_of: if a changed page is a copy now, the key of its representative, else None.
+        exact time is lost: this is the end of that crawl or the start of the next one, but at most
+        `last_seen_s`. For a page that is gone, this is the end of the first crawl that missed it.
+    :param copy_of: for a changed page that is a copy now, the key of its representative; else None.
     """
 
     key: str
@@ -69,7 +70,7 @@ def changes(
             else:
                 last_changes.append(_content_change(entry, times, since_s))
             on_progress()
-        # By page: the first and the last log line that calls it a copy since its entry was seen.
+        # By page: the first and the last log line that calls it a copy, after `met` of its entry.
         copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
         for line in source.near_duplicates() if unseen else ():
             unseen_entry = unseen.get(line.key)
@@ -129,5 +130,5 @@ def _changed_at_s(entry: Entry, times: Sequence[tuple[int, int]]) -> int | None:
         return None
     if entry.number == entry.met or following == len(times):
         return entry.last_seen_s
-    # The page was seen again since, so the exact time is lost: take the next known time.
+    # The page was seen again since, so the exact time is lost. Take the next known time.
     return min(times[following][1], entry.last_seen_s)

@@ -2,15 +2,14 @@
 
 A table finds an entry by a *record*, in a *bucket* (`scrapy_simhash.index.records`) or, if tables
 are probed, in a *run* (`scrapy_simhash.index.runs`). Page keys are a table, too. Each entry must
-have one record in each table, and each record an entry; runs may also have records of removed
-entries. *Buffered* entries, whose records a killed crawl had in memory, may lack them until the
-next opening. No page may have two entries, and the numbers in the state row must match.
+have one record in each table, and each record an entry. Runs may also have records of removed
+entries. The records of *buffered* entries were in the memory of a killed crawl, and may be missing
+until the next opening. No page may have two entries, and the numbers in the state row must match.
 """
 
 from __future__ import annotations
 
 from array import array
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
@@ -21,10 +20,10 @@ from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, MAX_ORDINAL, State
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
+from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
@@ -91,6 +90,8 @@ class _Check:
         self._plan = self._manifest.plan
         self._width_bytes = self._plan.bits // 8
         self._heads = records.bucket_heads(self._plan)
+        # By position of a page in the files of runs: 1 if a sound entry has the page.
+        self._has_entry = bytearray(self._runs.pages.stored if self._runs else 0)
         self._report = CheckReport()
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
@@ -138,15 +139,15 @@ class _Check:
                     last_sequence = max(last_sequence, entry.number, entry.met)
                 else:
                     newer_entries += 1  # the state row may be older than these
-                if self._runs is None:
-                    owned_records += self._check_records(entry)
-                else:
-                    report.buffered += entry.ordinal >= self._runs.files.stop
+                owned_records += self._check_records(entry)
             elif row.content is not None:
                 report.near_duplicates += 1
                 last_sequence = max(last_sequence, row.content.sequence)
-        # Only pages whose keys have equal hashes can have two entries.
-        self._check_page_keys(ordinals[position] for position in repeated_positions(hashes))
+        first: dict[str, int] = {}
+        for entry in entries_of_repeated_pages(self._database, ordinals, hashes, self._width_bytes):
+            key, ordinal = entry.key, entry.ordinal
+            if first.setdefault(key, ordinal) != ordinal:
+                report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
         entries = report.entries - newer_entries
         if entries != state.entries:
             report.add(f"the state row counts {state.entries} entries, but there are {entries}")
@@ -158,7 +159,13 @@ class _Check:
         return owned_records
 
     def _check_records(self, entry: Entry) -> int:
-        """Check that an entry has a record in each table; return the number of those that have."""
+        """Check that tables find an entry; return the number of its records in buckets."""
+        if self._runs is not None:
+            if entry.ordinal < self._runs.files.stop:
+                self._check_page(self._runs, entry)
+            else:
+                self._report.buffered += 1
+            return 0
         found = sum(self._has_record(*place) for place in self._records_of(entry))
         if found < len(self._heads):
             if entry.ordinal >= self._state.first_buffered:
@@ -195,14 +202,16 @@ class _Check:
                 return True
         return False
 
-    def _check_page_keys(self, ordinals: Iterable[int]) -> None:
-        """Report pages that have two of the entries with these ordinals."""
-        first: dict[str, int] = {}
-        for ordinal in ordinals:
-            value = self._database.get(records.entry_row_key(ordinal)) or b""
-            key = records.decode_entry(ordinal, value, self._width_bytes).key
-            if first.setdefault(key, ordinal) != ordinal:
-                self._report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
+    def _check_page(self, runs: Runs, entry: Entry) -> None:
+        """Check that the files of runs have the page of an entry."""
+        position = runs.position_of(entry.ordinal)
+        if position is None:
+            self._report.add(f"entry {entry.ordinal} has no page in runs")
+            return
+        fingerprint, key_hash, _ = runs.pages.page(position)
+        if (entry.fingerprint, runs.key_hash(entry.key)) != (fingerprint, key_hash):
+            self._report.add(f"entry {entry.ordinal} has another fingerprint or key in runs")
+        self._has_entry[position] = True
 
     def _check_buckets(self) -> None:
         """Check that the rows of each bucket fit each other, and count their records."""
@@ -231,30 +240,10 @@ class _Check:
                 report.add(f"the records of the bucket {open_row!r} are not in order, or repeated")
 
     def _check_runs(self, runs: Runs) -> None:
-        """Check that runs have the entries, and further records only of removed entries."""
+        """Check that each table has the pages of all entries, and no others but removed ones."""
         import numpy as np
 
-        report = self._report
-        entry_rows = self._database.rows(
-            records.entry_row_key(0), records.entry_row_key(runs.files.stop)
-        )
-        pages = (runs.pages.page(position) for position in range(runs.pages.stored))
-        has_entry = np.zeros(runs.pages.stored, bool)
-        row = next(entry_rows, None)
-        for position, (fingerprint, key_hash, ordinal) in enumerate(pages):
-            while row is not None and int.from_bytes(row[0][1:], "big") < ordinal:
-                report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
-                row = next(entry_rows, None)
-            if row is None or row[0] != records.entry_row_key(ordinal):
-                continue
-            with suppress(ValueError):  # `_check_rows` reports damaged entries
-                entry = records.decode_entry(ordinal, row[1], self._width_bytes)
-                if (entry.fingerprint, runs.key_hash(entry.key)) != (fingerprint, key_hash):
-                    report.add(f"entry {ordinal} has another fingerprint or key in runs")
-                has_entry[position] = True
-            row = next(entry_rows, None)
-        if row is not None:
-            report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
+        report, has_entry = self._report, np.frombuffer(self._has_entry, np.uint8)
         for table in range(len(self._plan.tables) + 1):
             counts = np.zeros(runs.pages.stored, np.int64)
             for run in runs.runs:
@@ -272,7 +261,7 @@ class _Check:
                     continue
                 report.add(
                     f"entry {ordinal} has {counts[position]} records in table {table}, not "
-                    f"{int(has_entry[position])}"
+                    f"{has_entry[position]}"
                 )
 
 

@@ -44,7 +44,8 @@ class Duplication:
 
     :param representatives: number of entries that are not near-duplicates, plus promoted pages.
     :param promoted: the last log line of each promoted page.
-    :param seen_before_s: by key, Unix time of first sight of pages seen before their last log line.
+    :param seen_before_s: by key, for pages seen before their last log line: when they were first
+        seen, in Unix time.
     :param lines: number of all lines of the near-duplicate log, also of similar pages.
     :param near_duplicates: number of near-duplicates, without promoted pages.
     :param similar: the last log line of each page that was only similar to another one, and was not
@@ -144,8 +145,8 @@ def duplication(source: Source) -> Duplication:
 def is_representative_now(entry: Entry, last_lines: dict[str, NearDuplicate]) -> bool:
     """Return True if the page of an entry is a representative, given the last line of each copy.
 
-    The later of sight and log line decides. A page that replaced its representative
-    (`Index.supersede`) has both at one sequence number, and is a representative.
+    The later of `Entry.met` and the log line decides. If a page replaced its representative
+    (`Index.supersede`), both have one sequence number, and the page is a representative.
     """
     line = last_lines.get(entry.key)
     return line is None or entry.met >= line.sequence
@@ -178,12 +179,13 @@ def _measure_from(line: NearDuplicate, representative: str, fingerprint: int) ->
 def _group_by_representative(
     last_lines: dict[str, NearDuplicate],
 ) -> dict[str, list[NearDuplicate]]:
-    """Return lines, oldest first, by the last of the representatives that they lead to.
+    """Return lines, oldest first, by the representative at the end of their chain.
 
-    If these form a cycle, the least key in it counts as the last.
+    A representative may be a near-duplicate of another one, and so on. If the chain ends in a
+    cycle, the least key of the cycle counts as its end.
     """
     groups: dict[str, list[NearDuplicate]] = {}
-    ends: dict[str, str] = {}  # by key, the last representative
+    ends: dict[str, str] = {}  # by key, the end of its chain
     for line in sorted(last_lines.values(), key=lambda line: line.sequence):
         key = line.representative
         path: dict[str, int] = {}

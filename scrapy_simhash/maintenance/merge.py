@@ -67,7 +67,7 @@ def merge(
     ):
         rules = Rules(manifest.max_distance, manifest.confirmation)
         merging = _Merging(store, str(where), rules, in_scope)
-        # This may fail, so it comes first: later writes in Redis cannot be undone.
+        # This may fail, and writes in Redis cannot be undone, so it comes first.
         store.skip_to(merging.renumbered(source.next_sequence))
         for entry in source.entries_by_age():
             merging.add_entry(entry)
@@ -77,8 +77,8 @@ def merge(
         result.entries, result.removed_entries = len(store), merging.removed_entries
         result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
         if isinstance(where, Path) and isinstance(other, Path):
-            # Texts are not in the copy but in `where` itself. Until the new index is in place,
-            # a kill must leave the old texts, and then no merged page without a text.
+            # Texts are copied to `where` itself, not to the new database. A kill before the new
+            # index is in place must leave the old texts; after that, all texts must be there.
             copying.enter_context(
                 copying_texts(other, other_manifest.database, where, manifest.database)
             )
@@ -127,7 +127,7 @@ class _Merging:
         own = None
         if stored is not None:
             own = self.rules.own(entry.fingerprint, entry.evidence, stored)
-        # No entry may be a representative: to the later crawl, all are from earlier ones (`Index`).
+        # To the later crawl, all entries are from earlier ones, so none is a representative.
         verdict = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
         if stored is not None:
             if verdict.kind == "unchanged":
@@ -160,7 +160,7 @@ class _Merging:
 
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
         """Return the entries of the store within k of an entry of the other index, in its scope."""
-        # Merged entries are left out, because the other index has compared them already.
+        # Not with other merged entries, because the other index has compared these already.
         in_scope, max_distance = self.in_scope(entry.key), self.rules.max_distance
         within_k = [
             (distance, candidate)

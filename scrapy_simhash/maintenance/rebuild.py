@@ -44,6 +44,7 @@ def rebuild(
     manifest = read_manifest(directory, older=True)
     plan = manifest.plan if plan is None else plan
     max_distance = manifest.max_distance if max_distance is None else max_distance
+    database = manifest.database if database is None else database
     bits = manifest.plan.bits
     if plan.bits != bits:
         raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {bits} bits")
@@ -57,16 +58,15 @@ def rebuild(
         "plan": plan,
         "max_distance": max_distance,
         "check_bits": check_bits(bits, max_distance),
-        "database": manifest.database if database is None else database,
+        "database": database,
     }
     if manifest.version != FORMAT_VERSION:  # such a manifest has no confirmation
         changes["confirmation"] = preset_confirmation(manifest.scheme)
     with rewriting(directory, older=True, **changes) as (source, store):
         result = copy_all(source, store, on_progress=on_progress)
         # Within the lock. The old texts stay until the manifest is replaced.
-        if changes["database"] != manifest.database:
-            kinds = manifest.database, str(changes["database"])
-            with copying_texts(directory, kinds[0], directory, kinds[1]):
+        if database != manifest.database:
+            with copying_texts(directory, manifest.database, directory, database):
                 pass
     return result
 

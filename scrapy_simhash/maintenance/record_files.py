@@ -42,18 +42,29 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
     :raises SimhashError: Parquet cannot store a value, or pyarrow is missing.
     :raises OSError: the file cannot be written.
     """
+    count = 0
+
+    def counted() -> Iterator[Mapping[str, Any]]:
+        nonlocal count
+        for record in records:
+            yield record
+            count += 1
+
     if name == STANDARD_STREAM:
-        return _write_lines(sys.stdout, records)
-    path = Path(name)
-    with replaced(path) as temporary:
+        _write_lines(sys.stdout, counted())
+        return count
+    with replaced(Path(name)) as temporary:
         if is_parquet(name):
-            return _write_parquet(temporary, records, types)
+            _write_parquet(temporary, counted(), types)
+            return count
         open_text = gzip.open if name.lower().endswith(".gz") else open
         # newline="" keeps line ends as they are written: \r\n in CSV, \n in JSON lines.
         with open_text(temporary, "wt", encoding="utf-8", newline="") as file:
             if is_csv(name):
-                return _write_csv(file, records, types)
-            return _write_lines(file, records)
+                _write_csv(file, counted(), types)
+            else:
+                _write_lines(file, counted())
+    return count
 
 
 def read_records(name: str) -> Iterator[PlacedRecord]:
@@ -78,29 +89,20 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
             yield from _read_lines(name, gzip.GzipFile(fileobj=file) if compressed else file)
 
 
-def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
-    """Write records as JSON lines, and return their number."""
-    count = 0
-    for record in records:
-        file.write(json.dumps(record) + "\n")
-        count += 1
-    return count
+def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> None:
+    file.writelines(json.dumps(record) + "\n" for record in records)
 
 
-def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
-    """Write records as CSV, and return their number."""
+def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> None:
     writer = csv.DictWriter(file, list(types))
     writer.writeheader()
-    count = 0
-    for record in records:
-        writer.writerow(
-            {
-                field: csv_cell(value) if isinstance(value, str) else value
-                for field, value in record.items()
-            }
-        )
-        count += 1
-    return count
+    writer.writerows(
+        {
+            field: csv_cell(value) if isinstance(value, str) else value
+            for field, value in record.items()
+        }
+        for record in records
+    )
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
@@ -125,8 +127,8 @@ def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
 
 def _write_parquet(
     path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
-) -> int:
-    """Write records as Parquet in batches, and return their number."""
+) -> None:
+    """Write records as Parquet in batches."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     arrow_types = {
         str: arrow.string(),
@@ -135,18 +137,15 @@ def _write_parquet(
         int | None: arrow.int64(),
     }
     schema = arrow.schema([(field, arrow_types[kind]) for field, kind in types.items()])
-    count = 0
     with parquet.ParquetWriter(path, schema) as writer:
         iterator = iter(records)
         while batch := list(islice(iterator, _BATCH_RECORDS)):
             try:
                 writer.write_table(arrow.Table.from_pylist(batch, schema))
-            except (UnicodeError, arrow.ArrowException) as error:
+            except (UnicodeError, arrow.ArrowException) as error:  # noqa: PERF203 - once a batch
                 raise SimhashError(
                     f"Parquet cannot store a record ({error}): export JSON lines instead"
                 ) from error
-            count += len(batch)
-    return count
 
 
 def _read_parquet(path: Path) -> Iterator[PlacedRecord]:

@@ -35,9 +35,9 @@ class ReindexResult:
     """The numbers of entries and log lines of the new index, and of those that were left out.
 
     :param near_duplicates: lines of the new near-duplicate log.
-    :param without_text: old entries, and log lines of copies, of pages whose text is not stored.
-    :param too_short: old entries, and log lines of copies, of pages that get no fingerprint, mostly
-        because the text has fewer tokens than `min_tokens`.
+    :param without_text: number of old entries, and log lines of copies, without a stored text.
+    :param too_short: number of old entries, and log lines of copies, whose text gets no
+        fingerprint, mostly because it has fewer tokens than `min_tokens`.
     """
 
     entries: int = 0
@@ -133,7 +133,7 @@ def reindex(
 
 def _pages(source: Source) -> Iterator[Entry]:
     """Yield entries, and log lines of copies as entries, in the order of their sequence numbers."""
-    # Lines of similar pages are left out: such a page got an entry, too.
+    # Not those of similar pages, because a similar page has an entry, too.
     copies = (
         Entry(
             line.sequence, line.key, line.fingerprint, line.sequence, line.seen_at_s, line.seen_at_s

@@ -54,9 +54,9 @@ def expire(
             keys = {entry.key for entry in store.entries()}
             keys.update(line.key for line in store.near_duplicates(0))
             texts = stack.enter_context(opened_texts(where, source.manifest.database))
-            # This locks the texts, so that no crawl adds any before they are deleted.
+            # Open from here to `forget`, so that no crawl adds a text in between.
             unused = set() if texts is None else {*texts.keys()} - keys
-        # Until the new index is in place, a kill must leave the old one with its texts.
+        # After the new index is in place: a kill before that must leave the old one with its texts.
         if texts is not None:
             texts.forget(unused)
     return result

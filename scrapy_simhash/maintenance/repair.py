@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
@@ -17,10 +17,10 @@ from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.run_files import destroy_runs
 from scrapy_simhash.index.tables import TableStore
-from scrapy_simhash.maintenance.rows import read_rows, repeated_positions
+from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
@@ -33,10 +33,10 @@ _BATCH_ROWS = 4096
 class RepairReport:
     """The result of a repair.
 
-    :param salvaged: files could not be read, so the database repaired them.
+    :param salvaged: some files could not be read, and the database repaired them.
     :param near_duplicates: number of lines of the near-duplicate log.
-    :param dropped: number of deleted rows: damaged and unknown ones, and superseded entries, whose
-        page has a later entry.
+    :param dropped: number of deleted rows: damaged and unknown rows, and superseded entries. An
+        entry is superseded if its page has a later one.
     """
 
     salvaged: bool
@@ -77,9 +77,9 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
         with opened_database(directory) as (_, database):
             state, lines, dropped = _read_entries_and_log(database, manifest, on_progress)
             # Buckets, page keys, the files of runs, and removed entries.
-            for head, stop in ((b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")):
-                _delete(database, (row for row, _ in database.rows(head, stop)))
-            _delete(database, dropped)
+            heads = (b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")
+            of_tables = (row for head in heads for row, _ in database.rows(*head))
+            _delete(database, chain(of_tables, dropped))
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
             # Opening the store rebuilds all tables from the entries.
             destroy_runs(path)
@@ -128,16 +128,13 @@ def _read_entries_and_log(
 def _superseded_ordinals(
     database: Database, ordinals: array[int], hashes: array[int], width_bytes: int
 ) -> list[int]:
-    """Return the ordinals of entries whose page has a later one: salvage may restore deleted rows.
+    """Return the ordinals of superseded entries, which exist because salvage may restore old rows.
 
     :param hashes: for each ordinal, the hash of the page's key.
     """
     latest: dict[str, Entry] = {}
     superseded = []
-    for position in repeated_positions(hashes):
-        ordinal = ordinals[position]
-        value = database.get(records.entry_row_key(ordinal)) or b""
-        entry = records.decode_entry(ordinal, value, width_bytes)
+    for entry in entries_of_repeated_pages(database, ordinals, hashes, width_bytes):
         other = latest.setdefault(entry.key, entry)
         if other is entry:
             continue
@@ -147,8 +144,7 @@ def _superseded_ordinals(
     return superseded
 
 
-def _delete(database: Database, rows: Iterable[bytes]) -> None:
+def _delete(database: Database, rows: Iterator[bytes]) -> None:
     """Delete rows in batches."""
-    iterator = iter(rows)
-    while batch := list(islice(iterator, _BATCH_ROWS)):
+    while batch := list(islice(rows, _BATCH_ROWS)):
         database.write([], batch)

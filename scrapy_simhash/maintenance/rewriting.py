@@ -24,7 +24,6 @@ from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from scrapy_simhash.index.manifest import Manifest
@@ -85,23 +84,20 @@ def rewriting(
         raise StorageError(location, f"it cannot be rewritten ({error})") from error
 
 
+@contextmanager
 def making(
     where: Location, manifest: Manifest | RedisManifest
-) -> AbstractContextManager[TableStore | RedisStore]:
+) -> Iterator[TableStore | RedisStore]:
     """Yield the empty store of a new index. After an error, there is no new index.
 
     :param manifest: manifest of the new index: a `RedisManifest` for an index in Redis.
     :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
     if isinstance(where, RedisAddress):
-        return making_in_redis(where, cast("RedisManifest", manifest))
-    return _making(where, cast("Manifest", manifest))
-
-
-@contextmanager
-def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
-    """Yield the empty store of a new directory; write the manifest last, on success."""
-    location = str(directory)
+        with making_in_redis(where, cast("RedisManifest", manifest)) as in_redis:
+            yield in_redis
+        return
+    directory, manifest, location = where, cast("Manifest", manifest), str(where)
     try:
         marker = directory / _MAKING
         if marker.exists():  # an earlier call was interrupted
@@ -114,7 +110,7 @@ def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
         try:
             with _new_store(directory, manifest) as store:
                 yield store
-            manifest.write(directory)
+            manifest.write(directory)  # last, on success
         finally:
             marker.unlink()
     except OSError as error:
@@ -166,7 +162,7 @@ def copy_all(
         if entry.last_seen_s < before_s:
             result.removed_entries += 1
         else:
-            # The state row of a damaged index may give out numbers that are in use.
+            # In a damaged index, the state row may be behind the numbers in use.
             next_sequence = max(store.next_sequence, entry.met + 1)
             store.write(entry._replace(ordinal=-1), None, (), next_sequence)
         on_progress()

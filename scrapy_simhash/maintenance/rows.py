@@ -40,12 +40,13 @@ class Row(NamedTuple):
 def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
     """Yield the rows of entries, log lines and side rows, and rows of no known kind, in this order.
 
-    Rows that entries and log lines determine are left out: buckets, runs, removed entries, state.
+    Buckets, runs, marks of removed entries and the state row are left out, because `repair` makes
+    them from the others.
 
     :param width_bytes: bytes of a fingerprint.
     """
     for key, value in database.rows(b"E", b"F"):
-        if len(key) == records.ENTRY_KEY_BYTES:  # the last loop yields the others
+        if len(key) == records.ENTRY_KEY_BYTES:  # other keys are of no known kind
             yield _decode_row(records.decode_entry, key, value, width_bytes)
     for key, value in database.rows(b"N", b"O"):
         if len(key) == records.LOG_KEY_BYTES:
@@ -62,12 +63,21 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
         yield Row(key, None, f"a row of no known kind: {key!r}")
 
 
-def repeated_positions(hashes: array[int]) -> list[int]:
-    """Return the positions of the hashes (of type ``q``) that occur more than once, in order."""
+def entries_of_repeated_pages(
+    database: Database, ordinals: array[int], hashes: array[int], width_bytes: int
+) -> Iterator[Entry]:
+    """Yield the entries of pages that have several, and of pages whose hashes are equal by chance.
+
+    :param ordinals: the ordinals of all sound entries.
+    :param hashes: for each of them, the hash of the page's key, of type ``q``.
+    """
     import numpy as np
 
     distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
-    return list(map(int, np.flatnonzero(np.isin(hashes, distinct[counts > 1]))))
+    for position in np.flatnonzero(np.isin(hashes, distinct[counts > 1])):
+        ordinal = ordinals[position]
+        value = database.get(records.entry_row_key(ordinal)) or b""
+        yield records.decode_entry(ordinal, value, width_bytes)
 
 
 def _decode_row(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url, open_index, records
-from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+from scrapy_simhash.index.database import REDIS_REMEDY
 from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.index.tables import RowReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,7 +90,7 @@ def file_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
-class DatabaseSource:
+class DatabaseSource(RowReader):
     """The content of an open database, in the current format version or format version 2.
 
     :param location: directory of the index.
@@ -100,69 +101,30 @@ class DatabaseSource:
     """What `corrupt` advises for damage."""
 
     def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
+        super().__init__(database, manifest.plan.bits // 8, location)
         self.manifest = manifest
-        self.location = location
-        self._database = database
-        self._width_bytes = manifest.plan.bits // 8
-        current = manifest.version == FORMAT_VERSION
-        self._decode_entry = records.decode_entry if current else records.decode_entry_of_format_2
-        self._decode_near_duplicate = (
-            records.decode_near_duplicate if current else records.decode_near_duplicate_of_format_2
-        )
-        value = database.get(records.STATE_KEY)
-        try:
-            state = EMPTY_STATE if value is None else records.decode_state(value)
-        except ValueError as error:
-            raise corrupt(location, error) from error
+        if manifest.version != FORMAT_VERSION:
+            self._decode_entry = records.decode_entry_of_format_2
+            self._decode_near_duplicate = records.decode_near_duplicate_of_format_2
+        state = self._read_state() or EMPTY_STATE
         self.next_sequence = max(state.next_sequence, 1)
         # The state row may be older than the newest entries, which have higher sequence numbers.
-        for entry in self._entries(state.next_ordinal):
+        for entry in self.entries(state.next_ordinal):
             self.next_sequence = max(self.next_sequence, entry.met + 1)
 
     def size_bytes(self) -> int:
         """Return the size of the database on disk."""
         return file_bytes(self.manifest.database_path(Path(self.location)))
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries in arbitrary order."""
-        return self._entries(0)
-
     def entries_by_age(self) -> Iterator[Entry]:
         """Yield all entries, oldest first."""
         import numpy as np
 
-        ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
-        ages = ages.reshape(-1, 2)
-        for ordinal in ages[np.argsort(ages[:, 0], kind="stable"), 1]:
+        ages = np.fromiter(((entry.number, entry.ordinal) for entry in self.entries()), "u8, u8")
+        for ordinal in ages["f1"][ages["f0"].argsort(kind="stable")]:
             row = records.entry_row_key(int(ordinal))
-            yield self._decoded_entry(int(ordinal), self._database.get(row) or b"")
-
-    def near_duplicates(self) -> Iterator[NearDuplicate]:
-        """Yield the lines of the near-duplicate log, oldest first."""
-        for row, value in self._database.rows(b"N", b"O"):
-            sequence = int.from_bytes(row[1:], "big")
-            try:
-                yield self._decode_near_duplicate(sequence, value, self._width_bytes)
-            except ValueError as error:
-                raise corrupt(self.location, error) from error
-
-    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """Yield (name, value) of all side rows of a kind."""
-        try:
-            for row, value in self._database.rows(*records.side_range(kind)):
-                yield records.decode_key(row[1:]), value
-        except ValueError as error:
-            raise corrupt(self.location, f"the name of a side row: {error}") from error
-
-    def _entries(self, first_ordinal: int) -> Iterator[Entry]:
-        for row, value in self._database.rows(records.entry_row_key(first_ordinal), b"F"):
-            yield self._decoded_entry(int.from_bytes(row[1:], "big"), value)
-
-    def _decoded_entry(self, ordinal: int, value: bytes) -> Entry:
-        try:
-            return self._decode_entry(ordinal, value, self._width_bytes)
-        except ValueError as error:
-            raise corrupt(self.location, error) from error
+            value = self._database.get(row) or b""
+            yield self._decoded(self._decode_entry, int(ordinal), value)
 
 
 class RedisSource:
@@ -176,7 +138,7 @@ class RedisSource:
         self.manifest = index.manifest
         self.location = index.location
         self.next_sequence = index.next_sequence
-        # A copy of the entries: callers read them repeatedly, and crawls may change the originals.
+        # A copy of the entries, because callers read them repeatedly, and crawls may change them.
         self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
         # By entry: its sequence number, and the position of its end in the file, after a 0.
         self._numbers, self._ends = array("Q"), array("Q", [0])

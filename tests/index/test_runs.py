@@ -281,6 +281,12 @@ def test_damaged_files_are_refused_and_repaired(closed, name, damage):
         assert_finds(index, pages(60))
 
 
+def test_a_stray_row_between_entries_is_the_only_problem(closed):
+    stray = records.entry_row_key(30) + b"?"
+    change_rows(closed.directory, {stray: b"value"})
+    assert check(closed.directory).problems == [f"a row of no known kind: {stray!r}"]
+
+
 def test_check_names_what_does_not_fit(closed):
     ordinal = 30
     value = rows(closed.directory)[records.entry_row_key(ordinal)]
