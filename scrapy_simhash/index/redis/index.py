@@ -102,6 +102,7 @@ class _Begun(NamedTuple):
     """The result of step 1.
 
     :param since: number of the last admission up to which the replica has all pages.
+    :param end: the end of this replica.
     :param own_group: the page's group, with no entry but its own; None if it was not read.
     :param groups: groups that were read, by number.
     :param is_admitted: the page was admitted at once.
@@ -109,6 +110,7 @@ class _Begun(NamedTuple):
 
     sequence: int
     since: int
+    end: End
     own_group: Group | None
     groups: dict[int, Group]
     is_admitted: bool = False
@@ -155,8 +157,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._require_open()
         check_page(self.scheme, key, fingerprint)
         digest = digest_of(key)
-        end = self._replica.end
-        candidates = self._replica.near(fingerprint, evidence.certainty, self.max_distance)
+        certainty = evidence.certainty
+        end, candidates = self._replica.near(fingerprint, certainty, self.max_distance)
         new = None
         if not candidates and not self.server.cluster:
             # The page is probably new. Then the server admits it at once.
@@ -174,7 +176,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             new.entry = new.entry._replace(number=sequence, met=sequence)
             self._hold(new)
             return new.observation
-        candidates |= self._replica.near(fingerprint, evidence.certainty, self.max_distance, end)
+        candidates |= self._near(fingerprint, certainty, begun.end, after=end)
         judged: set[int] = set()
         while True:
             view = self._read_view(digest, fingerprint, candidates, judged, begun)
@@ -196,8 +198,9 @@ class RedisIndex(CrawlIndex, RedisContent):
                     self._log(decision.observation, decision.similar)
                 return decision.observation
             if answer[0] == _SEARCH_AGAIN:
-                since = self._begin(digest, self._replica.end).since
-                candidates |= self._replica.near(fingerprint, evidence.certainty, self.max_distance)
+                again = self._begin(digest, self._replica.end)
+                since = again.since
+                candidates |= self._near(fingerprint, certainty, again.end)
                 continue
             for member in answer[1:]:
                 judged.add(int.from_bytes(member[:8], "big"))
@@ -339,8 +342,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             )
             if last - since > _MAX_LAG:
                 self._mark_others(since + _MAX_LAG // 2)
-            self._follow(end, *rows)
-            return _Begun(number, since, None, {})
+            return _Begun(number, since, self._follow(end, *rows), None, {})
         numbers = {layout.group_of(candidate) for candidate in candidates}
         keys = [sequence, admitted, unmarked, journal, recent]
         for group in (layout.group_of(digest), *numbers):
@@ -353,28 +355,30 @@ class RedisIndex(CrawlIndex, RedisContent):
         number, since, _, rows, (own, *pending), groups, *is_admitted = self.server.run(
             scripts.OBSERVE, keys, arguments
         )
-        self._follow(end, *rows)
         return _Begun(
             number,
             since,
+            self._follow(end, *rows),
             self._parsed(b"", *pending)._replace(entries={digest: own} if own else {}),
             {n: self._parsed(*group) for n, group in zip(numbers, groups, strict=True)},
             bool(is_admitted),
         )
 
-    def _follow(self, end: End, start: int, rows: list[bytes]) -> None:
-        """Extend the replica by some rows, and by the rows after them, if any.
+    def _follow(self, end: End, start: int, rows: list[bytes]) -> End:
+        """Extend the replica by some rows, and by the rows after them, if any. Return its end.
 
         :param start: see `Replica.extend`.
         """
-        if self._replica.extend(end, start, rows) and len(rows) < scripts.ROWS_AT_ONCE:
-            return
+        followed = self._replica.extend(end, start, rows)
+        if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
+            return followed
         with self._following:  # so that several threads do not read a long journal at the same time
             while True:
                 end = self._replica.end
                 start, rows = self._new_rows(end)
-                if self._replica.extend(end, start, rows) and len(rows) < scripts.ROWS_AT_ONCE:
-                    return
+                followed = self._replica.extend(end, start, rows)
+                if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
+                    return followed
 
     def _new_rows(self, end: End) -> tuple[int, list[bytes]]:
         """Return the parameters `start` and `rows` of `Replica.extend`."""
@@ -383,11 +387,26 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         return start, rows
 
+    def _near(
+        self, fingerprint: int, certainty: bytes, followed: End, *, after: End | None = None
+    ) -> set[bytes]:
+        """Search the replica.
+
+        :param followed: an end that the replica had: all rows up to it are searched.
+        :param after: see `Replica.near`.
+        """
+        while True:
+            end, digests = self._replica.near(fingerprint, certainty, self.max_distance, after)
+            if end.load == followed.load:
+                return digests
+            # Another thread has emptied the replica, and may not have read all rows again.
+            followed = self._follow(end, *self._new_rows(end))
+
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
         """Return the entries within k of a fingerprint, for a query."""
         end = self._replica.end
-        self._follow(end, *self._new_rows(end))
-        candidates = self._replica.near(fingerprint, certainty, self.max_distance)
+        followed = self._follow(end, *self._new_rows(end))
+        candidates = self._near(fingerprint, certainty, followed)
         return self._read_view(b"", fingerprint, candidates, ())
 
     def _read_view(
