@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.redis import replica as replica_module
@@ -197,6 +197,29 @@ class TestInAnIndex:
                 use(other)
                 assert other._replica.end.rows == 4
                 assert other.observe("copy", D).representative == "d"
+
+    @pytest.mark.parametrize("use", ["observe", "query"])
+    def test_reading_a_long_journal_ends_when_the_index_is_closed(
+        self, redis_backend, monkeypatch, use
+    ):
+        from scrapy_simhash.index.redis import index as index_module
+
+        with redis_backend.open(incremental=True) as one:
+            for key, fingerprint in zip("abcd", FAR, strict=True):
+                one.confirm(one.observe(key, fingerprint))
+        monkeypatch.setattr(index_module.scripts, "ROWS_AT_ONCE", 4)
+        with redis_backend.open() as index:
+            extend = index._replica.extend
+
+            def extend_and_close(*arguments):
+                thread = threading.Thread(target=index.close)
+                thread.start()
+                thread.join()
+                return extend(*arguments)
+
+            monkeypatch.setattr(index._replica, "extend", extend_and_close)
+            with pytest.raises(IndexClosed):
+                index.query(A) if use == "query" else index.observe("a", A)
 
     @needs_redis
     def test_threads_share_it(self, redis_server):

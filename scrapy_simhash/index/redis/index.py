@@ -374,6 +374,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             return followed
         with self._following:  # so that several threads do not read a long journal at the same time
             while True:
+                self._require_open()
                 end = self._replica.end
                 start, rows = self._new_rows(end)
                 followed = self._replica.extend(end, start, rows)
