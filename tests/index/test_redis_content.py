@@ -51,6 +51,20 @@ def rows(index):
     return Counter(index.layout.row_id(row) for batch in index.journal() for row in batch)
 
 
+def send_twice(index):
+    """Let the index send each command twice, as after a lost answer."""
+    server = index.server
+
+    def twice(send):
+        def sent(*arguments):
+            send(*arguments)
+            return send(*arguments)
+
+        return sent
+
+    server.run, server.call = twice(server.run), twice(server.call)
+
+
 def row_of(index, key, fingerprint):
     return index.layout.row_id(index.layout.journal_row(digest_of(key), fingerprint))
 
@@ -131,18 +145,36 @@ def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
     with redis_backend.open(incremental=True) as index:
         store(index, ("a", A), ("b", B))
         index.change_side_row("validators", "a", lambda _: b"of its page")
-        run = index.server.run
-
-        def run_twice(*arguments):
-            run(*arguments)
-            return run(*arguments)
-
-        index.server.run = run_twice
+        send_twice(index)
         assert index.forget("a")
         assert index.side_rows("validators") == []
         assert index.expire(1 << 40) == 1
         assert index.compact() == 2
         assert len(index) == 0
+
+
+def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_backend):
+    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
+        store(index, ("a", A), ("b", B), ("c", C))
+        index.forget("a")
+        send_twice(index)
+        read, compacted = index._row_ids, []
+
+        def another_compacts_first():
+            held = list(read())
+            compacted.append(other.compact())
+            return held
+
+        index._row_ids = another_compacts_first
+        assert (index.compact(), compacted) == (0, [1])
+        index._row_ids = read
+        index.forget("b")
+        assert index.compact() == 1
+        assert rows(index) == {row_of(index, "c", C): 1}
+        assert found(other.query(C)) == [("c", C, 0)]
+        assert index.server.call("PTTL", index.layout.order.journal) == -1
+        pattern = redis_backend.name.encode() + b":journal*"
+        assert [key for key, _ in index.server.each_once(pattern)] == [index.layout.order.journal]
 
 
 @pytest.mark.parametrize("which", ["entries", "pending", "count", "sequence"])

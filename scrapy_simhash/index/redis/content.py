@@ -180,12 +180,14 @@ class RedisContent:
         journal = self.layout.order.journal
         # Another process may compact at the same time.
         new = self.layout.state("journal-" + os.urandom(8).hex())
-        remaining = iter([b"", *kept.values()])
+        written, remaining = 0, iter([b"", *kept.values()])
         while batch := list(islice(remaining, scripts.ROWS_AT_ONCE)):
-            self.server.call("RPUSH", new, *batch)
-            self.server.call("EXPIRE", new, _COMPACTION_TIMEOUT_S)
-        replaced = self.server.run(scripts.REPLACE_ROWS, (journal, new), (len(rows), rows[-1]))
-        return len(rows) - len(kept) if replaced else 0
+            self.server.run(scripts.APPEND_ROWS, (new,), (written, _COMPACTION_TIMEOUT_S, *batch))
+            written += len(batch)
+        if self.server.run(scripts.REPLACE_ROWS, (journal, new), (len(rows), rows[-1])):
+            return len(rows) - len(kept)
+        self.server.call("UNLINK", new)
+        return 0
 
     def delete(self) -> None:
         """Delete all keys of the index, and no others.

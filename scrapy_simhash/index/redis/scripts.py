@@ -289,16 +289,21 @@ if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], 
 redis.call('DECR', KEYS[3])
 return 1
 """)
+# Appends rows to a list that the server deletes after a time. KEYS: list. ARGV: number of its rows,
+# time in seconds, rows.
+APPEND_ROWS = Script("""
+if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then
+  for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
+end
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+""")
 # Replaces the first rows of the journal by those of another list. KEYS: journal, the list, which
 # begins with a row ''. ARGV: number of rows to replace, the last of them. Returns 0 if the journal
 # has changed there, else 1.
 REPLACE_ROWS = Script("""
 local count = tonumber(ARGV[1])
 if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end  -- an earlier run has replaced them
-if redis.call('LINDEX', KEYS[1], count - 1) ~= ARGV[2] then
-  redis.call('DEL', KEYS[2])
-  return 0
-end
+if redis.call('LINDEX', KEYS[1], count - 1) ~= ARGV[2] then return 0 end
 for _, row in ipairs(redis.call('LRANGE', KEYS[1], count, -1)) do
   redis.call('RPUSH', KEYS[2], row)
 end
