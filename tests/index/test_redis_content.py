@@ -235,23 +235,39 @@ def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
         assert index.observe("new", flip(C, 0)).kind == "new"
 
 
-def test_a_page_that_relied_on_a_row_that_went_writes_its_own(redis_backend):
+def test_a_page_whose_stored_entry_is_removed_before_its_admission_gets_a_row(redis_backend):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open() as index, redis_backend.open() as other:
         admit = index._admit
 
-        def first(*arguments, **options):
-            assert options["with_row"] is False
+        def admit_after_the_removal(*arguments, **options):
             assert other.forget("a")
             assert other.compact() == 1
             return admit(*arguments, **options)
 
-        index._admit = first
+        index._admit = admit_after_the_removal
         page = index.observe("a", A)
-        assert index.query(A) == []
+        assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         index.confirm(page)
-        assert found(index.query(A)) == [("a", A, 0)]
+        assert found(other.query(A)) == [("a", A, 0)]
+        assert problems(index) == []
+
+
+def test_a_page_relies_on_the_row_of_its_stored_entry_if_that_is_changed_later(redis_backend):
+    with redis_backend.open() as earlier:
+        store(earlier, ("a", A))
+    with redis_backend.open() as index, redis_backend.open() as other:
+        page = index.observe("a", A)
+        store(other, ("a", B))
+        assert rows(index) == {row_of(index, "a", A): 1, row_of(index, "a", B): 1}
+        assert other.compact() == 0
+        index.discard(page)
+        assert other.compact() == 1
+        page = index.observe("a", B)
+        store(other, ("a", C))
+        other.compact()
+        index.confirm(page)
         assert problems(index) == []
 
 

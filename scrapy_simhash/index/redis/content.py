@@ -1,6 +1,7 @@
 """RedisContent: read, load, expire, compact and delete the content of an index in Redis.
 
-Crawls may use the index at the same time, except during `load` and `delete`.
+Crawls may use the index at the same time, except during `load` and `delete`. `compact` must not run
+during `load`.
 docs/decisions/redis.md says why `compact` is safe.
 """
 
@@ -104,7 +105,8 @@ class RedisContent:
 
     def load(self, entries: Iterable[Entry]) -> int:
         """Store entries of another index unchanged, except those whose page key is stored. Return
-        the number of stored entries. No crawl may use this index, as entries are not compared.
+        the number of stored entries. No crawl may use this index, as entries are not compared. Nor
+        may `compact` run, because it would remove rows whose entries are not stored yet.
 
         The number may be too low if an answer of the server was lost.
         """

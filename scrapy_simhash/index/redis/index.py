@@ -189,10 +189,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             )
             if isinstance(decision, Observation):
                 return decision
-            # A page with the fingerprint of its stored entry relies on the row of that entry.
-            stored = self._own(view.own, key)
-            with_row = stored is None or stored.fingerprint != decision.entry.fingerprint
-            answer = self._admit(decision, since, judged, with_row=with_row)
+            answer = self._admit(decision, since, judged)
             if answer[0] == _ADMITTED:
                 if decision.similar is not None:
                     self._log(decision.observation, decision.similar)
@@ -221,7 +218,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         while answer[0] != _ADMITTED:
             since = self._begin(digest, self._replica.end).since
             # -1 compares with no page, as the copies of this one have its representative.
-            answer = self._admit(page, since, (), with_row=True, max_distance=-1)
+            answer = self._admit(page, since, (), max_distance=-1)
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`.
@@ -463,34 +460,38 @@ class RedisIndex(CrawlIndex, RedisContent):
         since: int,
         judged: Iterable[int],
         *,
-        with_row: bool,
         max_distance: int | None = None,
     ) -> list[Any]:
-        """Ask for admission. Return the answer of `admit` in `scrapy_simhash.index.redis.scripts`.
-
-        :param with_row: append a row for an admitted page to the journal.
-        """
+        """Ask for admission. Return the answer of `admit` in `scrapy_simhash.index.redis.scripts`."""
         layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
         _, admitted, journal, unmarked, recent = layout.order
-        pending = layout.pending_key(digest)
+        entries, pending, _ = layout.group_keys(layout.group_of(digest))
         field = field_of(sequence, digest)
-        held = (field, self._lease_ms, encode_entry(page.entry, layout.width_bytes))
+        # A page with the fingerprint of its stored entry relies on the row of that entry.
+        stored = self._own(page.stored, observation.key)
+        relies = stored is not None and stored.fingerprint == fingerprint
+        value = encode_entry(page.entry, layout.width_bytes)
+        held = (field, self._lease_ms, value, page.stored if relies else b"")
         asked = (
             layout.member(sequence, digest, fingerprint),
             since,
             self.max_distance if max_distance is None else max_distance,
             b"".join(number.to_bytes(8, "big") for number in judged),
-            layout.journal_row(digest, fingerprint) if with_row else b"",
         )
+        row = layout.journal_row(digest, fingerprint)
         answer: list[Any]
         if not self.server.cluster:
             answer = self.server.run(
-                scripts.TAKE, (admitted, recent, journal, pending), (*asked, *held)
+                scripts.TAKE, (admitted, recent, journal, pending, entries), (*asked, row, *held)
             )
         else:
-            self.server.run(scripts.HOLD, (pending,), held)
-            answer = self.server.run(scripts.ADMIT, (admitted, recent, journal, unmarked), asked)
+            has_row = self.server.run(scripts.HOLD, (pending, entries), held)
+            answer = self.server.run(
+                scripts.ADMIT,
+                (admitted, recent, journal, unmarked),
+                (*asked, b"" if has_row else row),
+            )
             if answer[0] == _ADMITTED:
                 self._mark(asked[0])
             else:
@@ -595,8 +596,6 @@ class RedisIndex(CrawlIndex, RedisContent):
             if answer[0] == _LEASE_ENDED:
                 return False
             expected = answer[1]
-            # The page may have relied on the row of an entry that is no longer stored.
-            self._append_rows([page.entry])
 
     def _observe_again(self, page: _Pending) -> _Pending | None:
         """Observe a page whose lease has ended. Return it if it is pending again, else None."""

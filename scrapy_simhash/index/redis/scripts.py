@@ -10,7 +10,8 @@ takes one entry.
 KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
 compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
 each); with none if `k` is -1. `row` is a row of the journal, or '' for none. `field` and `entry`
-are a pending page; `lease` is in milliseconds. `rows` and `last` are the end of a replica
+are a pending page; `lease` is in milliseconds. `stored` is the stored entry with the same page key
+and fingerprint, or '': the page relies on its row. `rows` and `last` are the end of a replica
 (`scrapy_simhash.index.redis.replica.End`).
 """
 
@@ -60,6 +61,13 @@ local function find(packed, digest)
     at = stop + 1
   end
   return nil, nil, ''
+end
+
+-- Returns true if this is the value of the stored entry of a pending page's key.
+local function is_stored(entries, field, value)
+  if value == '' then return false end
+  local _, _, current = find(redis.call('GET', entries) or '', string.sub(field, 9))
+  return current == value
 end
 
 -- Returns what `with_pending` does for each group: KEYS from `first` on are entries and pending.
@@ -216,8 +224,11 @@ hold(KEYS[7], field, '1', tonumber(ARGV[6]), struct.pack(NUMBER, number) .. ARGV
 answer[7] = 1
 return answer
 """)
-# KEYS: pending. ARGV: field, lease, entry.
-HOLD = Script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
+# KEYS: pending, entries. ARGV: field, lease, entry, stored. Returns 1 if `stored` is stored, else 0.
+HOLD = Script("""
+hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])
+return is_stored(KEYS[2], ARGV[1], ARGV[4]) and 1 or 0
+""")
 # KEYS: admitted, recent, journal, unmarked. ARGV: member, since, k, judged, row.
 ADMIT = Script("""
 local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -230,11 +241,12 @@ MARK = Script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then redis.call('HSET', KEYS[1], ARGV[1], '1' .. string.sub(value, 2)) end
 """)
-# HOLD, ADMIT and MARK in one. KEYS: admitted, recent, journal, pending. ARGV: member, since, k,
-# judged, row, field, lease, entry.
+# HOLD, ADMIT and MARK in one; without the row if `stored` is stored. KEYS: admitted, recent, journal,
+# pending, entries. ARGV: member, since, k, judged, row, field, lease, entry, stored.
 TAKE = Script("""
 local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
-local answer = admit(KEYS[1], KEYS[2], KEYS[3], ARGV[1], since, k, ARGV[4], ARGV[5])
+local row = is_stored(KEYS[5], ARGV[6], ARGV[9]) and '' or ARGV[5]
+local answer = admit(KEYS[1], KEYS[2], KEYS[3], ARGV[1], since, k, ARGV[4], row)
 if answer[2] and answer[1] == 1 then
   hold(KEYS[4], ARGV[6], '1', tonumber(ARGV[7]), ARGV[8])
 end
