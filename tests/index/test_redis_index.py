@@ -265,6 +265,24 @@ def test_pages_that_a_crawler_did_not_mark_are_marked_by_others(redis_cluster, m
 
 
 @needs_redis
+def test_a_late_repetition_of_a_command_hides_no_page(redis_cluster):
+    """As when a connection breaks, and the server reads the first attempt after the second."""
+    backend = RedisBackend(redis_cluster)
+    with backend.open(incremental=True) as index:
+        run, sent = index.server.run, []
+
+        def remember(*arguments):
+            sent.append(arguments)
+            return run(*arguments)
+
+        index.server.run = remember
+        index.observe("a", A)
+        for arguments in sent[::-1]:
+            run(*arguments)
+        assert seen(index.observe("copy", A)) == ("near-duplicate", "a", 0)
+
+
+@needs_redis
 def test_the_example_of_the_manual_runs(redis_server):
     page = Path(__file__).parents[2] / "docs" / "several-machines.md"
     [example] = re.findall(r"```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)

@@ -462,7 +462,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         *,
         max_distance: int | None = None,
     ) -> list[Any]:
-        """Ask for admission. Return the answer of `admit` in `scrapy_simhash.index.redis.scripts`."""
+        """Ask for admission. Return the answer of `admit`; see the module of the scripts."""
         layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
         _, admitted, journal, unmarked, recent = layout.order

@@ -224,9 +224,13 @@ hold(KEYS[7], field, '1', tonumber(ARGV[6]), struct.pack(NUMBER, number) .. ARGV
 answer[7] = 1
 return answer
 """)
-# KEYS: pending, entries. ARGV: field, lease, entry, stored. Returns 1 if `stored` is stored, else 0.
+# KEYS: pending, entries. ARGV: field, lease, entry, stored. Returns 1 if the page relies on a row,
+# else 0.
 HOLD = Script("""
-hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])
+-- A late repetition must not remove the mark.
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])
+end
 return is_stored(KEYS[2], ARGV[1], ARGV[4]) and 1 or 0
 """)
 # KEYS: admitted, recent, journal, unmarked. ARGV: member, since, k, judged, row.
@@ -241,8 +245,8 @@ MARK = Script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then redis.call('HSET', KEYS[1], ARGV[1], '1' .. string.sub(value, 2)) end
 """)
-# HOLD, ADMIT and MARK in one; without the row if `stored` is stored. KEYS: admitted, recent, journal,
-# pending, entries. ARGV: member, since, k, judged, row, field, lease, entry, stored.
+# HOLD, ADMIT and MARK in one; no row is added if the page relies on one. KEYS: admitted, recent,
+# journal, pending, entries. ARGV: member, since, k, judged, row, field, lease, entry, stored.
 TAKE = Script("""
 local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
 local row = is_stored(KEYS[5], ARGV[6], ARGV[9]) and '' or ARGV[5]
