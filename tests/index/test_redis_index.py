@@ -264,6 +264,18 @@ def test_pages_that_a_crawler_did_not_mark_are_marked_by_others(redis_cluster, m
         assert found(other.query(A)) == [("a", A, 0)]
 
 
+def test_pages_with_the_same_number_are_both_stored(redis_backend):
+    """As after a failover to a replica that lacks the last sequence numbers."""
+    with redis_backend.open(incremental=True) as index:
+        first = index.observe("a", A)
+        index.server.call("DECR", index.layout.order.sequence)
+        second = index.observe("b", B)
+        assert first.sequence == second.sequence
+        index.confirm(first)
+        index.confirm(second)
+        assert (len(index), index.pending_pages()) == (2, 0)
+
+
 @needs_redis
 def test_a_late_repetition_of_a_command_hides_no_page(redis_cluster):
     """As when a connection breaks, and the server reads the first attempt after the second."""

@@ -140,7 +140,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
         self._following = Lock()
-        self._pending: dict[int, _Pending] = {}
+        # By sequence number and page key, because a server that lost data gives numbers twice.
+        self._pending: dict[tuple[int, str], _Pending] = {}
         self._renewing: Thread | None = None
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
@@ -504,7 +505,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         """Renew the leases of an admitted page from now on."""
         page.renewed_s = time.monotonic()
         with self._lock:
-            self._pending[page.observation.sequence] = page
+            self._pending[_number_and_key(page.observation)] = page
             if self._renewing is None and not self._closing.is_set():
                 self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
                 self._renewing.start()
@@ -529,7 +530,7 @@ class RedisIndex(CrawlIndex, RedisContent):
 
     def _forget_pending(self, page: _Pending) -> None:
         with self._lock:
-            self._pending.pop(page.observation.sequence, None)
+            self._pending.pop(_number_and_key(page.observation), None)
 
     def _select(self, observed: Observation | str) -> list[_Pending]:
         """Return the pending page of an observation, or all of a page key, oldest first."""
@@ -537,7 +538,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             if isinstance(observed, str):
                 of_key = [one for one in self._pending.values() if one.observation.key == observed]
                 return sorted(of_key, key=lambda page: page.observation.sequence)
-            page = self._pending.get(observed.sequence)
+            page = self._pending.get(_number_and_key(observed))
         return [] if page is None or page.observation != observed else [page]
 
     def _renew(self) -> None:
@@ -606,7 +607,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         if page.supersedes is not None and observed.representative is not None:
             self.supersede(observed)
         with self._lock:
-            again = self._pending.get(observed.sequence)
+            again = self._pending.get(_number_and_key(observed))
         kind, representative = observed.kind, observed.representative
         logger.warning(
             "simhash: the lease of %r had ended when it was confirmed: it is %s now",
@@ -641,3 +642,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         self.write_line(
             self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         )
+
+
+def _number_and_key(observation: Observation) -> tuple[int, str]:
+    return observation.sequence, observation.key
