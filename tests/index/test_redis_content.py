@@ -11,6 +11,7 @@ import pytest
 
 from scrapy_simhash.errors import (
     IndexCorrupt,
+    IndexForeign,
     IndexLocked,
     IndexMissing,
     SchemeError,
@@ -202,6 +203,25 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
         if which == "sequence":
             with pytest.raises(StorageError):
                 index.observe("b", B)
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
+    with redis_backend.open() as earlier:
+        store(earlier, ("a", A))
+        journal, call = earlier.layout.order.journal, earlier.server.call
+        if is_list:
+            call("RPUSH", journal, b"junk")
+        else:
+            call("SET", journal, b"junk")
+        error = IndexCorrupt if is_list else IndexForeign
+        message = r"damaged row.*backup of the server" if is_list else "choose another name"
+        for use in (lambda one: one.observe("b", B), lambda one: one.query(B)):
+            for index in (earlier, redis_backend.open()):
+                with pytest.raises(error, match=message):
+                    use(index)
+                if index is not earlier:
+                    index.close()
 
 
 def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):

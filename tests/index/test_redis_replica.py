@@ -120,12 +120,12 @@ def test_it_is_emptied_if_the_journal_does_not_have_its_last_row():
     assert replica.end.rows == 0
 
 
-@pytest.mark.parametrize("row", [b"", b"short", bytes(30)])
-def test_a_damaged_row_is_an_error(row):
+@pytest.mark.parametrize("rows", [[b""], [b"short"], [bytes(30)], [bytes(15), bytes(17)]])
+def test_a_damaged_row_is_an_error(rows):
     layout = layout_of(PLANS[0])
     replica = Replica(layout, "here")
     with pytest.raises(IndexCorrupt, match=r"here.*journal has a damaged row.*backup"):
-        extend(replica, [*rows_of(layout, [A]), row])
+        extend(replica, [*rows_of(layout, [A]), *rows])
     assert replica.end.rows == 0
 
 

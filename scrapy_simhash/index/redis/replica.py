@@ -156,10 +156,10 @@ class Replica:
 
     def _append(self, rows: Sequence[bytes]) -> None:
         count, stop = self._end.rows, self._end.rows + len(rows)
-        packed = np.frombuffer(b"".join(rows), np.uint8)
         size = self._layout.journal_row_bytes
-        if len(packed) != size * len(rows):
+        if any(len(row) != size for row in rows):
             raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
+        packed = np.frombuffer(b"".join(rows), np.uint8)
         if stop > len(self._digests):
             unused = max(stop - len(self._digests), count // 2)
             # Other threads may still read the old arrays.

@@ -211,6 +211,7 @@ for at = 2, #pages, 2 do
   end
 end
 for _, other in ipairs(rows[2]) do
+  if #other ~= #row then return answer end  -- it is damaged, and the caller notices this
   if other == row and earlier then  -- an earlier run has admitted the page
     answer[1], answer[7] = earlier, 1
     return answer
