@@ -202,23 +202,26 @@ local _, _, own = find(redis.call('GET', KEYS[6]) or '', digest)
 local rows = follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])
 local pages = with_pending(own, KEYS[7])
 local answer = {number, since, last, rows, pages, look(8)}
-if not row or own ~= '' or rows[1] ~= tonumber(ARGV[1]) then return answer end
-if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- more rows may follow
-local words, earlier = words_of(row, 13), nil
+if not row then return answer end
+local earliest = nil
 for at = 2, #pages, 2 do
   if string.sub(pages[at], 9, 16) == digest then
-    earlier = math.min(earlier or math.huge, (struct.unpack('>I8', pages[at])))
+    earliest = math.min(earliest or math.huge, (struct.unpack('>I8', pages[at])))
   end
 end
+if earliest then
+  if redis.call('LPOS', KEYS[4], row, 'RANK', -1, 'MAXLEN', ROWS_AT_ONCE) then
+    answer[1], answer[7] = earliest, 1  -- an earlier run has admitted the page
+  end
+  return answer
+end
+if own ~= '' or rows[1] ~= tonumber(ARGV[1]) then return answer end
+if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- more rows may follow
+local words = words_of(row, 13)
 for _, other in ipairs(rows[2]) do
   if #other ~= #row then return answer end  -- it is damaged, and the caller notices this
-  if other == row and earlier then  -- an earlier run has admitted the page
-    answer[1], answer[7] = earlier, 1
-    return answer
-  end
   if is_within(words, other, 13, tonumber(ARGV[4])) then return answer end
 end
-if earlier then return answer end
 local field = struct.pack('>I8', number) .. digest
 record_admission(KEYS[2], KEYS[5], KEYS[4], field .. string.sub(row, 13), row)
 hold(KEYS[7], field, '1', tonumber(ARGV[6]), struct.pack(NUMBER, number) .. ARGV[7])
