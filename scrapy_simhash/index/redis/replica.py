@@ -58,7 +58,7 @@ class Replica:
     """A copy of the journal, which may be used from several threads.
 
     In memory, a row takes 8 bytes for its digest, the bytes of its fingerprint, and 6 to 8 bytes
-    for each table.
+    for each table. A sort takes the bytes of the tables once more.
     """
 
     def __init__(self, layout: Layout, location: str) -> None:
@@ -161,17 +161,13 @@ class Replica:
             raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
         packed = np.frombuffer(b"".join(rows), np.uint8)
         if stop > len(self._digests):
-            unused = max(stop - len(self._digests), count // 2)
-            # Other threads may still read the old arrays.
-            self._fingerprints = np.concatenate(
-                [
-                    self._fingerprints[:count],
-                    np.empty((unused + stop - count, self._words), np.uint64),
-                ]
-            )
-            self._digests = np.concatenate(
-                [self._digests[:count], np.empty(unused + stop - count, np.uint64)]
-            )
+            # Other threads may still read the old arrays. Rows that are not written take no memory.
+            capacity = stop + count // 2
+            old_fingerprints, old_digests = self._fingerprints, self._digests
+            self._fingerprints = np.empty((capacity, self._words), np.uint64)
+            self._digests = np.empty(capacity, np.uint64)
+            self._fingerprints[:count] = old_fingerprints[:count]
+            self._digests[:count] = old_digests[:count]
         table = packed.reshape(-1, size)
         self._digests[count:stop].view(np.uint8).reshape(-1, DIGEST_BYTES)[:] = table[
             :, :DIGEST_BYTES

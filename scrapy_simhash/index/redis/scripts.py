@@ -1,7 +1,7 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
-A client sends a script again if the answer was lost. Then the index is as after one run, but that
-a sequence number may be skipped. Callers treat the answer as that of the first run, except that
+A client sends a script again if the answer was lost. The index is then as after one run, except
+that a sequence number may be skipped. Callers treat the answer as that of the first run, except that
 `LOAD` counts no entry that an earlier run has stored.
 
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
