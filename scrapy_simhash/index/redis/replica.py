@@ -161,7 +161,7 @@ class Replica:
             raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
         packed = np.frombuffer(b"".join(rows), np.uint8)
         if stop > len(self._digests):
-            # Other threads may still read the old arrays. Rows that are not written take no memory.
+            # Other threads may read the old arrays. Rows that are not written take no memory.
             capacity = stop + count // 2
             old_fingerprints, old_digests = self._fingerprints, self._digests
             self._fingerprints = np.empty((capacity, self._words), np.uint64)

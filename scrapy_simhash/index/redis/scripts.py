@@ -1,8 +1,9 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
 A client sends a script again if the answer was lost. The index is then as after one run, except
-that a sequence number may be skipped. Callers treat the answer as that of the first run, except that
-`LOAD` counts no entry that an earlier run has stored.
+that a sequence number may be skipped. Callers treat the answer as that of the first run. But `LOAD`
+counts no entry that an earlier run has stored, and `SETTLE` takes a page for removed if another
+process has replaced its entry between the runs: the page is then observed again.
 
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
 takes one entry.
