@@ -11,6 +11,7 @@ import pytest
 
 from scrapy_simhash.errors import (
     IndexCorrupt,
+    IndexForeign,
     IndexLocked,
     IndexMissing,
     SchemeError,
@@ -49,6 +50,20 @@ def store(index, *pages):
 def rows(index):
     """How often each row is in the journal, without the random bytes."""
     return Counter(index.layout.row_id(row) for batch in index.journal() for row in batch)
+
+
+def send_twice(index):
+    """Let the index send each command twice, as after a lost answer."""
+    server = index.server
+
+    def twice(send):
+        def sent(*arguments):
+            send(*arguments)
+            return send(*arguments)
+
+        return sent
+
+    server.run, server.call = twice(server.run), twice(server.call)
 
 
 def row_of(index, key, fingerprint):
@@ -131,18 +146,36 @@ def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
     with redis_backend.open(incremental=True) as index:
         store(index, ("a", A), ("b", B))
         index.change_side_row("validators", "a", lambda _: b"of its page")
-        run = index.server.run
-
-        def run_twice(*arguments):
-            run(*arguments)
-            return run(*arguments)
-
-        index.server.run = run_twice
+        send_twice(index)
         assert index.forget("a")
         assert index.side_rows("validators") == []
         assert index.expire(1 << 40) == 1
         assert index.compact() == 2
         assert len(index) == 0
+
+
+def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_backend):
+    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
+        store(index, ("a", A), ("b", B), ("c", C))
+        index.forget("a")
+        send_twice(index)
+        read, compacted = index._row_ids, []
+
+        def another_compacts_first():
+            held = list(read())
+            compacted.append(other.compact())
+            return held
+
+        index._row_ids = another_compacts_first
+        assert (index.compact(), compacted) == (0, [1])
+        index._row_ids = read
+        index.forget("b")
+        assert index.compact() == 1
+        assert rows(index) == {row_of(index, "c", C): 1}
+        assert found(other.query(C)) == [("c", C, 0)]
+        assert index.server.call("PTTL", index.layout.order.journal) == -1
+        pattern = redis_backend.name.encode() + b":journal*"
+        assert [key for key, _ in index.server.each_once(pattern)] == [index.layout.order.journal]
 
 
 @pytest.mark.parametrize("which", ["entries", "pending", "count", "sequence"])
@@ -170,6 +203,25 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
         if which == "sequence":
             with pytest.raises(StorageError):
                 index.observe("b", B)
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
+    with redis_backend.open() as earlier:
+        store(earlier, ("a", A))
+        journal, call = earlier.layout.order.journal, earlier.server.call
+        if is_list:
+            call("RPUSH", journal, b"junk")
+        else:
+            call("SET", journal, b"junk")
+        error = IndexCorrupt if is_list else IndexForeign
+        message = r"damaged row.*backup of the server" if is_list else "choose another name"
+        for use in (lambda one: one.observe("b", B), lambda one: one.query(B)):
+            for index in (earlier, redis_backend.open()):
+                with pytest.raises(error, match=message):
+                    use(index)
+                if index is not earlier:
+                    index.close()
 
 
 def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):
@@ -203,23 +255,39 @@ def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
         assert index.observe("new", flip(C, 0)).kind == "new"
 
 
-def test_a_page_that_relied_on_a_row_that_went_writes_its_own(redis_backend):
+def test_a_page_whose_stored_entry_is_removed_before_its_admission_gets_a_row(redis_backend):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open() as index, redis_backend.open() as other:
         admit = index._admit
 
-        def first(*arguments, **options):
-            assert options["with_row"] is False
+        def admit_after_the_removal(*arguments, **options):
             assert other.forget("a")
             assert other.compact() == 1
             return admit(*arguments, **options)
 
-        index._admit = first
+        index._admit = admit_after_the_removal
         page = index.observe("a", A)
-        assert index.query(A) == []
+        assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         index.confirm(page)
-        assert found(index.query(A)) == [("a", A, 0)]
+        assert found(other.query(A)) == [("a", A, 0)]
+        assert problems(index) == []
+
+
+def test_a_page_relies_on_the_row_of_its_stored_entry_if_that_is_changed_later(redis_backend):
+    with redis_backend.open() as earlier:
+        store(earlier, ("a", A))
+    with redis_backend.open() as index, redis_backend.open() as other:
+        page = index.observe("a", A)
+        store(other, ("a", B))
+        assert rows(index) == {row_of(index, "a", A): 1, row_of(index, "a", B): 1}
+        assert other.compact() == 0
+        index.discard(page)
+        assert other.compact() == 1
+        page = index.observe("a", B)
+        store(other, ("a", C))
+        other.compact()
+        index.confirm(page)
         assert problems(index) == []
 
 

@@ -264,6 +264,63 @@ def test_pages_that_a_crawler_did_not_mark_are_marked_by_others(redis_cluster, m
         assert found(other.query(A)) == [("a", A, 0)]
 
 
+def test_pages_with_the_same_number_are_both_stored(redis_backend):
+    """As after a failover to a replica that lacks the last sequence numbers."""
+    with redis_backend.open(incremental=True) as index:
+        first = index.observe("a", A)
+        index.server.call("DECR", index.layout.order.sequence)
+        second = index.observe("b", B)
+        assert first.sequence == second.sequence
+        index.confirm(first)
+        index.confirm(second)
+        assert (len(index), index.pending_pages()) == (2, 0)
+
+
+@pytest.mark.parametrize("change", ["pages", "compaction"])
+def test_a_new_page_that_is_sent_twice_is_new_whatever_happens_in_between(redis_backend, change):
+    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
+        other.confirm(other.observe("gone", C))
+        index.query(C)
+        run = index.server.run
+
+        def run_twice(*arguments):
+            run(*arguments)
+            if change == "compaction":
+                other.forget("gone")
+                other.compact()
+            else:
+                for number in range(120):
+                    other.discard(other.observe(f"page {number}", B))
+            return run(*arguments)
+
+        index.server.run = run_twice
+        page = index.observe("a", A)
+        index.server.run = run
+        assert (page.kind, page.provisional) == ("new", False)
+        assert index.pending_pages() == 1
+        index.confirm(page)
+        assert index.pending_pages() == 0
+        assert found(index.query(A)) == [("a", A, 0)]
+
+
+@needs_redis
+def test_a_late_repetition_of_a_command_hides_no_page(redis_cluster):
+    """As when a connection breaks, and the server reads the first attempt after the second."""
+    backend = RedisBackend(redis_cluster)
+    with backend.open(incremental=True) as index:
+        run, sent = index.server.run, []
+
+        def remember(*arguments):
+            sent.append(arguments)
+            return run(*arguments)
+
+        index.server.run = remember
+        index.observe("a", A)
+        for arguments in sent[::-1]:
+            run(*arguments)
+        assert seen(index.observe("copy", A)) == ("near-duplicate", "a", 0)
+
+
 @needs_redis
 def test_the_example_of_the_manual_runs(redis_server):
     page = Path(__file__).parents[2] / "docs" / "several-machines.md"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.redis import replica as replica_module
@@ -70,7 +70,7 @@ def test_it_finds_what_a_linear_scan_finds_in_the_probed_buckets(plan, data):
                 for number, one in enumerate(fingerprints[:at])
                 if (one ^ centre).bit_count() <= k and is_probed(one)
             }
-            assert replica.near(centre, certainty, k) == expected
+            assert replica.near(centre, certainty, k) == (replica.end, expected)
             if at == len(fingerprints):
                 return
             count = data.draw(st.integers(1, len(fingerprints) - at))
@@ -85,10 +85,10 @@ def test_it_grows_and_keeps_all_rows():
     fingerprints = [rng.getrandbits(64) for _ in range(30_000)]
     for first in range(0, 30_000, 700):
         extend(replica, rows_of(layout, fingerprints[first : first + 700], first))
-        assert replica.near(fingerprints[first], b"", 3) == {digest_of(str(first))}
+        assert replica.near(fingerprints[first], b"", 3)[1] == {digest_of(str(first))}
     assert replica.end.rows == 30_000
     for number in range(0, 30_000, 997):
-        assert replica.near(fingerprints[number] ^ 5, b"", 3) == {digest_of(str(number))}
+        assert replica.near(fingerprints[number] ^ 5, b"", 3)[1] == {digest_of(str(number))}
 
 
 def test_rows_that_another_thread_has_read_are_not_added_again():
@@ -113,19 +113,19 @@ def test_it_is_emptied_if_the_journal_does_not_have_its_last_row():
     end, rows = replica.end, rows_of(layout, [C])
     assert replica.extend(end, 0, rows)
     assert replica.end == (1, 1, rows[0])
-    assert replica.near(A, b"", 0) == set()
-    assert replica.near(C, b"", 0) == {digest_of("0")}
+    assert replica.near(A, b"", 0)[1] == set()
+    assert replica.near(C, b"", 0)[1] == {digest_of("0")}
     assert not replica.extend(end, 2, rows)  # of before
     assert replica.extend(replica.end, 0, [])
     assert replica.end.rows == 0
 
 
-@pytest.mark.parametrize("row", [b"", b"short", bytes(30)])
-def test_a_damaged_row_is_an_error(row):
+@pytest.mark.parametrize("rows", [[b""], [b"short"], [bytes(30)], [bytes(15), bytes(17)]])
+def test_a_damaged_row_is_an_error(rows):
     layout = layout_of(PLANS[0])
     replica = Replica(layout, "here")
     with pytest.raises(IndexCorrupt, match=r"here.*journal has a damaged row.*backup"):
-        extend(replica, [*rows_of(layout, [A]), row])
+        extend(replica, [*rows_of(layout, [A]), *rows])
     assert replica.end.rows == 0
 
 
@@ -155,6 +155,33 @@ class TestInAnIndex:
             assert one._replica.end.rows == 2  # as many as the journal has again
             assert one.observe("copy", C).representative == "c"
 
+    @pytest.mark.parametrize(("use", "search"), [("observe", 1), ("observe", 2), ("query", 1)])
+    def test_a_replica_that_another_thread_empties_is_read_again(
+        self, redis_backend, monkeypatch, use, search
+    ):
+        """As another thread does that finds the journal compacted, before it has read all rows."""
+        with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
+            if search == 1:
+                assert index.query(A) == []
+            other.confirm(other.observe("a", A))
+            if search == 1:
+                assert found(index.query(A)) == [("a", A, 0)]
+            replica, near, searches = index._replica, index._replica.near, 0
+
+            def near_after_another_thread(*arguments):
+                nonlocal searches
+                searches += 1
+                if searches == search:
+                    replica._clear(replica.end.load + 1)
+                return near(*arguments)
+
+            monkeypatch.setattr(replica, "near", near_after_another_thread)
+            if use == "observe":
+                assert index.observe("copy", A).representative == "a"
+            else:
+                assert found(index.query(A)) == [("a", A, 0)]
+            assert searches >= search
+
     def test_a_long_journal_is_read_in_parts(self, redis_backend, monkeypatch):
         from scrapy_simhash.index.redis import scripts
 
@@ -170,6 +197,29 @@ class TestInAnIndex:
                 use(other)
                 assert other._replica.end.rows == 4
                 assert other.observe("copy", D).representative == "d"
+
+    @pytest.mark.parametrize("use", ["observe", "query"])
+    def test_reading_a_long_journal_ends_when_the_index_is_closed(
+        self, redis_backend, monkeypatch, use
+    ):
+        from scrapy_simhash.index.redis import index as index_module
+
+        with redis_backend.open(incremental=True) as one:
+            for key, fingerprint in zip("abcd", FAR, strict=True):
+                one.confirm(one.observe(key, fingerprint))
+        monkeypatch.setattr(index_module.scripts, "ROWS_AT_ONCE", 4)
+        with redis_backend.open() as index:
+            extend = index._replica.extend
+
+            def extend_and_close(*arguments):
+                thread = threading.Thread(target=index.close)
+                thread.start()
+                thread.join()
+                return extend(*arguments)
+
+            monkeypatch.setattr(index._replica, "extend", extend_and_close)
+            with pytest.raises(IndexClosed):
+                index.query(A) if use == "query" else index.observe("a", A)
 
     @needs_redis
     def test_threads_share_it(self, redis_server):

@@ -102,6 +102,7 @@ class _Begun(NamedTuple):
     """The result of step 1.
 
     :param since: number of the last admission up to which the replica has all pages.
+    :param end: the end of this replica.
     :param own_group: the page's group, with no entry but its own; None if it was not read.
     :param groups: groups that were read, by number.
     :param is_admitted: the page was admitted at once.
@@ -109,6 +110,7 @@ class _Begun(NamedTuple):
 
     sequence: int
     since: int
+    end: End
     own_group: Group | None
     groups: dict[int, Group]
     is_admitted: bool = False
@@ -138,7 +140,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
         self._following = Lock()
-        self._pending: dict[int, _Pending] = {}
+        # By sequence number and page key, because a server that lost data gives numbers twice.
+        self._pending: dict[tuple[int, str], _Pending] = {}
         self._renewing: Thread | None = None
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
@@ -155,8 +158,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._require_open()
         check_page(self.scheme, key, fingerprint)
         digest = digest_of(key)
-        end = self._replica.end
-        candidates = self._replica.near(fingerprint, evidence.certainty, self.max_distance)
+        certainty = evidence.certainty
+        end, candidates = self._replica.near(fingerprint, certainty, self.max_distance)
         new = None
         if not candidates and not self.server.cluster:
             # The page is probably new. Then the server admits it at once.
@@ -174,7 +177,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             new.entry = new.entry._replace(number=sequence, met=sequence)
             self._hold(new)
             return new.observation
-        candidates |= self._replica.near(fingerprint, evidence.certainty, self.max_distance, end)
+        candidates |= self._near(fingerprint, certainty, begun.end, after=end)
         judged: set[int] = set()
         while True:
             view = self._read_view(digest, fingerprint, candidates, judged, begun)
@@ -187,17 +190,15 @@ class RedisIndex(CrawlIndex, RedisContent):
             )
             if isinstance(decision, Observation):
                 return decision
-            # A page with the fingerprint of its stored entry relies on the row of that entry.
-            stored = self._own(view.own, key)
-            with_row = stored is None or stored.fingerprint != decision.entry.fingerprint
-            answer = self._admit(decision, since, judged, with_row=with_row)
+            answer = self._admit(decision, since, judged)
             if answer[0] == _ADMITTED:
                 if decision.similar is not None:
                     self._log(decision.observation, decision.similar)
                 return decision.observation
             if answer[0] == _SEARCH_AGAIN:
-                since = self._begin(digest, self._replica.end).since
-                candidates |= self._replica.near(fingerprint, evidence.certainty, self.max_distance)
+                again = self._begin(digest, self._replica.end)
+                since = again.since
+                candidates |= self._near(fingerprint, certainty, again.end)
                 continue
             for member in answer[1:]:
                 judged.add(int.from_bytes(member[:8], "big"))
@@ -218,7 +219,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         while answer[0] != _ADMITTED:
             since = self._begin(digest, self._replica.end).since
             # -1 compares with no page, as the copies of this one have its representative.
-            answer = self._admit(page, since, (), with_row=True, max_distance=-1)
+            answer = self._admit(page, since, (), max_distance=-1)
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`.
@@ -339,8 +340,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             )
             if last - since > _MAX_LAG:
                 self._mark_others(since + _MAX_LAG // 2)
-            self._follow(end, *rows)
-            return _Begun(number, since, None, {})
+            return _Begun(number, since, self._follow(end, *rows), None, {})
         numbers = {layout.group_of(candidate) for candidate in candidates}
         keys = [sequence, admitted, unmarked, journal, recent]
         for group in (layout.group_of(digest), *numbers):
@@ -353,28 +353,31 @@ class RedisIndex(CrawlIndex, RedisContent):
         number, since, _, rows, (own, *pending), groups, *is_admitted = self.server.run(
             scripts.OBSERVE, keys, arguments
         )
-        self._follow(end, *rows)
         return _Begun(
             number,
             since,
+            self._follow(end, *rows),
             self._parsed(b"", *pending)._replace(entries={digest: own} if own else {}),
             {n: self._parsed(*group) for n, group in zip(numbers, groups, strict=True)},
             bool(is_admitted),
         )
 
-    def _follow(self, end: End, start: int, rows: list[bytes]) -> None:
-        """Extend the replica by some rows, and by the rows after them, if any.
+    def _follow(self, end: End, start: int, rows: list[bytes]) -> End:
+        """Extend the replica by some rows, and by the rows after them, if any. Return its end.
 
         :param start: see `Replica.extend`.
         """
-        if self._replica.extend(end, start, rows) and len(rows) < scripts.ROWS_AT_ONCE:
-            return
+        followed = self._replica.extend(end, start, rows)
+        if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
+            return followed
         with self._following:  # so that several threads do not read a long journal at the same time
             while True:
+                self._require_open()
                 end = self._replica.end
                 start, rows = self._new_rows(end)
-                if self._replica.extend(end, start, rows) and len(rows) < scripts.ROWS_AT_ONCE:
-                    return
+                followed = self._replica.extend(end, start, rows)
+                if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
+                    return followed
 
     def _new_rows(self, end: End) -> tuple[int, list[bytes]]:
         """Return the parameters `start` and `rows` of `Replica.extend`."""
@@ -383,11 +386,26 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         return start, rows
 
+    def _near(
+        self, fingerprint: int, certainty: bytes, followed: End, *, after: End | None = None
+    ) -> set[bytes]:
+        """Search the replica.
+
+        :param followed: an end that the replica had: all rows up to it are searched.
+        :param after: see `Replica.near`.
+        """
+        while True:
+            end, digests = self._replica.near(fingerprint, certainty, self.max_distance, after)
+            if end.load == followed.load:
+                return digests
+            # Another thread has emptied the replica, and may not have read all rows again.
+            followed = self._follow(end, *self._new_rows(end))
+
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
         """Return the entries within k of a fingerprint, for a query."""
         end = self._replica.end
-        self._follow(end, *self._new_rows(end))
-        candidates = self._replica.near(fingerprint, certainty, self.max_distance)
+        followed = self._follow(end, *self._new_rows(end))
+        candidates = self._near(fingerprint, certainty, followed)
         return self._read_view(b"", fingerprint, candidates, ())
 
     def _read_view(
@@ -443,34 +461,38 @@ class RedisIndex(CrawlIndex, RedisContent):
         since: int,
         judged: Iterable[int],
         *,
-        with_row: bool,
         max_distance: int | None = None,
     ) -> list[Any]:
-        """Ask for admission. Return the answer of `admit` in `scrapy_simhash.index.redis.scripts`.
-
-        :param with_row: append a row for an admitted page to the journal.
-        """
+        """Ask for admission. Return the answer of `admit`; see the module of the scripts."""
         layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
         _, admitted, journal, unmarked, recent = layout.order
-        pending = layout.pending_key(digest)
+        entries, pending, _ = layout.group_keys(layout.group_of(digest))
         field = field_of(sequence, digest)
-        held = (field, self._lease_ms, encode_entry(page.entry, layout.width_bytes))
+        # A page with the fingerprint of its stored entry relies on the row of that entry.
+        stored = self._own(page.stored, observation.key)
+        relies = stored is not None and stored.fingerprint == fingerprint
+        value = encode_entry(page.entry, layout.width_bytes)
+        held = (field, self._lease_ms, value, page.stored if relies else b"")
         asked = (
             layout.member(sequence, digest, fingerprint),
             since,
             self.max_distance if max_distance is None else max_distance,
             b"".join(number.to_bytes(8, "big") for number in judged),
-            layout.journal_row(digest, fingerprint) if with_row else b"",
         )
+        row = layout.journal_row(digest, fingerprint)
         answer: list[Any]
         if not self.server.cluster:
             answer = self.server.run(
-                scripts.TAKE, (admitted, recent, journal, pending), (*asked, *held)
+                scripts.TAKE, (admitted, recent, journal, pending, entries), (*asked, row, *held)
             )
         else:
-            self.server.run(scripts.HOLD, (pending,), held)
-            answer = self.server.run(scripts.ADMIT, (admitted, recent, journal, unmarked), asked)
+            has_row = self.server.run(scripts.HOLD, (pending, entries), held)
+            answer = self.server.run(
+                scripts.ADMIT,
+                (admitted, recent, journal, unmarked),
+                (*asked, b"" if has_row else row),
+            )
             if answer[0] == _ADMITTED:
                 self._mark(asked[0])
             else:
@@ -483,7 +505,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         """Renew the leases of an admitted page from now on."""
         page.renewed_s = time.monotonic()
         with self._lock:
-            self._pending[page.observation.sequence] = page
+            self._pending[_number_and_key(page.observation)] = page
             if self._renewing is None and not self._closing.is_set():
                 self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
                 self._renewing.start()
@@ -508,7 +530,7 @@ class RedisIndex(CrawlIndex, RedisContent):
 
     def _forget_pending(self, page: _Pending) -> None:
         with self._lock:
-            self._pending.pop(page.observation.sequence, None)
+            self._pending.pop(_number_and_key(page.observation), None)
 
     def _select(self, observed: Observation | str) -> list[_Pending]:
         """Return the pending page of an observation, or all of a page key, oldest first."""
@@ -516,7 +538,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             if isinstance(observed, str):
                 of_key = [one for one in self._pending.values() if one.observation.key == observed]
                 return sorted(of_key, key=lambda page: page.observation.sequence)
-            page = self._pending.get(observed.sequence)
+            page = self._pending.get(_number_and_key(observed))
         return [] if page is None or page.observation != observed else [page]
 
     def _renew(self) -> None:
@@ -575,8 +597,6 @@ class RedisIndex(CrawlIndex, RedisContent):
             if answer[0] == _LEASE_ENDED:
                 return False
             expected = answer[1]
-            # The page may have relied on the row of an entry that is no longer stored.
-            self._append_rows([page.entry])
 
     def _observe_again(self, page: _Pending) -> _Pending | None:
         """Observe a page whose lease has ended. Return it if it is pending again, else None."""
@@ -587,7 +607,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         if page.supersedes is not None and observed.representative is not None:
             self.supersede(observed)
         with self._lock:
-            again = self._pending.get(observed.sequence)
+            again = self._pending.get(_number_and_key(observed))
         kind, representative = observed.kind, observed.representative
         logger.warning(
             "simhash: the lease of %r had ended when it was confirmed: it is %s now",
@@ -622,3 +642,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         self.write_line(
             self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         )
+
+
+def _number_and_key(observation: Observation) -> tuple[int, str]:
+    return observation.sequence, observation.key

@@ -58,7 +58,7 @@ class Replica:
     """A copy of the journal, which may be used from several threads.
 
     In memory, a row takes 8 bytes for its digest, the bytes of its fingerprint, and 6 to 8 bytes
-    for each table.
+    for each table. A sort takes the bytes of the tables once more.
     """
 
     def __init__(self, layout: Layout, location: str) -> None:
@@ -77,13 +77,14 @@ class Replica:
 
     @property
     def end(self) -> End:
-        """The end of the replica, for `extend`."""
+        """The end of the replica now, for `extend`."""
         with self._lock:
             return self._end
 
-    def extend(self, end: End, start: int, rows: Sequence[bytes]) -> bool:
-        """Append rows of the journal. Return False if the rows do not continue the replica, because
-        another thread has changed it: then ask for the rows after the new `end`.
+    def extend(self, end: End, start: int, rows: Sequence[bytes]) -> End | None:
+        """Append rows of the journal, and return the new end. Return None if the rows do not
+        continue the replica, because another thread has changed it: then ask for the rows after the
+        present `end`.
 
         :param end: `end` when the rows were asked for.
         :param start: number of the first row in the journal: `end.rows`, or 0 if the journal does
@@ -93,25 +94,26 @@ class Replica:
         with self._lock:
             now = self._end
             if end.load != now.load:
-                return False
+                return None
             if start != end.rows:
                 self._clear(now.load + 1)
                 now = self._end
             known = now.rows - start
             # Another thread has read the first rows. Its last row must be among these.
             if known and (known > len(rows) or rows[known - 1] != now.last):
-                return False
+                return None
             if len(rows) > known:
                 self._append(rows[known:])
                 self._end = End(now.load, start + len(rows), rows[-1])
-            return True
+            return self._end
 
     def near(
         self, fingerprint: int, certainty: bytes, max_distance: int, after: End | None = None
-    ) -> set[bytes]:
-        """Return the digests of the rows that are within the distance and in a probed bucket.
+    ) -> tuple[End, set[bytes]]:
+        """Return (the end of the replica that was searched, the digests of the rows in it that are
+        within the distance and in a probed bucket).
 
-        :param after: an earlier `end`: rows before it may be left out.
+        :param after: an earlier end: rows before it may be left out.
         """
         packed = fingerprint.to_bytes(8 * self._words, "little")
         query = np.frombuffer(packed, "<u8").reshape(1, -1)
@@ -123,10 +125,11 @@ class Replica:
             hashes = prefixes.astype(np.uint64)
         hashes *= _FACTOR
         with self._lock:
-            count, fingerprints, digests = self._end.rows, self._fingerprints, self._digests
+            end, fingerprints, digests = self._end, self._fingerprints, self._digests
+            count = end.rows
             if count - self._sorted >= YOUNG_ROWS:
                 self._sort()
-            if after is not None and after.load == self._end.load and after.rows >= self._sorted:
+            if after is not None and after.load == end.load and after.rows >= self._sorted:
                 positions = np.arange(after.rows, count, dtype=np.uint32)
             else:
                 slots = (hashes >> _HASH_BITS).astype(np.int64)
@@ -137,11 +140,11 @@ class Replica:
         differing ^= query
         near = np.flatnonzero(row_sums(np.bitwise_count(differing)) <= max_distance)
         if not len(near):
-            return set()
+            return end, set()
         positions = np.unique(positions[near])
         # Leave out rows that have no probed prefix: results must not depend on what is sorted.
         probed = self._hashes(fingerprints[positions]).take(tables, axis=1) == hashes
-        return {digest.tobytes() for digest in digests[positions[probed.any(axis=1)]]}
+        return end, {digest.tobytes() for digest in digests[positions[probed.any(axis=1)]]}
 
     def _clear(self, load: int) -> None:
         self._end = End(load, 0, b"")
@@ -153,22 +156,18 @@ class Replica:
 
     def _append(self, rows: Sequence[bytes]) -> None:
         count, stop = self._end.rows, self._end.rows + len(rows)
-        packed = np.frombuffer(b"".join(rows), np.uint8)
         size = self._layout.journal_row_bytes
-        if len(packed) != size * len(rows):
+        if any(len(row) != size for row in rows):
             raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
+        packed = np.frombuffer(b"".join(rows), np.uint8)
         if stop > len(self._digests):
-            unused = max(stop - len(self._digests), count // 2)
-            # Other threads may still read the old arrays.
-            self._fingerprints = np.concatenate(
-                [
-                    self._fingerprints[:count],
-                    np.empty((unused + stop - count, self._words), np.uint64),
-                ]
-            )
-            self._digests = np.concatenate(
-                [self._digests[:count], np.empty(unused + stop - count, np.uint64)]
-            )
+            # Other threads may read the old arrays. Rows that are not written take no memory.
+            capacity = stop + count // 2
+            old_fingerprints, old_digests = self._fingerprints, self._digests
+            self._fingerprints = np.empty((capacity, self._words), np.uint64)
+            self._digests = np.empty(capacity, np.uint64)
+            self._fingerprints[:count] = old_fingerprints[:count]
+            self._digests[:count] = old_digests[:count]
         table = packed.reshape(-1, size)
         self._digests[count:stop].view(np.uint8).reshape(-1, DIGEST_BYTES)[:] = table[
             :, :DIGEST_BYTES

@@ -1,8 +1,9 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
-A client sends a script again if the answer was lost. Then the index is as after one run, but that
-a sequence number may be skipped. Callers treat the answer as that of the first run, except that
-`LOAD` counts no entry that an earlier run has stored.
+A client sends a script again if the answer was lost. The index is then as after one run, except
+that a sequence number may be skipped. Callers treat the answer as that of the first run. But `LOAD`
+counts no entry that an earlier run has stored, and `SETTLE` takes a page for removed if another
+process has replaced its entry between the runs: the page is then observed again.
 
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
 takes one entry.
@@ -10,7 +11,8 @@ takes one entry.
 KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
 compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
 each); with none if `k` is -1. `row` is a row of the journal, or '' for none. `field` and `entry`
-are a pending page; `lease` is in milliseconds. `rows` and `last` are the end of a replica
+are a pending page; `lease` is in milliseconds. `stored` is the stored entry with the same page key
+and fingerprint, or '': the page relies on its row. `rows` and `last` are the end of a replica
 (`scrapy_simhash.index.redis.replica.End`).
 """
 
@@ -60,6 +62,13 @@ local function find(packed, digest)
     at = stop + 1
   end
   return nil, nil, ''
+end
+
+-- Returns true if this is the value of the stored entry of a pending page's key.
+local function is_stored(entries, field, value)
+  if value == '' then return false end
+  local _, _, current = find(redis.call('GET', entries) or '', string.sub(field, 9))
+  return current == value
 end
 
 -- Returns what `with_pending` does for each group: KEYS from `first` on are entries and pending.
@@ -194,30 +203,41 @@ local _, _, own = find(redis.call('GET', KEYS[6]) or '', digest)
 local rows = follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])
 local pages = with_pending(own, KEYS[7])
 local answer = {number, since, last, rows, pages, look(8)}
-if not row or own ~= '' or rows[1] ~= tonumber(ARGV[1]) then return answer end
-if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- more rows may follow
-local words, earlier = words_of(row, 13), nil
+if not row then return answer end
+local earliest = nil
 for at = 2, #pages, 2 do
   if string.sub(pages[at], 9, 16) == digest then
-    earlier = math.min(earlier or math.huge, (struct.unpack('>I8', pages[at])))
+    earliest = math.min(earliest or math.huge, (struct.unpack('>I8', pages[at])))
   end
 end
-for _, other in ipairs(rows[2]) do
-  if other == row and earlier then  -- an earlier run has admitted the page
-    answer[1], answer[7] = earlier, 1
-    return answer
+if earliest then
+  if redis.call('LPOS', KEYS[4], row, 'RANK', -1, 'MAXLEN', ROWS_AT_ONCE) then
+    answer[1], answer[7] = earliest, 1  -- an earlier run has admitted the page
   end
+  return answer
+end
+if own ~= '' or rows[1] ~= tonumber(ARGV[1]) then return answer end
+if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- more rows may follow
+local words = words_of(row, 13)
+for _, other in ipairs(rows[2]) do
+  if #other ~= #row then return answer end  -- it is damaged, and the caller notices this
   if is_within(words, other, 13, tonumber(ARGV[4])) then return answer end
 end
-if earlier then return answer end
 local field = struct.pack('>I8', number) .. digest
 record_admission(KEYS[2], KEYS[5], KEYS[4], field .. string.sub(row, 13), row)
 hold(KEYS[7], field, '1', tonumber(ARGV[6]), struct.pack(NUMBER, number) .. ARGV[7])
 answer[7] = 1
 return answer
 """)
-# KEYS: pending. ARGV: field, lease, entry.
-HOLD = Script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
+# KEYS: pending, entries. ARGV: field, lease, entry, stored. Returns 1 if the page relies on a row,
+# else 0.
+HOLD = Script("""
+-- A late repetition must not remove the mark.
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])
+end
+return is_stored(KEYS[2], ARGV[1], ARGV[4]) and 1 or 0
+""")
 # KEYS: admitted, recent, journal, unmarked. ARGV: member, since, k, judged, row.
 ADMIT = Script("""
 local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -230,11 +250,12 @@ MARK = Script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then redis.call('HSET', KEYS[1], ARGV[1], '1' .. string.sub(value, 2)) end
 """)
-# HOLD, ADMIT and MARK in one. KEYS: admitted, recent, journal, pending. ARGV: member, since, k,
-# judged, row, field, lease, entry.
+# HOLD, ADMIT and MARK in one; no row is added if the page relies on one. KEYS: admitted, recent,
+# journal, pending, entries. ARGV: member, since, k, judged, row, field, lease, entry, stored.
 TAKE = Script("""
 local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
-local answer = admit(KEYS[1], KEYS[2], KEYS[3], ARGV[1], since, k, ARGV[4], ARGV[5])
+local row = is_stored(KEYS[5], ARGV[6], ARGV[9]) and '' or ARGV[5]
+local answer = admit(KEYS[1], KEYS[2], KEYS[3], ARGV[1], since, k, ARGV[4], row)
 if answer[2] and answer[1] == 1 then
   hold(KEYS[4], ARGV[6], '1', tonumber(ARGV[7]), ARGV[8])
 end
@@ -289,16 +310,21 @@ if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], 
 redis.call('DECR', KEYS[3])
 return 1
 """)
+# Appends rows to a list that the server deletes after a time. KEYS: list. ARGV: number of its rows,
+# time in seconds, rows.
+APPEND_ROWS = Script("""
+if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then
+  for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
+end
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+""")
 # Replaces the first rows of the journal by those of another list. KEYS: journal, the list, which
 # begins with a row ''. ARGV: number of rows to replace, the last of them. Returns 0 if the journal
 # has changed there, else 1.
 REPLACE_ROWS = Script("""
 local count = tonumber(ARGV[1])
 if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end  -- an earlier run has replaced them
-if redis.call('LINDEX', KEYS[1], count - 1) ~= ARGV[2] then
-  redis.call('DEL', KEYS[2])
-  return 0
-end
+if redis.call('LINDEX', KEYS[1], count - 1) ~= ARGV[2] then return 0 end
 for _, row in ipairs(redis.call('LRANGE', KEYS[1], count, -1)) do
   redis.call('RPUSH', KEYS[2], row)
 end
