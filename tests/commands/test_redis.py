@@ -137,7 +137,7 @@ def test_imports_are_all_or_nothing(ran_json, run, index, address, options):
     count = ran_json("import", "pages.jsonl", "--pages", "20000", *options)["entries"]
     assert check(address).entries == count
     with address.open() as opened:
-        assert opened.layout.group_bits == 10
+        assert opened.layout.group_bits == 11
         assert opened.next_sequence > count
     ran = run("import", "pages.jsonl", *options)
     assert (ran.code, "there is an index of that name" in ran.err) == (1, True)

@@ -79,7 +79,7 @@ def problems(index):
 def test_all_entries_are_read_from_all_groups(redis_backend, address):
     rng = random.Random(1)
     with redis_backend.open(incremental=True, expected_pages=8000) as index:
-        assert index.layout.group_bits == 8
+        assert index.layout.group_bits == 9
         for number in range(120):
             index.confirm(index.observe(f"page {number}", rng.randrange(1 << 16)))
         held = list(index.entries())
