@@ -4,9 +4,9 @@ The answer shows how an error page of the site looks, in any language. Another p
 if such a URL redirects to it, or if it has the same title as the answer and
 
 - its text is a near-duplicate of the answer, under the same heading, or
-- its opening (the letters at the start of its text) shares a prefix with the answer's opening that
-  is 12 bytes longer than for any page with another title, and most pages of the site have titles of
-  their own.
+- its opening (the letters at the start of its text) shares a prefix with the answer's opening, at
+  least 12 bytes longer than the prefix that any page with another title shares, and most pages of
+  the site have titles of their own.
 
 Titles and openings are compared without parts of the URL, because error pages may repeat them.
 """
@@ -52,7 +52,7 @@ class _Answer:
     :param other_titles: hashes of the titles of these pages.
     :param common_bytes: length of the longest prefix that the answer's opening shares with the
         opening of any page with another title.
-    :param is_folder: the site answers with the page of a folder. Pages in it may begin like it.
+    :param is_folder: the answer is the page of a folder. Real pages in the folder may begin alike.
     """
 
     url: str
@@ -97,7 +97,7 @@ class ErrorAnswers:
         return len(self._answers) < len(answers)
 
     def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
-        """Return the impossible URL that redirects to the page, or whose answer the page is like.
+        """Return the impossible URL that redirects to the page, or whose answer is like the page.
 
         Return None if there is none, or if the home page or a folder above the impossible URL was
         requested. A site may answer an impossible URL with these, but they are no error pages.
@@ -135,7 +135,7 @@ class ErrorAnswers:
 
     def _compare(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
         """Return True if a page is like an answer; count a page with another title."""
-        # Parts of both URLs are removed from both texts. Otherwise equal texts become different.
+        # If only its own URL were removed from each text, equal texts could become different.
         forms = _forms(answer.url, url)
         expected, opening = _letters(answer.page.excerpt, forms), _letters(page.excerpt, forms)
         shared = _shared_bytes(expected, opening)
@@ -149,10 +149,10 @@ class ErrorAnswers:
         if self._is_copy(answer.page, page, expected, opening):
             return True
         return (
-            # Pages have titles of their own: three titles or more, and one for two pages.
+            # Pages have titles of their own: at least three titles, and one for every two pages.
             len(answer.other_titles) >= max(_MIN_TITLES, len(answer.other_urls) / 2)
             and not answer.is_folder
-            # If the titles differ before parts of URLs are removed, headings may repeat URLs, too.
+            # If only parts of URLs differ in the titles, the headings may differ in them, too.
             and (_same_heading(answer.page, page) or answer.page.title != page.title)
             and shared >= answer.common_bytes + _MIN_SHARED_BYTES
         )
@@ -160,7 +160,11 @@ class ErrorAnswers:
     def _is_copy(
         self, one: PageFingerprint, other: PageFingerprint, expected: bytes, opening: bytes
     ) -> bool:
-        """Return True for near-duplicates with one heading; without sketches, openings count."""
+        """Return True for near-duplicates with the same heading.
+
+        Without sketches, the openings must resemble each other, too; without fingerprints, only
+        the openings count.
+        """
         if one.fingerprint is not None and other.fingerprint is not None:
             is_copy = self._rules.is_copy(one, other)  # type: ignore[arg-type]
             if not is_copy or not _same_heading(one, other):
@@ -177,9 +181,9 @@ def is_home(url: str) -> bool:
 
 
 def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
-    """Return True for equal headings, and if a page has no fingerprint, and so no evidence."""
-    without_evidence = one.fingerprint is None or other.fingerprint is None
-    return without_evidence or one.evidence.heading == other.evidence.heading
+    """Return True for equal headings, or if a page has no fingerprint: its heading is unknown."""
+    is_unknown = one.fingerprint is None or other.fingerprint is None
+    return is_unknown or one.evidence.heading == other.evidence.heading
 
 
 def _is_above(url: str, other: str) -> bool:
@@ -189,10 +193,10 @@ def _is_above(url: str, other: str) -> bool:
 
 
 def impossible_url(url: str, rng: random.Random) -> str:
-    """Return a URL that cannot exist, but that the same part of the site serves.
+    """Return a URL that cannot exist, in the same part of the site as the given URL.
 
-    Nine random digits replace each number in the path, and random letters the name of a last
-    segment without a number. The extension remains; the query is dropped.
+    Nine random digits replace each number in the path. If the last segment has no number, random
+    letters replace its name. The extension remains; the query is dropped.
     """
     parts = urlsplit(url)
     *folders, last = (parts.path or "/").split("/")
@@ -224,7 +228,7 @@ def _forms(*urls: str) -> list[str]:
 
 
 def _letters(text: str, forms: list[str]) -> bytes:
-    """Return the letters among the first 400 characters of a text, without the parts of URLs."""
+    """Return the letters in the first 400 characters of a text, without `_forms` of URLs."""
     text = text[:_COMPARED_CHARACTERS].casefold()
     for form in forms:
         text = text.replace(form, "")
@@ -241,6 +245,6 @@ def _shared_bytes(one: bytes, other: bytes) -> int:
 
 
 def _resemblance(one: bytes, other: bytes) -> float:
-    """Return the Jaccard coefficient of the runs of three bytes in two texts, from 0 to 1."""
-    runs, others = ({text[at : at + 3] for at in range(len(text) - 2)} for text in (one, other))
-    return len(runs & others) / len(runs | others) if runs and others else 0.0
+    """Return the Jaccard coefficient of the byte trigrams of two texts, from 0 to 1."""
+    a, b = ({text[at : at + 3] for at in range(len(text) - 2)} for text in (one, other))
+    return len(a & b) / len(a | b) if a and b else 0.0

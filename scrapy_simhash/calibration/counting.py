@@ -1,9 +1,10 @@
 """Count all pairs of a sample by kind, distance and similarity.
 
-*Similarity* is the resemblance that sketches estimate. Extraction may select different parts of a
-page and of its copy. A crawl misses such a pair. To count it as missed, pages also are
-near-duplicates if their whole contents resemble each other enough. If the confirmation compares
-names, pages of one site with different names are *named apart*, and not near-duplicates.
+*Similarity* is the resemblance that sketches estimate. Two pages are near-duplicates if their main
+texts or their whole contents resemble each other enough. Whole contents count because extraction
+may select different parts of a page and of its copy, and a crawl misses such a pair. If the
+confirmation compares names, pages of one site with different names are *named apart*, and not
+near-duplicates.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 Kind = Literal["near-duplicate", "between", "different", "named-apart"]
-# Dropping one page of a pair with less resemblance loses content: such pairs are `_BETWEEN_LOSS` or
-# `_DIFFERENT`.
+# If two pages resemble each other less, dropping one of them loses content. Such pairs are
+# `_BETWEEN_LOSS` or `_DIFFERENT`.
 LOSS = 0.5
 _NEAR, _BETWEEN, _BETWEEN_LOSS, _DIFFERENT, _NAMED_APART = range(5)
 _KINDS: tuple[Kind, ...] = ("near-duplicate", "between", "between", "different", "named-apart")
@@ -39,18 +40,19 @@ STEPS = 100
 """Similarities are counted in per cent."""
 # The similarity in per cent of a pair that a crawl never confirms.
 _NEVER = STEPS + 1
-# To save time, sketches are compared up to a third of the bits. Farther pairs are not confirmed.
+# To save time, sketches are compared only up to a distance of a third of the bits. Farther pairs
+# count as never confirmed.
 _REACH_DIVISOR = 3
 
 
 class Counts(NamedTuple):
     """The numbers of pairs of each kind for one scheme, at each distance from 0 to its bits.
 
-    :param named_apart: number of all pairs with enough resemblance, but different names.
-    :param confirmable: the pairs that a crawl may confirm, counted by similarity in per cent, then
-        distance; three tables: for near-duplicate pairs, different pairs, and pairs with a
-        resemblance below `LOSS`. Pairs whose names need a higher similarity are left out. Unknown
-        similarities count as 100.
+    :param named_apart: number of pairs with enough resemblance, but different names.
+    :param confirmable: three tables, `table[similarity in per cent][distance]`, of the pairs that a
+        crawl may confirm: near-duplicate pairs, different pairs, and pairs with a resemblance below
+        `LOSS`. Pairs are left out if their names require a higher similarity. An unknown similarity
+        counts as 100.
     """
 
     near_duplicate: list[int]
@@ -112,9 +114,9 @@ class Pairs:
         tables = [np.zeros(shape, dtype=np.int64) for shape in shapes]
         for page, kinds, *_ in self._rows():
             for scheme, table in zip(self._schemes, tables, strict=True):
-                later, apart = scheme.after(page)
-                judged = scheme.judged(page, later, apart, kinds[later])
-                cells = np.ravel_multi_index((*judged, apart), table.shape)
+                later, distance = scheme.after(page)
+                judged = scheme.judged(page, later, distance, kinds[later])
+                cells = np.ravel_multi_index((*judged, distance), table.shape)
                 np.add.at(table.reshape(-1), cells, 1)
             on_progress(page + 1, len(self._pages))
         counts = []
@@ -134,36 +136,42 @@ class Pairs:
         return counts
 
     def to_review(self, number: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
-        """Return at most 1,000 pairs of a scheme that are on the wrong side of k, or near k.
+        """Return at most 1,000 pairs of a scheme with distances on the wrong side of k, or near k.
 
-        Pairs that a crawl gets wrong come first, then pairs by their difference from k.
+        Pairs that a crawl judges wrongly come first, then the pairs with distances nearest to k.
         """
         near_k = self._near_k(self._schemes[number], max_distance)
         listed = []
-        for *_, one, other, apart, kind, text, content in nsmallest(_MAX_LISTED, near_k):
+        for *_, one, other, distance, kind, text, content in nsmallest(_MAX_LISTED, near_k):
             a, b = self._pages[one], self._pages[other]
             evidence = [page.fingerprints[number].evidence for page in (a, b)]
             [(similarity, confirmed)] = confirmation.similarities(evidence[0], evidence[1:])
             shown = _KINDS[kind]
             if kind == _NEAR and confirmation.same_name and names_agree(*evidence) is False:
                 shown = "named-apart"
-            listed.append(Pair(shown, apart, similarity, text, content, confirmed, a.name, b.name))
+            listed.append(
+                Pair(shown, distance, similarity, text, content, confirmed, a.name, b.name)
+            )
         return sorted(listed, key=lambda pair: _review_order(pair, max_distance))
 
     def _near_k(self, scheme: _Fingerprints, max_distance: int) -> Iterator[tuple[Any, ...]]:
-        """Yield pairs on the wrong side of k or near k: (right, margin, page, later page, …)."""
+        """Yield (is right, margin, page, later page, distance, kind, resemblance of main texts, of
+        contents) of pairs on the wrong side of k, or near k. The margin is the difference from k.
+        """
         for page, kinds, *resemblances in self._rows():
-            later, apart = scheme.after(page)
-            is_found = apart <= max_distance
+            later, distance = scheme.after(page)
+            is_found = distance <= max_distance
             is_right = kinds[later] != np.where(is_found, _DIFFERENT, _NEAR)
-            margins = abs(apart.astype(int) - max_distance)
-            columns = [is_right, margins, np.full_like(later, page), later, apart]
+            margins = abs(distance.astype(int) - max_distance)
+            columns = [is_right, margins, np.full_like(later, page), later, distance]
             columns += [row[later] for row in (kinds, *resemblances)]
             listed = ~is_right | (margins <= max(2, scheme.bits // 32))
             yield from zip(*(column[listed].tolist() for column in columns), strict=True)
 
     def _rows(self) -> Iterator[tuple[int, Array, Array, Array]]:
-        """Yield (page, kinds, resemblances of main texts, of contents): a value for each page."""
+        """Yield each page with three arrays that have a value for every page: the kinds of pairs,
+        the resemblances of main texts, and those of contents.
+        """
         contents = None if self._contents is None else self._contents.rows()
         for page, texts in enumerate(self._texts.rows()):
             wholes = texts if contents is None else next(contents)
@@ -186,59 +194,62 @@ class _Fingerprints:
         self._confirmation = confirmation
         self._evidence = [page.evidence for page in pages]
         self._words = words_of([page.fingerprint or 0 for page in pages], bits)
-        self._is_known = np.array([page.fingerprint is not None for page in pages], dtype=bool)
+        self._has_fingerprint = np.array([page.fingerprint is not None for page in pages], bool)
         sketches = b"".join(one.sketch or bytes(SKETCH_BYTES) for one in self._evidence)
         self._sketches = np.frombuffer(sketches, dtype=np.uint8).reshape(-1, SKETCH_BYTES)
-        # For each page, the first page with the same names and site.
+        # For each page, the number of the first page with the same names and site.
         first: dict[tuple[object, ...], int] = {}
         names = ((one.site, one.title, one.heading) for one in self._evidence)
-        self._names = np.array([first.setdefault(name, at) for at, name in enumerate(names)])
+        self._names = np.array([first.setdefault(name, page) for page, name in enumerate(names)])
 
     def after(self, page: int) -> tuple[Array, Array]:
-        """Return the later pages, and their distances to a page; only pages with fingerprints."""
-        later = np.flatnonzero(self._is_known[page + 1 :]) + page + 1
-        if not self._is_known[page]:
+        """Return the later pages that have fingerprints, and their distances to a page."""
+        later = np.flatnonzero(self._has_fingerprint[page + 1 :]) + page + 1
+        if not self._has_fingerprint[page]:
             later = later[:0]
         return later, distances(self._words, self._words, np.full_like(later, page), later)
 
-    def judged(self, page: int, later: Array, apart: Array, kinds: Array) -> tuple[Array, Array]:
-        """Return the kinds of pairs, some of them named apart, and their similarities in per cent.
+    def judged(self, page: int, later: Array, distance: Array, kinds: Array) -> tuple[Array, Array]:
+        """Return the kinds of pairs, and their similarities in per cent.
 
-        The similarity is `_NEVER` if a crawl never confirms the pair.
+        In `kinds`, near-duplicate pairs with different names become `_NAMED_APART`. The similarity
+        is `_NEVER` if a crawl never confirms the pair.
         """
         if self._confirmation == UNCONFIRMED:
             return kinds, np.full(len(later), STEPS)
-        steps = np.full(len(later), _NEVER)
-        reached = np.flatnonzero(apart <= self.bits // _REACH_DIVISOR)
-        steps[reached] = self._similarities(page, later[reached])
+        per_cent = np.full(len(later), _NEVER)
+        reached = np.flatnonzero(distance <= self.bits // _REACH_DIVISOR)
+        per_cent[reached] = self._similarities(page, later[reached])
         if self._confirmation.same_name:
-            named = np.flatnonzero((kinds == _NEAR) | (steps != _NEVER))
+            named = np.flatnonzero((kinds == _NEAR) | (per_cent != _NEVER))
             least = self._least_by_names(page, later[named])
-            steps[named[steps[named] < least]] = _NEVER
-            is_apart = (kinds[named] == _NEAR) & (least == _NEVER)
-            kinds[named[is_apart]] = _NAMED_APART
-        return kinds, steps
+            per_cent[named[per_cent[named] < least]] = _NEVER
+            is_named_apart = (kinds[named] == _NEAR) & (least == _NEVER)
+            kinds[named[is_named_apart]] = _NAMED_APART
+        return kinds, per_cent
 
     def _similarities(self, page: int, others: Array) -> Array:
         """Return the similarities to other pages in per cent, rounded down; 100 if unknown."""
-        steps = np.full(len(others), STEPS)
+        per_cent = np.full(len(others), STEPS)
         sketch, sketches = self._evidence[page].sketch, self._sketches[others]
         has_sketch = sketches.any(axis=1)
         if sketch and has_sketch.any():
             estimates = estimate_resemblance(sketch, sketches[has_sketch])
-            steps[has_sketch] = np.floor(estimates * STEPS + 1e-9)
-        return steps
+            per_cent[has_sketch] = np.floor(estimates * STEPS + 1e-9)
+        return per_cent
 
     def _least_by_names(self, page: int, others: Array) -> Array:
         """Return, for each other page, the least similarity in per cent that the names require."""
         least_of = {True: 0, None: round(MIN_RESEMBLANCE_IN_DOUBT * STEPS), False: _NEVER}
-        names, inverse = np.unique(self._names[others], return_inverse=True)
-        agree = (names_agree(self._evidence[page], self._evidence[at]) for at in names.tolist())
-        return np.array([least_of[one] for one in agree], dtype=int)[inverse]
+        # Names are compared once for all pages that have the same.
+        firsts, inverse = np.unique(self._names[others], return_inverse=True)
+        own, evidence = self._evidence[page], self._evidence
+        least = [least_of[names_agree(own, evidence[first])] for first in firsts.tolist()]
+        return np.array(least, dtype=int)[inverse]
 
 
 def _review_order(pair: Pair, max_distance: int) -> tuple[bool, int, str, str]:
-    """Return the sort key of a pair: wrong pairs first, then by their difference from k."""
+    """Return the sort key of a pair: wrongly judged pairs first, then by the difference from k."""
     is_found = pair.distance <= max_distance and pair.confirmed
     is_wrong = pair.kind == ("different" if is_found else "near-duplicate")
     return (not is_wrong, abs(pair.distance - max_distance), pair.a, pair.b)

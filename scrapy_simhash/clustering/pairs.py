@@ -5,7 +5,7 @@ number of the fingerprint are packed in one key; sorting the keys makes equal pr
 In each *run* of equal prefixes, each fingerprint is compared with those after it. A long run is
 searched as a set of its own, by tables over the bits that vary in it.
 
-*Links* are a subset of the pairs that connects the same fingerprints as all pairs do.
+*Links* are a subset of the pairs that has the same connected components as all pairs.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ if TYPE_CHECKING:
 # Lower limit for the pairs in a batch, except the last one.
 BATCH = 1 << 16
 _PLACE_MASK = np.uint64((1 << 32) - 1)
-# So many keys fit the cache of a processor.
+# Keys are handled in pieces of about this size, which fit in the cache of a processor.
 _PIECE_KEYS = 40_000
 # A run of more fingerprints is long.
 _LONG_RUN = 1 << 10
-# For links, a run above this size is long, too, if it is four times as long as by chance.
+# For links, a run of more fingerprints than this is long, too, if it has over four times as many as
+# expected by chance.
 _LONG_RUN_OF_LINKS = 1 << 6
 _MAX_DEPTH = 3
 # Sets of at most this size are compared all with all.
@@ -119,20 +120,22 @@ class PairSearch:
         return PairSearch(words, self._bits, self.max_distance, self.plan, certainties)
 
     def pairs(self, *, links: bool = False) -> Iterator[Pairs]:
-        """Yield the pairs that the tables find, each once; or links, of which some are repeated."""
+        """Yield the pairs that the tables find, each once; or links, some of them repeatedly."""
         if self.plan is None:
-            of_all = links_of_all if links else pairs_of_all
-            yield from merge_batches(of_all(self.words, self.max_distance))
+            search_all = links_of_all if links else pairs_of_all
+            yield from merge_batches(search_all(self.words, self.max_distance))
             return
-        pairs = (
+        pairs: Iterator[Pairs] = (
             batch
             for number in range(len(self.plan.tables))
             for batch in merge_batches(self._of_table(number, links=links))
         )
-        yield from _without_repeats(pairs, len(self)) if self.plan.probes and not links else pairs
+        if self.plan.probes and not links:
+            pairs = _without_repeats(pairs, len(self))
+        yield from pairs
 
     def across(self, ones: Positions, others: Positions) -> Iterator[Pairs]:
-        """Yield the pairs of a fingerprint of `ones` and one of `others`; some may be repeated."""
+        """Yield the pairs of a fingerprint in `ones` and one in `others`, some repeatedly."""
         if not len(ones) or not len(others):
             return
         sides = self.words.take(ones, 1), self.words.take(others, 1)
@@ -141,9 +144,9 @@ class PairSearch:
             return
         for number in range(len(self.plan.tables)):
             prefixes = self._prefixes(number)
-            sorted_prefixes = np.concatenate([prefix[others] for prefix in prefixes])
-            order = sorted_prefixes.argsort(kind="stable")
-            sorted_prefixes = sorted_prefixes[order]
+            other_prefixes = np.concatenate([prefix[others] for prefix in prefixes])
+            order = other_prefixes.argsort(kind="stable")
+            sorted_prefixes = other_prefixes[order]
             for prefix in prefixes:
                 begin = np.searchsorted(sorted_prefixes, prefix[ones])
                 end = np.searchsorted(sorted_prefixes, prefix[ones], side="right")
@@ -152,7 +155,10 @@ class PairSearch:
                     yield _near(*sides, one, other, self.max_distance).at(ones, others)
 
     def _prefixes(self, number: int) -> list[Prefixes]:
-        """Return one array of hashed prefixes in a table or, with probes, several of prefixes."""
+        """Return the prefixes of all fingerprints in a table: one array of hashes.
+
+        For a plan with probes, return several arrays of prefixes that are not hashed.
+        """
         assert self.plan is not None
         if not self.plan.probes:
             return [hashed(self.words, self.plan.tables[number])]
@@ -167,7 +173,7 @@ class PairSearch:
             four_times_chance = 4 * len(self) >> self.plan.prefix_widths_bits[number]
             long_above = min(max(_LONG_RUN_OF_LINKS, four_times_chance), _LONG_RUN)
         for places, sizes in _equal_prefixes(np.concatenate(self._prefixes(number))):
-            members = places % len(self)  # with probes, there are several arrays of prefixes
+            members = places % len(self)  # `_prefixes` may return several arrays of this length
             ends = np.cumsum(sizes)
             for run in np.flatnonzero(sizes > long_above).tolist():
                 long_run = members[ends[run] - sizes[run] : ends[run]]
@@ -180,13 +186,16 @@ class PairSearch:
             yield from self._new_pairs(self._of_runs(members, np.repeat(ends, sizes)), number)
 
     def _of_runs(self, members: Positions, ends: Positions) -> Iterator[Pairs]:
-        """Yield the pairs of a member and one that follows it, before the end in `ends`."""
+        """Yield the pairs of each member with the next ones, up to its end in `ends`, exclusive."""
         words = self.words.take(members, 1)
         for one, other in ranges(np.arange(1, len(members) + 1), ends):
             yield _near(words, words, one, other, self.max_distance).at(members, members)
 
     def _new_pairs(self, pairs: Iterable[Pairs], number: int) -> Iterator[Pairs]:
-        """Yield the pairs with equal prefixes here, but in no earlier table; all if probed."""
+        """Yield the pairs with equal prefixes in this table, but in no earlier one.
+
+        For a plan with probes, yield all pairs.
+        """
         assert self.plan is not None
         if self.plan.probes:
             yield from pairs
@@ -201,20 +210,24 @@ class PairSearch:
 
     @cached_property
     def _masks(self) -> NDArray[np.uint64]:
-        """Return, by word and table, a mask of the bits that the prefix has in the word."""
+        """Return, for each word and table, a mask of the word's bits that are in the prefix."""
         assert self.plan is not None
         masks = [word_masks(table, len(self.words)) for table in self.plan.tables]
         by_word: NDArray[np.uint64] = np.array(masks, dtype=np.uint64).T
         return by_word
 
     def _nested(self, words: Words, *, links: bool) -> PairSearch:
-        """Return a search of a long run: by tables over the varying bits, or of all with all."""
+        """Return a search of a long run, by tables over the varying bits.
+
+        It compares all with all if the run is small, is nested too deeply, or is so dense that
+        `links_of_all` is faster than tables.
+        """
         k, count, depth = self.max_distance, words.shape[1], self._depth + 1
         is_dense = False
         if links and count > _SMALL_SET:
             sample = words[:, :: count // _SAMPLE]
             found = sum(len(near.first) for near in _all_near(sample, words, k))
-            is_dense = found > _SAMPLE * sample.shape[1]  # links take less time than tables
+            is_dense = found > _SAMPLE * sample.shape[1]
         if is_dense or depth > _MAX_DEPTH or count <= _SMALL_SET:
             return PairSearch(words, self._bits, k, None, depth=depth)
         words, bits = varying(words, self._bits)
@@ -261,9 +274,9 @@ def pairs_of_all(words: Words, max_distance: int) -> Iterator[Pairs]:
 
 
 def links_of_all(words: Words, max_distance: int) -> Iterator[Pairs]:
-    """Yield links, comparing connected fingerprints only with those that are not yet connected.
+    """Yield links: compare connected fingerprints only with those that are not yet connected.
 
-    So the time for a dense set is in proportion to its size, not to its number of pairs.
+    So the time for a dense set is proportional to its size, not to its number of pairs.
     """
     unconnected = np.arange(words.shape[1])
     queue = unconnected[:0]
@@ -328,7 +341,7 @@ def _all_near(
 def _near(
     ones: Words, others: Words, first: Positions, second: Positions, max_distance: int
 ) -> Pairs:
-    """Return the pairs (ones[:, first], others[:, second]) that are within the distance."""
+    """Return the pairs (ones[:, first], others[:, second]) without those beyond the distance."""
     telling = telling_words(len(ones), max_distance)
     if telling < len(ones):
         apart = distances(ones[:telling], others[:telling], first, second)
@@ -339,7 +352,7 @@ def _near(
 
 
 def ranges(begin: Positions, end: Positions) -> Iterator[tuple[Positions, Positions]]:
-    """Yield batches of (i, position), for each position of each range begin[i]:end[i]."""
+    """Yield (i, position) for each position in each range begin[i]:end[i], in batches of arrays."""
     counts = np.maximum(end - begin, 0)
     total = np.cumsum(counts)
     start = 0

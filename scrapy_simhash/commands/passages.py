@@ -58,8 +58,8 @@ Finds sentences that appear elsewhere, word for word or nearly so.
   {program} passages check letter.txt
 """
 _ADD = """\
-Adds documents to the index, which is created if necessary. A document with the name of a stored one
-replaces it if its text is different. After an interruption, the same command goes on.
+Adds documents to the index, which is created if necessary. A document replaces a stored one with
+the same name and another text. After an interruption, run the same command again to continue.
 
 A text file or an HTML page is one document, named by its path. Only the main text of a page counts.
 Each line of a JSON lines file is one document, named by its url or id. Files may be compressed by
@@ -160,7 +160,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_number(
         check,
         "--common-documents",
-        "a passage in N documents or more is common; with 0, none is",
+        "a passage in N documents or more is common; 0: no passage is",
         0,
         default=DEFAULT_COMMON_DOCUMENTS,
     )
@@ -201,7 +201,9 @@ def _index_directory(options: argparse.Namespace) -> Path:
 
 
 def _add(options: argparse.Namespace) -> int:
-    """Add all readable documents. Return the exit code: 1 if all that were found are unreadable."""
+    """Add all readable documents. Return the exit code: 1 if documents were found, but none is
+    readable.
+    """
     from scrapy_simhash.passages.index import open_passages
 
     paths, directory, skips = existing_paths(options.files), _index_directory(options), Skips()
@@ -249,7 +251,10 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
-    """Return the scheme of the index, else the default, as options change it; None if none does."""
+    """Return the scheme of the index, or the default for a new index, changed by the options.
+
+    Return None if no option changes it.
+    """
     cutting = given(options, "unit", "characters", "overlapping")
     changes = given(options, "max_distance", "min_characters")
     if not cutting and not changes and options.bits is None:
@@ -299,7 +304,7 @@ def _check(options: argparse.Namespace) -> int:
         if excluded is None:
             excluded = _own_name(index, name)
             if excluded is not None and not options.json:
-                note(f"{excluded} is in the index itself, and is not counted as a source")
+                note(f"the index has this text as {excluded}, and does not count it as a source")
         elif excluded not in index:
             note(f"--exclude {excluded}: the index has no document of that name")
         with progress("passages") as on_progress:
@@ -318,7 +323,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _own_name(index: PassageIndex, name: str) -> str | None:
-    """Return the name of the text in the index, maybe another path of its file; None if absent."""
+    """Return the name under which the index has the text, or None.
+
+    A file may be in the index under its relative or its absolute path.
+    """
     names = [name]
     if not is_url(name):
         names += [os.path.relpath(name), str(Path(name).resolve())]
@@ -334,12 +342,14 @@ def _show_report(report: PassageReport) -> None:
     shown = ", ".join(
         f"{counts[level]:,} {name}" for level, name in _LEVELS.items() if counts[level]
     )
-    show(
-        f"  {len(matched):,} of {len(report.passages):,} passages appear elsewhere"
-        f"{shown and ': '}{shown}{f'; {short:,} too short to look up' if short else ''}"
-    )
+    line = f"  {len(matched):,} of {len(report.passages):,} passages appear elsewhere"
     if matched:
-        basis = "of the texts" if report.verified else "estimated from fingerprints"
+        line += f": {shown}"
+    if short:
+        line += f"; {short:,} too short to look up"
+    show(line)
+    if matched:
+        basis = "computed from texts" if report.verified else "estimated from fingerprints"
         show(f"  similarities are {basis}; mode {report.mode}")
     if report.common_share:
         show(f"  common passages are {_share(report.common_share)} of it")

@@ -21,9 +21,10 @@ Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
 OPT_OUT_META_KEY = "dont_simhash"
-# On a request that a callback repeats: fingerprint of the refused content; None if not judged.
+# Marks a request by which a callback refuses a page and asks for it again. The value is the
+# fingerprint of the refused page, or None if the page was not judged.
 REFUSED_META_KEY = "simhash_asked_again"
-# As Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
+# Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
 MAX_CANONICAL_CHARACTERS = 2083
 
 
@@ -41,21 +42,26 @@ class Identity:
     def key(self, request: Request) -> str:
         """Return the key of a request's page: ``simhash_key`` of the meta, or else the URL.
 
-        Method and fingerprint are part of the key, unless the request is a GET without a body.
+        For a GET without a body, the URL is the whole key. For other requests, the key also
+        contains the method and the fingerprint of the request.
         """
         given = request.meta.get(IDENTITY_META_KEY)
         if given:
+            if self._scope is None or "://" in str(given):
+                return str(given)
             # `scope_filter` needs a URL in the key.
             parts = urlsplit(request.url)
-            scoped = self._scope is not None and "://" not in str(given)
-            return f"{given} {parts.scheme}://{parts.netloc}/" if scoped else str(given)
+            return f"{given} {parts.scheme}://{parts.netloc}/"
         if request.method == "GET" and not request.body:
             return urldefrag(request.url).url
         fingerprint = self._request_fingerprint(request)
         return f"{request.method} {urldefrag(request.url).url} {fingerprint.hex()}"
 
     def scope_filter(self, key: str) -> Callable[[str], bool] | None:
-        """Return a function that returns True for keys in the scope of a page; None allows all."""
+        """Return a function that returns True for keys in the scope of a page's key.
+
+        Return None if all keys are in scope.
+        """
         scope_of = self._scope
         if scope_of is None:
             return None
@@ -65,7 +71,7 @@ class Identity:
     def repeats(self, response: Response, request: Request) -> bool:
         """Return True if a callback's request repeats the page, as `get_retry_request` does."""
         original = response.request
-        # Without `dont_filter`, it is a link to the page itself, which Scrapy's filter drops.
+        # A request without `dont_filter` is a link to the page itself, which Scrapy's filter drops.
         if original is None or not request.dont_filter:
             return False
         redirected_urls = original.meta.get("redirect_urls", ())
@@ -86,7 +92,7 @@ def canonical_url(response: Response, href: str) -> str | None:
 
 
 def comparable(url: str) -> str:
-    """Return a URL as `canonicalize_url` rewrites it; an invalid URL is returned unchanged."""
+    """Return a URL as `canonicalize_url` rewrites it, or unchanged if it is invalid."""
     try:
         canonical: str = canonicalize_url(url)
     except ValueError:

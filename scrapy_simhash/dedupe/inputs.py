@@ -51,7 +51,7 @@ _ENDINGS: dict[str, Format] = {
     ".json": "json",
     ".warc": "warc",
 }
-# The first records, in which fields with text are looked for.
+# The fields are found in at most this many records.
 _SAMPLED_RECORDS = 100
 _BUFFER_BYTES = 1 << 18
 
@@ -127,10 +127,10 @@ class Inputs:
             self._read_headers()
         elif self.format == "parquet":
             self._read_schemas()
-        self._columns = self.header  # of Parquet: all columns, to find the fields
+        self._columns = self.header  # `_find_fields` needs all columns of Parquet files
         self.fields = self._find_fields(options.fields)
         used = (*self.fields.text, self.fields.html, self.fields.key)
-        self._columns = list(dict.fromkeys(name for name in used if name))  # those that are needed
+        self._columns = list(dict.fromkeys(name for name in used if name))
 
     @property
     def csv_header(self) -> list[str] | None:
@@ -138,7 +138,7 @@ class Inputs:
         return self.header if self.format == "csv" else None
 
     def parts(self) -> Iterator[tuple[int, Part]]:
-        """Yield (number of the file from 0, part) of all files.
+        """Yield each part of all files, as (number of the file, from 0, part).
 
         A damaged file ends before the damage, and is added to `damaged`.
         """
@@ -169,7 +169,7 @@ class Inputs:
                 raise changed_error(file.name)
 
     def yields_compressed(self, path: Path) -> bool:
-        """Return True if `parts` yields compressed records of a WARC file, to be copied.
+        """Return True if `parts` yields the records of a WARC file still compressed, to be copied.
 
         This needs a compressed output, and a file whose records are compressed one by one.
         """
@@ -179,7 +179,7 @@ class Inputs:
             return stream.peek(2).startswith(GZIP_MARK) and is_compressed_by_record(stream)
 
     def is_array(self) -> bool:
-        """Return True if JSON is written as an array: the first file does not begin with ``{``."""
+        """Return True for JSON files if the first is an array. The output is then an array, too."""
         if self.format != "json":
             return False
         with self._opened(self.files[0].path) as stream:
@@ -268,7 +268,10 @@ class Inputs:
         self.header = list(schema.names)
 
     def _find_fields(self, asked: Fields) -> Fields:
-        """Return the fields to use: those of `find_fields`, or `asked` if there are no fields."""
+        """Return the fields to use, found in the first records.
+
+        Return `asked` if the format has no fields, or the files have no records.
+        """
         if self.format in ("html", "warc"):
             return asked
         has_records = has_unreadable = False
@@ -285,15 +288,15 @@ class Inputs:
                     has_unreadable = True
         if not has_records:
             return asked
-        # If no record of a JSON file can be read, most often it is an array in one line. In other
-        # formats, unreadable records are skipped, unless they are needed to find the fields.
+        # A JSON file without a readable record is most often an array in one line. In other
+        # formats, unreadable records are skipped, unless one is needed to find the fields.
         needs_record = self.format == "json" or not (asked.text or asked.html)
         if has_unreadable and not records and needs_record:
             advice = (
                 f"is it in {self.encoding}? --encoding names another"
                 if self.format == "csv"
-                else "an item in each line is needed: Scrapy writes them so if FEED_EXPORT_INDENT "
-                f"is 0. Or is the file not in {self.encoding}? --encoding names another"
+                else "an item in each line is needed: set FEED_EXPORT_INDENT = 0 in Scrapy. "
+                f"Or is the file not in {self.encoding}? --encoding names another"
             )
             raise SimhashError(f"{self.files[0].name}: no record can be read; {advice}")
         return find_fields(asked, self.header or None, records, self.files[0].name)

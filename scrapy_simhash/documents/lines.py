@@ -20,15 +20,15 @@ PIECE_BYTES = 1 << 20
 _SPACE = b" \t\r\n"
 _BETWEEN_ITEMS = b"," + _SPACE
 _AROUND_ITEMS = b"[]" + _BETWEEN_ITEMS
-# `_item_pieces` holds back so many bytes, because they may be brackets or commas after the object.
+# `_item_pieces` holds back this many bytes: they may be brackets or commas after the object.
 _HELD_BYTES = 1 << 12
 
 
 class Part(NamedTuple):
     """A part of a file: a record, or bytes between records.
 
-    :param data: the bytes to judge, and to copy. Of HTML, the path of a file; of Parquet, a row as
-        a JSON object.
+    :param data: the bytes to judge, and to copy. For HTML: the path of a file. For Parquet: a row
+        as a JSON object.
     :param is_record: False for a part that is not judged, such as a blank line or a header.
     :param reason: why a record cannot be judged, such as ``too_large``; None if it can.
     :param rest: the bytes after `data` of a part that is too large. Read them before the next part.
@@ -54,17 +54,17 @@ class Unreadable(Exception):
 
 
 def line_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
-    """Yield each line as a part. Blank lines have `is_record` unset."""
+    """Yield each line as a part. Blank lines are no records."""
     return _parts(stream, max_bytes, lambda piece: piece.endswith(b"\n"), space=None)
 
 
 def csv_parts(stream: io.BufferedReader, max_bytes: int) -> Iterator[Part]:
-    """Yield the rows of a CSV file. The header and blank lines have `is_record` unset."""
+    """Yield the rows of a CSV file. The header and blank lines are no records."""
     scanner = _CsvScanner(csv_delimiter(stream.peek(PIECE_BYTES).partition(b"\n")[0]))
     is_header = True
     # A line of tabs is not blank: it is a record of empty fields.
     for part in _parts(stream, max_bytes, scanner.ends_record, space=b"\r\n"):
-        # The end of the file is within quotes, so the last record is incomplete.
+        # If the file ends within quotes, the last record is incomplete.
         is_torn = part.reason is None and scanner.state == "quoted"
         reason = "not_csv" if is_torn else part.reason
         yield part._replace(is_record=part.is_record and not is_header, reason=reason)
@@ -84,9 +84,9 @@ def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
 
 
 def _item_pieces(line: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a line in pieces, without the brackets around an object or the commas around any item.
+    """Yield a line in pieces, without commas around its item and without brackets around an object.
 
-    A line without a rest is one piece.
+    If `line` has only one piece, yield one piece.
     """
     held = first = b""
     for piece in line:
@@ -109,7 +109,7 @@ def _parts(
     *,
     space: bytes | None,
 ) -> Iterator[Part]:
-    """Yield records of one line or several, and blank lines with `is_record` unset.
+    """Yield records of one line or more, and blank lines, which are no records.
 
     :param ends_record: called with each piece of a line; returns True if a record ends with it.
     :param space: the bytes that a blank line may have; None for ASCII white space.
@@ -177,7 +177,7 @@ class _CsvScanner:
 def parse_record(
     content: bytes, encoding: str, header: Sequence[str] | None, delimiter: str
 ) -> dict[str, Any]:
-    """Return the fields of a record. Fields of CSV that have no column are left out.
+    """Return the fields of a record. CSV fields beyond the last column are left out.
 
     :param header: the columns of CSV; None for JSON.
     :raises Unreadable: see `parse_json` and `parse_csv`.

@@ -32,7 +32,8 @@ class ObservingIndex(CrawlIndex, Index):
     """An `Index` over a shared store. For the other parameters see `CrawlIndex`.
 
     :param on_close: called once, with the shared store, when this index is closed.
-    :param crawl_start: first sequence number of a resumed crawl; at most, and by default, the next.
+    :param crawl_start: first sequence number of a resumed crawl; None for a new crawl. A number
+        above the next sequence number is lowered to it.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class ObservingIndex(CrawlIndex, Index):
         self._shared = shared
         self._on_close = on_close
         self._closed = False
-        # The log line that was written last. `acted` mostly follows, and need not read it again.
+        # The last written log line, kept for `acted`, which mostly changes this line.
         self._last_line: NearDuplicate | None = None
         # Sequence numbers of the pages that this index made pending.
         self._own_pending: set[int] = set()
@@ -102,7 +103,7 @@ class ObservingIndex(CrawlIndex, Index):
                 near=lambda: shared.within(fingerprint, self.max_distance, evidence.certainty),
                 take_sequence=shared.take_sequence,
             )
-            # None: `confirm` searches again, because other users of the store may have written.
+            # With other users of the store, `confirm` must search again: they may write until then.
             outdated = result.outdated if shared.users <= 1 else None
             if result.nearest is not None:
                 self._log(observation, result.nearest)
@@ -216,7 +217,10 @@ class ObservingIndex(CrawlIndex, Index):
         return self._shared
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """Return (stored entry, last seen entry, which may be pending) of a key; None for none."""
+        """Return the stored and the last seen entry of a key; None for none.
+
+        The last seen entry may be pending.
+        """
         pending = self._shared.pending.of_key(key)
         if pending:
             return pending[-1].stored, pending[-1].entry
@@ -239,7 +243,7 @@ class ObservingIndex(CrawlIndex, Index):
         self._own_pending.discard(sequence)
 
     def _select(self, observed: Observation | str) -> list[Pending]:
-        """Return the pending pages for an argument of `confirm` or `discard`; see these."""
+        """Return the pending pages that an argument of `confirm` or `discard` means."""
         if isinstance(observed, str):
             return [
                 pending
@@ -256,7 +260,7 @@ class ObservingIndex(CrawlIndex, Index):
         shared = self._shared
         entry, stored = pending.entry, pending.stored
         if stored is not None and stored.met > entry.met:
-            self._release(pending)  # A later observation of this key is stored already.
+            self._release(pending)  # a later observation of this key is already stored
             return
         entry = self._merged(entry, stored)
         superseded = self._superseded(pending, entry)
@@ -270,7 +274,10 @@ class ObservingIndex(CrawlIndex, Index):
             shared.store.log(line, shared.next_sequence)
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """Return the representative to remove for a page; None if there is none (any more)."""
+        """Return the representative that a page replaces.
+
+        Return None if it has none, or if that is pending, no longer stored or no longer a copy.
+        """
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
@@ -278,7 +285,10 @@ class ObservingIndex(CrawlIndex, Index):
         return None if stored is None else self.rules.copy_of(entry, stored)
 
     def _outdated(self, pending: Pending, entry: Entry) -> list[Entry]:
-        """Return the entries of earlier crawls that a page replaces; none if it supersedes one."""
+        """Return the entries of earlier crawls that a page replaces.
+
+        Return none in an incremental crawl, or if the page is to replace its representative.
+        """
         if self.incremental or pending.supersedes is not None:
             return []
         shared = self._shared

@@ -1,8 +1,8 @@
 """List the pages of an index that are new, changed or gone since a given time.
 
-Only pages with an entry are listed. The entry says when a crawl first and last saw the page, but
-for its last change, only the sequence number (`Entry.number`). The history of crawls
-(`scrapy_simhash.index.history`) has numbers and times. So it dates the change, and says which
+Only pages with an entry are listed. The entry has the times at which a crawl first and last saw the
+page. For the last change of its text, the entry has only a sequence number (`Entry.number`). The
+history of crawls (`scrapy_simhash.index.history`) turns the number into a time, and says which
 crawls should have seen a page.
 """
 
@@ -30,9 +30,10 @@ ChangeKind = Literal["new", "changed", "gone"]
 class Change(NamedTuple):
     """A change of a page. All times are Unix times.
 
-    :param at_s: time at which a crawl found the change. For a page that was seen again later, the
-        exact time is lost: this is the end of that crawl or the start of the next one, but at most
-        `last_seen_s`. For a page that is gone, this is the end of the first crawl that missed it.
+    :param at_s: time at which a crawl found the change. If the page was seen again later, the exact
+        time is lost: this is the end of the crawl that found the change, or the start of the next
+        one, but at most `last_seen_s`. For a page that is gone, this is the end of the first crawl
+        that missed it.
     :param copy_of: for a changed page that is a copy now, the key of its representative; else None.
     """
 
@@ -63,19 +64,21 @@ def changes(
         times += [(crawl.end, crawl.ended_s) for crawl in crawls if crawl.end]
         times.sort()
         last_start = crawls[-1].start if crawls else 0
-        last_changes, unseen = [], {}  # entries that the last crawl has not seen
+        last_changes: list[Change] = []
+        unseen: dict[str, Entry] = {}  # by key: the entries that the last crawl has not seen
         for entry in source.entries():
             if entry.met < last_start:
                 unseen[entry.key] = entry
             else:
                 last_changes.append(_content_change(entry, times, since_s))
             on_progress()
-        # By page: the first and the last log line that calls it a copy, after `met` of its entry.
+        # Key of an unseen page → first and last log line after `Entry.met` that call it a copy.
         copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
         for line in source.near_duplicates() if unseen else ():
             unseen_entry = unseen.get(line.key)
             if unseen_entry is not None and line.confirmed and line.sequence > unseen_entry.met:
-                copies[line.key] = copies.get(line.key, (line,))[0], line
+                first, _ = copies.get(line.key, (line, line))
+                copies[line.key] = first, line
         for key, entry in unseen.items():
             change = _content_change(entry, times, since_s)
             last_changes.append(_unseen_change(entry, change, copies.get(key), crawls))
@@ -84,7 +87,10 @@ def changes(
 
 
 def _content_change(entry: Entry, times: Sequence[tuple[int, int]], since_s: int) -> Change:
-    """Return the last known change of a page's text; ``new`` for pages first seen since then."""
+    """Return the last known change of a page's text.
+
+    Its kind is ``new`` if the page was first seen at `since_s` or later, or no change is known.
+    """
     changed_at_s = _changed_at_s(entry, times)
     if changed_at_s is None or entry.first_seen_s >= since_s:
         return Change(entry.key, "new", entry.first_seen_s, entry.first_seen_s, entry.last_seen_s)
@@ -100,7 +106,8 @@ def _unseen_change(
     """Return the last change of a page whose entry the last crawl has not seen.
 
     :param change: the result of `_content_change`.
-    :param copies: the first and last log line since `entry.met` that call the page a copy, or None.
+    :param copies: the first and the last log line after `entry.met` that call the page a copy, or
+        None.
     """
     last_met = entry.met
     if copies is not None:
@@ -120,15 +127,16 @@ def _unseen_change(
 
 
 def _changed_at_s(entry: Entry, times: Sequence[tuple[int, int]]) -> int | None:
-    """Return when a crawl found the present text of a page; None if that crawl saw the page first,
-    or is not in the history.
+    """Return when a crawl found the present text of a page.
 
-    :param times: the sequence numbers and Unix times at which crawls began and, if known, ended.
+    Return None if that crawl was the first to see the page, or is not in the history.
+
+    :param times: (sequence number, Unix time) of the start and, if known, the end of each crawl.
     """
-    following = bisect_right(times, entry.number, key=itemgetter(0))
-    if not following or times[following - 1][1] <= entry.first_seen_s:
+    next_index = bisect_right(times, entry.number, key=itemgetter(0))
+    if not next_index or times[next_index - 1][1] <= entry.first_seen_s:
         return None
-    if entry.number == entry.met or following == len(times):
+    if entry.number == entry.met or next_index == len(times):
         return entry.last_seen_s
     # The page was seen again since, so the exact time is lost. Take the next known time.
-    return min(times[following][1], entry.last_seen_s)
+    return min(times[next_index][1], entry.last_seen_s)

@@ -38,7 +38,7 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
 
     :param name: a file name, or ``-`` for JSON lines on standard output. The format is CSV or
         Parquet (`is_csv`, `is_parquet`), else JSON lines; ``.gz`` compresses CSV and JSON lines.
-    :param types: the type of each field, for CSV and Parquet: str, int, bool or int | None.
+    :param types: the type of each field: str, int, bool or int | None. JSON lines do not use them.
     :raises SimhashError: Parquet cannot store a value, or pyarrow is missing.
     :raises OSError: the file cannot be written.
     """
@@ -119,7 +119,7 @@ def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
     except (ValueError, TypeError, RecursionError) as error:
         raise SimhashError(f"{name}, line {number}: {error}; expected JSON lines") from error
     except (EOFError, OSError, zlib.error) as error:
-        # `gzip.BadGzipFile` is an OSError without a number.
+        # An OSError with a number is an error of the disk; `gzip.BadGzipFile` has no number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise SimhashError(f"{name}: truncated or damaged ({error})") from error

@@ -40,9 +40,9 @@ class PassageIndex:
     other. After `close`, all others raise IndexClosed.
     """
 
-    def __init__(self, store: PassageStore, name: str) -> None:
+    def __init__(self, store: PassageStore, real_path: str) -> None:
         self._store = store
-        self._name = name
+        self._real_path = real_path
         self._closed = False
         self.manifest = store.manifest
 
@@ -53,7 +53,7 @@ class PassageIndex:
 
     @property
     def passages(self) -> int:
-        """Return the number of distinct fingerprints of passages, removed documents included."""
+        """Return the number of distinct fingerprints of passages, including removed documents."""
         return self._require_open().passages
 
     def __contains__(self, name: str) -> bool:
@@ -63,7 +63,7 @@ class PassageIndex:
     def add(self, name: str, text: str) -> int | None:
         """Add a document, or replace the document with this name.
 
-        :return: number of its passages with a fingerprint; None if it was stored with this text.
+        :return: number of its passages with a fingerprint; None if the same text is stored already.
         :raises StorageError: the disk fails, or the index is damaged.
         """
         with self._store.lock:
@@ -114,7 +114,7 @@ class PassageIndex:
             self._closed = True
             self._store.users -= 1
             if not self._store.users:
-                del _stores[self._name]
+                del _stores[self._real_path]
                 self._store.close()
 
     def __enter__(self) -> Self:
@@ -141,9 +141,9 @@ def open_passages(
     """Open a passage index, or create it. An index that this process has open is shared.
 
     :param scheme: scheme of the index; None for the scheme of an existing index, or the default.
-    :param keep_text: store the texts of documents, to compute similarities from them; None for the
-        choice of an existing index.
-    :param keep_text_of_new: `keep_text` of a new index if `keep_text` is None.
+    :param keep_text: store the texts of documents, to compute similarities from them; None accepts
+        the choice of an existing index.
+    :param keep_text_of_new: whether a new index keeps texts if `keep_text` is None.
     :param create: create the index if it is missing.
     :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
     :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
@@ -152,21 +152,21 @@ def open_passages(
     :raises StorageError: it is missing, locked, foreign or damaged, or cannot be read or written.
     """
     directory = Path(directory).absolute()
-    name = os.path.realpath(directory)
+    real_path = os.path.realpath(directory)
     with _opening:
-        store = _stores.get(name)
+        store = _stores.get(real_path)
         if store is None:
             new_manifest = PassagesManifest(
                 scheme or PassageScheme(),
                 keep_text_of_new if keep_text is None else keep_text,
                 kind or default_kind_name(),
             )
-            new = new_manifest if create else None
-            store = _stores[name] = _open_store(directory, new, scheme, keep_text)
+            store = _open_store(directory, new_manifest if create else None, scheme, keep_text)
+            _stores[real_path] = store
         else:
             _require_same(store.location, store.manifest, scheme, keep_text)
         store.users += 1
-    return PassageIndex(store, name)
+    return PassageIndex(store, real_path)
 
 
 def _open_store(
@@ -175,7 +175,10 @@ def _open_store(
     scheme: PassageScheme | None,
     keep_text: bool | None,
 ) -> PassageStore:
-    """Open an index, or create it with a new manifest; for errors see `open_passages`."""
+    """Open an index, or create it with the new manifest. Errors are as in `open_passages`.
+
+    :param new_manifest: None if a missing index is an error.
+    """
     location = str(directory)
     try:
         existing = PassagesManifest.read(directory)
@@ -215,7 +218,7 @@ def _open_store(
 def _require_same(
     location: str, manifest: PassagesManifest, scheme: PassageScheme | None, keep_text: bool | None
 ) -> None:
-    """Raise IndexMismatch if an index has another scheme or choice of `keep_text`; None is any."""
+    """Raise IndexMismatch if an index has another scheme or `keep_text`; None accepts any."""
     why = None
     if scheme is not None and scheme != manifest.scheme:
         old, new = manifest.scheme.to_dict(), scheme.to_dict()
@@ -226,6 +229,6 @@ def _require_same(
         why = f"was made with {'; '.join(differing)}: use the values of the index"
     elif keep_text is not None and keep_text != manifest.keep_text:
         kept = "texts" if manifest.keep_text else "no texts"
-        why = f"keeps {kept}, as when it was created: use it as it is"
+        why = f"keeps {kept}, which cannot be changed: use it as it is"
     if why is not None:
         raise IndexMismatch(location, f"it {why}, or choose another directory; nothing was changed")

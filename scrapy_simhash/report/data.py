@@ -1,6 +1,6 @@
 """Collect the data of a report as values for JSON.
 
-The data includes the fingerprints of the listed pages, so that the script can regroup them.
+The data includes fingerprints, so that the script of the report can regroup the listed pages.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MAX_FLOODS = 20
 _MAX_TITLE_CHARACTERS = 200
 _MAX_SIMILAR = 200
 _MAX_RULES = 200
-# The chart over time has at most this many columns, with the first of these widths that fits.
 _MAX_COLUMNS = 120
+# The chart over time has the first of these column widths that needs at most `_MAX_COLUMNS`.
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
 
 
@@ -168,8 +168,10 @@ def _percent(similarity: float | None) -> int:
 def _texts(
     texts: Texts | None, page_numbers: dict[str, int], clusters: list[IndexCluster], max_bytes: int
 ) -> tuple[list[str], list[str], list[int], int]:
-    """Return (texts in Base64, their titles, position of each page's text or -1, number of pages
-    whose text exceeds the limit). Equal texts are listed once; large clusters come first.
+    """Return the texts in Base64, their titles, the position of each page's text (-1 without one),
+    and the number of pages whose text is left out because of the limit.
+
+    Equal texts are listed once. Texts of large clusters come first.
     """
     text_numbers = [-1] * len(page_numbers)
     if texts is None:
@@ -180,35 +182,37 @@ def _texts(
     )
     encoded: list[str] = []
     titles: list[str] = []
-    numbers_by_value: dict[bytes, int] = {}
-    pages_without_room = total_bytes = 0
+    positions: dict[bytes, int] = {}
+    omitted = total_bytes = 0
     for key in dict.fromkeys(chain(clustered_keys, page_numbers)):
-        value = texts.compressed(key) if key in page_numbers else None
-        if value is None:
+        compressed = texts.compressed(key) if key in page_numbers else None
+        if compressed is None:
             continue
-        number = numbers_by_value.get(value)
-        if number is None:
-            if total_bytes + len(value) > max_bytes:
-                pages_without_room += 1
+        position = positions.get(compressed)
+        if position is None:
+            if total_bytes + len(compressed) > max_bytes:
+                omitted += 1
                 continue
-            total_bytes += len(value)
-            number = numbers_by_value[value] = len(encoded)
-            encoded.append(base64.b64encode(value).decode("ascii"))
+            total_bytes += len(compressed)
+            position = positions[compressed] = len(encoded)
+            encoded.append(base64.b64encode(compressed).decode("ascii"))
             titles.append(_title(texts, key))
-        text_numbers[page_numbers[key]] = number
-    return encoded, titles, text_numbers, pages_without_room
+        text_numbers[page_numbers[key]] = position
+    return encoded, titles, text_numbers, omitted
 
 
 def _title(texts: Texts, key: str) -> str:
     try:
         text = texts.get(key)
-    except IndexCorrupt:  # the comparison cannot read this text either, and shows none
+    except IndexCorrupt:  # the report cannot decompress this text either, and shows none
         return ""
     return text.title[:_MAX_TITLE_CHARACTERS] if text else ""
 
 
 def _timeline(duplication: Duplication) -> dict[str, Any]:
-    """Return the numbers of representatives and near-duplicates by column of first sight."""
+    """Return the columns of the chart over time: how many representatives and near-duplicates were
+    first seen in each.
+    """
     first_seen_s = duplication.first_seen_s
     representatives = duplication.entry_times_s + Counter(map(first_seen_s, duplication.promoted))
     lines = chain.from_iterable(cluster.near_duplicates for cluster in duplication.clusters)

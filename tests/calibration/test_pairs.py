@@ -1,4 +1,4 @@
-"""All pairs at once, against one by one."""
+"""The matrix of all resemblances equals the resemblances of single pairs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def matrix(texts):
 
 
 def one_by_one(texts):
-    """Each text's own length of shingles; a short one is one, whatever its own would be."""
+    """Return the matrix, computed pair by pair. Each text has its own length of shingles."""
     sets = []
     for text in texts:
         tokens = shingle_tokens(text)
@@ -37,17 +37,17 @@ def test_resemblances(texts):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 256])
-@pytest.mark.parametrize("texts_of_a_common_one", [0, 1, 4, 99])
-def test_neither_the_rows_nor_what_is_common_change_them(monkeypatch, rows, texts_of_a_common_one):
+@pytest.mark.parametrize("common_texts", [0, 1, 4, 99])
+def test_block_size_and_common_shingles_do_not_change_results(monkeypatch, rows, common_texts):
     monkeypatch.setattr(pairs, "_BLOCK_ROWS", rows)
-    monkeypatch.setattr(pairs, "_COMMON_TEXTS", texts_of_a_common_one)
-    dice = random.Random(4)
-    texts = [" ".join(dice.choices(WORDS, k=dice.randint(0, 40))) for _ in range(30)]
+    monkeypatch.setattr(pairs, "_COMMON_TEXTS", common_texts)
+    rng = random.Random(4)
+    texts = [" ".join(rng.choices(WORDS, k=rng.randint(0, 40))) for _ in range(30)]
     texts += [texts[3]] * 9
     assert matrix(texts).tolist() == one_by_one(texts)
 
 
-def test_a_text_of_characters_shares_nothing_with_one_of_words():
+def test_shingles_of_different_lengths_are_never_equal():
     words = "one two three four five 渡轮九点出发六点回来"
     characters = words.removeprefix("one two three four ")
     found = matrix([words, characters, characters])

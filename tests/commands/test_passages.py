@@ -115,7 +115,7 @@ def test_texts_that_are_kept_are_compared_and_shown(run, folder):
         "i",
         written(folder, NOTICE.replace("bicycles", "dogs")),
     )
-    assert "similarities are of the texts" in ran.out
+    assert "similarities are computed from texts" in ran.out
     assert f"         | {NOTICE}" in ran.out.splitlines()
 
 
@@ -127,7 +127,9 @@ def test_a_text_is_no_source_of_itself(filled, folder, run, name):
         assert (found["known_share"], found["excluded"]) == (0, "docs/ferry.txt")
         assert ran.err == ""
     ran = run("passages", "check", name)
-    assert ran.err == "docs/ferry.txt is in the index itself, and is not counted as a source\n"
+    assert (
+        ran.err == "the index has this text as docs/ferry.txt, and does not count it as a source\n"
+    )
     assert "0.0 % of it appears elsewhere" in ran.out
     written(folder, FERRY, "copy.txt")
     run("passages", "add", "copy.txt")

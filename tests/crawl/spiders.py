@@ -1,4 +1,6 @@
-"""Spiders that record what they see, for the child process."""
+"""Spiders that record their responses and errors as events. Crawls of tests run them in a child
+process.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ class PartialItem(Item):
 
 
 class PlainObject:
-    """An object that itemadapter does not accept; Scrapy hands it to pipelines all the same."""
+    """An object that itemadapter does not accept, but that Scrapy passes to pipelines."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -106,14 +108,14 @@ class FromCrawler:
 class PagesSpider(Spider):
     """Requests pages, yields an item for each, and follows links of class ``next``.
 
-    :param requests: URLs, or arguments of Request; ``callback`` names a method, ``errback`` is
-        true for one that writes down the failure.
+    :param requests: URLs, or arguments of Request. ``callback`` is the name of a method; a true
+        ``errback`` sets `errback`.
     :param item_type: a name in `ITEM_TYPES`.
     :param failing: paths whose callbacks raise.
-    :param copies_meta: links are followed with the meta of the page they are on.
+    :param copies_meta: links are followed with the meta of the page that contains them.
     :param start_items: yielded before the requests.
-    :param at_once: start all requests; else one by one, each when the page before is done with,
-        so that it is known which page is the first of its family.
+    :param at_once: start all requests at once. If False, start each when the page before and its
+        links are finished, so that tests know which of several copies comes first.
     """
 
     name = "pages"
@@ -151,8 +153,9 @@ class PagesSpider(Spider):
             yield request
 
     def go_on(self) -> None:
-        """Request the next page: the one before is done, with its items and links."""
-        for request in self.waiting:
+        """Request the next page, because the one before is finished, with its items and links."""
+        request = next(self.waiting, None)
+        if request is not None:
             self.crawler.engine.crawl(request)
             raise DontCloseSpider
 
@@ -184,7 +187,7 @@ class PagesSpider(Spider):
         found = []
         if isinstance(response, HtmlResponse):
             found = response.css("a.next::attr(href)").getall()
-        # As in spiders that pass their state on.
+        # Some spiders pass their state on in this way.
         meta = response.meta if self.copies_meta else None
         links = [response.follow(link, meta=meta) for link in found]
         return [self.item_type(url=response.url), *links]
@@ -235,8 +238,8 @@ def path_of(response: Response) -> str:
 class ItemsSpider(PagesSpider):
     """Yields the items that are given for the path of a page.
 
-    :param pages_after_items: request a page once the page before has yielded its items, which
-        are not done with by then; so it is known in which order items begin.
+    :param pages_after_items: request the next page after the items of a page are yielded, without
+        waiting until they leave the pipelines. So tests know the order in which items enter them.
     """
 
     def __init__(
@@ -259,9 +262,9 @@ class ItemsSpider(PagesSpider):
 
 
 class SameItemSpider(PagesSpider):
-    """Yields one and the same dict again and again, with other content."""
+    """Yields the same dict object repeatedly, with other content each time."""
 
-    item: dict[str, Any] = {}  # noqa: RUF012 - that is the point
+    item: dict[str, Any] = {}  # noqa: RUF012 - all items must be one object
 
     def parse(self, response: Response) -> Iterator[Any]:
         self.note(response)

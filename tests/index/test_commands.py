@@ -1,4 +1,4 @@
-"""Commands that look after an index: what they print, and their exit codes."""
+"""The output and exit codes of the commands that plan, check and repair an index."""
 
 from __future__ import annotations
 
@@ -36,17 +36,20 @@ def made(backend):
 
 @pytest.fixture
 def run(capsys):
-    """Run a command: (exit code, lines on standard output, standard error)."""
+    """Return a function that runs a command.
 
-    def run_it(*arguments):
+    It returns (exit code, lines on standard output, standard error).
+    """
+
+    def run_command(*arguments):
         try:
             code = main([str(argument) for argument in arguments])
-        except SystemExit as ended:
-            code = ended.code
+        except SystemExit as exit_:
+            code = exit_.code
         output = capsys.readouterr()
         return code, output.out.splitlines(), output.err
 
-    return run_it
+    return run_command
 
 
 def test_check_of_a_sound_index(made, run):
@@ -69,11 +72,12 @@ def test_check_of_an_index_with_problems(made, run):
     assert all(line.startswith("problem: ") for line in problems)
     assert "problem: a row of no known kind: b'X'" in problems
     assert "problem: the state row counts 2 entries, but there are 1" in problems
-    records_of_all = 2 * (len(PLAN.tables) + 1)
-    said = (
-        f"{records_of_all} records are in buckets, {records_of_all // 2} of them belong to entries"
+    # The buckets have the records of both entries, and one entry was deleted.
+    count = 2 * (len(PLAN.tables) + 1)
+    assert (
+        f"problem: {count} records are in buckets, {count // 2} of them belong to entries"
+        in problems
     )
-    assert f"problem: {said}" in problems
     assert lines[-1] == "problems found: repair the index"
     assert errors == ""
 
@@ -127,7 +131,7 @@ def test_repair_of_files(made, run):
     assert set(checked_entries(made, PLAN, closed=True)) == {"a", "b"}
 
 
-def test_rows_and_tables(made, run):
+def test_stats_of_rows_and_tables(made, run):
     code, lines, errors = run("stats", "--tables", "--index", made)
     assert (code, errors) == (0, "")
     stored = rows(made)
@@ -138,7 +142,7 @@ def test_rows_and_tables(made, run):
         of_kind = {row: value for row, value in stored.items() if row[:1] == letter}
         sizes = [sum(map(len, of_kind)), sum(map(len, of_kind.values()))]
         assert by_name[name] == list(map(str, [len(of_kind), *sizes]))
-    # Both pages begin with the same four bits, and end with others.
+    # The fingerprints of both pages begin with the same four bits, and end with different ones.
     assert by_name["table 0"] == ["4", "2", "1", "2", "16.0"]
     assert by_name["table 3"] == ["4", "2", "2", "1", "8.0"]
     assert by_name["page keys"] == ["16", "2", "2", "1", "32768.0"]
@@ -176,8 +180,7 @@ def test_plan_of_given_tables(run):
     assert lines[1] == "guaranteed distance: 3"
     assert lines[2].startswith("expected recall at distance 4: 0.")
     shown = [line for line in lines if line.startswith("expected recall")]
-    # At least up to the distance that was asked for.
-    assert len(shown) >= 3
+    assert len(shown) >= 3  # distances 4 to 6
     assert "at 5,000 pages" in lines[-3]
 
 
@@ -197,7 +200,7 @@ def test_plan_of_given_tables(run):
         ["--tables", "1,2,3,4"],
     ],
 )
-def test_plans_that_cannot_be_are_errors(run, arguments):
+def test_impossible_plans_are_errors(run, arguments):
     code, lines, errors = run("plan", "--bits", "64", "--max-distance", "3", *arguments)
     assert (code, lines) == (2, [])
     assert errors.endswith("\n")
@@ -205,7 +208,7 @@ def test_plans_that_cannot_be_are_errors(run, arguments):
 
 
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
-def test_where_there_is_no_index_it_is_an_error_and_none_is_made(run, tmp_path, command):
+def test_a_missing_index_is_an_error_and_is_not_created(run, tmp_path, command):
     code, lines, errors = run(command, "--index", tmp_path / "missing")
     assert (code, lines) == (1, [])
     assert errors.startswith(f"error: index {tmp_path / 'missing'}: ")
@@ -214,7 +217,7 @@ def test_where_there_is_no_index_it_is_an_error_and_none_is_made(run, tmp_path, 
 
 
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
-def test_a_directory_of_somebody_else_is_an_error_and_left_as_it_is(run, tmp_path, command):
+def test_a_directory_with_other_files_is_an_error_and_unchanged(run, tmp_path, command):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     before = files(tmp_path)
     code, lines, errors = run(command, "--index", tmp_path)
@@ -233,7 +236,7 @@ def test_a_file_is_no_index(run, tmp_path, command, path):
 
 
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
-def test_a_file_in_the_place_of_the_database_is_an_error(kind, backend, made, run, command):
+def test_a_file_with_the_name_of_the_database_is_an_error(kind, backend, made, run, command):
     for file in (made / kind).iterdir():
         file.unlink()
     (made / kind).rmdir()
@@ -260,7 +263,7 @@ def test_an_index_that_another_process_has_open_is_locked(kind, tmp_path, run, c
 
 
 @pytest.mark.parametrize("command", ["stats", "check"])
-def test_a_state_row_that_makes_no_sense_is_no_traceback(made, run, command):
+def test_a_damaged_state_row_is_reported_without_a_traceback(made, run, command):
     change_rows(made, {records.STATE_KEY: b"short"})
     code, lines, errors = run(command, "--index", made)
     if command == "check":
@@ -274,7 +277,7 @@ def test_a_state_row_that_makes_no_sense_is_no_traceback(made, run, command):
 @pytest.mark.parametrize(
     "arguments", [["other"], ["check", "extra"], ["remove"], ["plan", "--bits", "many"]]
 )
-def test_other_arguments_are_explained(arguments, capsys):
+def test_wrong_arguments_show_the_usage(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
@@ -290,7 +293,7 @@ def test_help_names_all_commands(capsys):
 
 
 @pytest.mark.parametrize(("change", "code"), [({}, 0), ({b"X": b"?"}, 1), (None, 1)])
-def test_it_is_a_module_that_can_be_run(made, change, code):
+def test_the_module_is_executable(made, change, code):
     if change is None:
         largest(made, "CURRENT").unlink()
     else:
