@@ -55,7 +55,7 @@ def distinct(words: Words) -> Distinct:
     is_first = np.zeros(len(positions), dtype=bool)
     is_first[order[is_new]] = True
     items = np.cumsum(is_first) - 1  # correct at first occurrences
-    # The rest of a run has the item of its first position.
+    # All positions of a run have the item of the first one.
     items[order] = items[order[is_new]][np.cumsum(is_new) - 1]
     return Distinct(np.flatnonzero(is_first), items)
 
@@ -79,7 +79,7 @@ def words_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Words:
 
 
 def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
-    """Return (fingerprints, certainties). In a list, its value replaces each `Fingerprint`.
+    """Return (fingerprints, certainties). In a list, each `Fingerprint` is replaced by its value.
 
     If `certainties` is None and all items of the list are `Fingerprint`s, return their certainties.
     """
