@@ -71,7 +71,7 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
     if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:
-        # The IDF table of the old weighting is not kept: the new one may need a table, or none.
+        # The new weighting may need another IDF table than the base preset has, or none.
         changes.setdefault("idf", "jieba" if changes["weighting"] in IDF_WEIGHTINGS else "")
     try:
         scheme = replace(base.scheme, **changes)
@@ -81,8 +81,8 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     k = values.get("max_distance", None if defaults is None else defaults.max_distance)
     if type(k) is not int or not 0 <= k < scheme.bits:
         raise SchemeError(
-            f"max_distance={k!r}: a whole number from 0 to {scheme.bits - 1}"
-            + (f" is needed for fingerprints of {scheme.bits} bits" if defaults is None else "")
+            f"max_distance={k!r}: a whole number from 0 to {scheme.bits - 1} is needed for "
+            f"fingerprints of {scheme.bits} bits"
         )
     if defaults is None:
         defaults = Preset(scheme=scheme, max_distance=k, source="")

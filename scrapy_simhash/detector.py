@@ -35,7 +35,7 @@ _EXCERPT_CHARACTERS = 400
 _TITLE_CHARACTERS = 200
 
 
-@dataclass(kw_only=True)  # not frozen, because to make one would take three times as long
+@dataclass(kw_only=True)  # not frozen: creating a frozen object takes three times as long
 class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
@@ -43,15 +43,15 @@ class PageFingerprint:
     :param evidence: what an index needs, besides the fingerprint, to find and confirm copies.
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``; from
         workers also ``timeout`` or ``worker_died``, and from dedupe why a record cannot be read.
-        None if there is a fingerprint, and for an error page.
+        None if there is a fingerprint, and for a page that the crawl recognized as an error page.
     :param error: message of the ExtractionError, if the extraction failed.
     :param canonical: canonical URL of the page, as the page writes it, or empty.
     :param excerpt: the first 400 characters of the text.
-    :param text: the whole text of a record, or if the detector keeps texts; else empty.
+    :param text: the whole text of a record; that of a page only if the detector keeps texts.
     :param title: the whole title if the detector keeps texts, else its first 200 characters.
     :param unmatched: selectors of the scheme that matched nothing; for a record, empty fields.
-    :param extraction_ms: CPU time of the thread, as all three times are. Wall-clock time would
-        include the work of other threads.
+    :param extraction_ms: CPU time of the thread. Wall-clock time would include the work of other
+        threads. The same holds for the other two times.
     """
 
     fingerprint: int | None = None
@@ -220,7 +220,9 @@ class Detector:
 
 
 def evidence_of(key: str, page: PageFingerprint) -> Evidence:
-    """Return the evidence of a page. If it has a sketch, a URL in the key replaces its site."""
+    """Return the evidence of a page. If there is a sketch and the key has a URL, the site is that
+    of the URL.
+    """
     evidence = page.evidence
     if evidence.sketch and (site := site_of(key)):
         return evidence._replace(site=site_number(site))

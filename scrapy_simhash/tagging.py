@@ -34,13 +34,12 @@ class Tagger(POSTokenizer):  # type: ignore[misc]
 
 @lru_cache(maxsize=1)
 def _model() -> Any:
-    """Return the states, the log probabilities of steps between states, and two boolean arrays.
-
-    The first array tells which steps are possible; the second, which states have a next one.
+    """Return (states, log probabilities of the steps between them, True for each possible step,
+    True for each state with a possible step).
     """
     import numpy as np
 
-    # Ascending, because jieba takes the greatest of equally likely states.
+    # Sorted, because jieba takes the greatest of equally likely states (see `_last_argmax`).
     states = sorted(trans_P)
     steps = np.array([[trans_P[start].get(to, -np.inf) for to in states] for start in states])
     is_possible = np.array([[to in trans_P[start] for to in states] for start in states])
@@ -49,7 +48,7 @@ def _model() -> Any:
 
 @lru_cache(maxsize=30_000)
 def _emitting_states(character: str) -> Any:
-    """Return the numbers of the states that may emit a character, and the log probabilities."""
+    """Return the numbers of the states that may emit a character, with the log probabilities."""
     import numpy as np
 
     states = _model()[0]
@@ -65,29 +64,38 @@ def _emission(character: str, numbers: Any) -> Any:
 
 
 def _most_likely(sentence: str) -> list[tuple[str, str]]:
-    """Return the most likely (place in its word, tag) of each character."""
+    """Return the most likely (place, tag) of each character. The place in its word is one of B, M,
+    E and S: beginning, middle, end, single character.
+    """
     import numpy as np
 
     states, steps, is_possible, has_next = _model()
-    now, emission = _emitting_states(sentence[0])
-    values = np.array([start_P[states[i]] for i in now]) + emission
-    path = [(now, np.zeros(0, dtype=np.int64))]
+    current, emission = _emitting_states(sentence[0])
+    scores = np.array([start_P[states[i]] for i in current]) + emission
+    # For each character: its states, and the position of the best previous state of each.
+    path = [(current, np.zeros(0, dtype=np.int64))]
     for character in sentence[1:]:
-        with_next = np.flatnonzero(has_next[now])
-        before, is_reached = now[with_next], is_possible[now].any(axis=0)
-        now, emission = _emitting_states(character)
-        is_candidate = is_reached[now]
-        now, emission = now[is_candidate], emission[is_candidate]
-        if not len(now):  # jieba's fallback: no state that emits the character can be reached
-            now = np.flatnonzero(is_reached) if is_reached.any() else np.arange(len(states))
-            emission = _emission(character, now)
-        sums = (values[with_next][:, None] + steps[before[:, None], now]) + emission
-        best = len(before) - 1 - sums[::-1].argmax(axis=0)
-        values = sums[best, np.arange(len(now))]
-        path.append((now, with_next[best]))
-    at = len(values) - 1 - int(values[::-1].argmax())
+        with_next = np.flatnonzero(has_next[current])
+        previous = current[with_next]
+        is_reached = is_possible[current].any(axis=0)
+        current, emission = _emitting_states(character)
+        is_candidate = is_reached[current]
+        current, emission = current[is_candidate], emission[is_candidate]
+        if not len(current):  # jieba's fallback: no state that emits the character can be reached
+            current = np.flatnonzero(is_reached) if is_reached.any() else np.arange(len(states))
+            emission = _emission(character, current)
+        sums = (scores[with_next][:, None] + steps[previous[:, None], current]) + emission
+        best = _last_argmax(sums)
+        scores = sums[best, np.arange(len(current))]
+        path.append((current, with_next[best]))
+    at = _last_argmax(scores)
     route = []
-    for numbers, previous in reversed(path):
+    for numbers, best_previous in reversed(path):
         route.append(states[numbers[at]])
-        at = previous[at] if len(previous) else 0
+        at = best_previous[at] if len(best_previous) else 0
     return route[::-1]
+
+
+def _last_argmax(values: Any) -> Any:
+    """Return the position of the maximum along the first axis, the last one of equal maxima."""
+    return len(values) - 1 - values[::-1].argmax(axis=0)

@@ -2,8 +2,8 @@
 
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
 So a table has several *entries* of each fingerprint: under its own prefix, and under prefixes with
-some of its least certain bits flipped. A pair is found if both have an entry under one prefix. Two
-fingerprints with 8 entries each have 64 pairs of entries, as many as 64 probes of an index compare.
+some of its least certain bits flipped. A pair is found if both have an entry under one prefix. With
+8 entries each, two fingerprints have 64 pairs of entries. An index compares as many with 64 probes.
 
 Example with prefixes of 4 bits and three entries: 0b1011 with the certainties 9, 200, 3, 90 has
 entries under 0b1011, 0b1001 and 0b0011. 0b0001 with the certainties 5, 90, 8, 200 has entries under
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 PREFIX_BITS = 22
 _MAX_TABLES = 11
 _ENTRIES = 8
-# Sets of at most 4 of the 8 least certain bits, given by their ranks from 0. Sets of less certain
-# bits come first: those with a lower sum of the ranks counted from 1.
+# Sets of bits to flip: at most 4 of the 8 least certain bits. A bit is given by its rank; the least
+# certain one has rank 0. Sets are sorted by the sum of their ranks, counted from 1.
 _RANKED = 8
 _FLIPS = sorted(
     (ranks for size in range(5) for ranks in combinations(range(_RANKED), size)),
@@ -60,12 +60,12 @@ def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
 def probed_prefixes(
     words: Words, certainties: NDArray[np.uint8], plan: TablePlan, table: int
 ) -> list[Prefixes]:
-    """Return arrays with the prefix of one entry of each fingerprint in a table."""
+    """Return the prefixes of the entries of a table: in each array, one entry per fingerprint."""
     width = plan.prefix_bits
-    at, shift = divmod(plan.tables[table][0].shift, WORD_BITS)
-    shifted = words[at] >> np.uint64(shift)
+    number, shift = divmod(plan.tables[table][0].shift, WORD_BITS)
+    shifted = words[number] >> np.uint64(shift)
     if shift + width > WORD_BITS:
-        shifted |= words[at + 1] << np.uint64(WORD_BITS - shift)
+        shifted |= words[number + 1] << np.uint64(WORD_BITS - shift)
     prefixes = (shifted & np.uint64((1 << width) - 1)).astype(np.uint32)
     certainties = certainties[:, table * width : (table + 1) * width]
     return list(flipped(prefixes, certainties, entries_per_table(plan)))
@@ -77,6 +77,7 @@ def flipped(prefixes: Prefixes, certainties: NDArray[np.uint8], count: int) -> I
     :param certainties: a row for each prefix, with a byte for each bit, the most significant first.
     """
     width = certainties.shape[1]
+    # Sorted by certainty: each bit has its certainty in the high byte, its number in the low byte.
     ranked = certainties.astype(np.uint16) << 8 | np.arange(width, dtype=np.uint16)
     ranked.sort(axis=1)
     usable = min(width, _RANKED)
@@ -90,7 +91,7 @@ def flipped(prefixes: Prefixes, certainties: NDArray[np.uint8], count: int) -> I
 
 @lru_cache(maxsize=256)
 def typical_recall(plan: TablePlan, max_distance: int) -> float:
-    """Return the expected share of real near-duplicates within a distance that `cluster` finds.
+    """Return the expected share of real near-duplicates that `cluster` finds within a distance.
 
     The share is simulated, with the distances and the model of `scrapy_simhash.index.probing`.
     """
@@ -98,6 +99,7 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
     distances = typical_distances(plan.bits, max_distance)
     shape = len(distances), plan.blocks, plan.prefix_bits
     correlation = np.cos(np.pi * distances / plan.bits)[:, None, None]
+    # The sum of each bit of a page, and of its copy. The sign gives the bit.
     sums = random.standard_normal(shape)
     others = correlation * sums + np.sqrt(1 - correlation**2) * random.standard_normal(shape)
     is_found = np.zeros(len(distances), dtype=bool)

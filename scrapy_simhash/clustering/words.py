@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 WORD_BITS = 64
 HASH_BITS = 32
-# Words of unrelated fingerprints differ in 32 of 64 bits on average, rarely in fewer than these.
+# Words of unrelated fingerprints differ in 32 of 64 bits on average, rarely in fewer than 20.
 _UNRELATED_BITS = 20
 # 2**64 divided by the golden ratio: multiplying by it mixes the bits (Knuth's multiplicative hash).
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Distinct(NamedTuple):
-    """The distinct fingerprints of an input: the items, in the order in which they first occur.
+    """The distinct fingerprints of an input, called *items*, in the order of first occurrence.
 
     :param first_positions: for each item, the position in the input where it first occurs.
-    :param items: for each position in the input, the number of its item.
+    :param items: for each position in the input, the number of the item there, from 0.
     """
 
     first_positions: Positions
@@ -44,17 +44,18 @@ class Distinct(NamedTuple):
 
 def distinct(words: Words) -> Distinct:
     """Return the distinct fingerprints of an input, because equal ones would make useless pairs."""
-    count = words.shape[1]
-    order = np.lexsort(words)  # stable: equal fingerprints stay in input order
-    is_new = np.arange(count) == 0
+    positions = np.arange(words.shape[1])
+    # In this order, equal fingerprints form a run. The sort is stable: the earliest comes first.
+    order = np.lexsort(words)
+    is_new = positions == 0
     for word in words:
         is_new[1:] |= word[order[1:]] != word[order[:-1]]
     if is_new.all():
-        everyone = np.arange(count)
-        return Distinct(everyone, everyone)
-    is_first = np.zeros(count, dtype=bool)
+        return Distinct(positions, positions)
+    is_first = np.zeros(len(positions), dtype=bool)
     is_first[order[is_new]] = True
-    items = np.cumsum(is_first) - 1
+    items = np.cumsum(is_first) - 1  # correct at first occurrences
+    # All positions of a run have the item of the first one.
     items[order] = items[order[is_new]][np.cumsum(is_new) - 1]
     return Distinct(np.flatnonzero(is_first), items)
 
@@ -69,7 +70,7 @@ def words_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Words:
         fingerprints.dtype != object or fingerprints.ndim != 1
     ):
         return _from_array(fingerprints, bits)
-    _require_list("fingerprints", "ints", fingerprints)
+    _require_sequence("fingerprints", "ints", fingerprints)
     width = -(-bits // WORD_BITS)
     packed = bytearray()
     for position, value in enumerate(fingerprints):
@@ -78,9 +79,9 @@ def words_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Words:
 
 
 def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
-    """Return (fingerprints, certainties) with each `Fingerprint` of a list replaced by its value.
+    """Return (fingerprints, certainties). In a list, each `Fingerprint` is replaced by its value.
 
-    If `certainties` is None and all fingerprints are such objects, return their certainties.
+    If `certainties` is None and all items of the list are `Fingerprint`s, return their certainties.
     """
     if isinstance(fingerprints, (list, tuple)):
         objects = [item for item in fingerprints if isinstance(item, Fingerprint)]
@@ -102,9 +103,9 @@ def certainty_rows(
     if certainties is None:
         return None
     if not isinstance(certainties, np.ndarray):
-        _require_list("certainties", "bytes", certainties)
+        _require_sequence("certainties", "bytes", certainties)
         if not all(isinstance(row, bytes) and len(row) in (0, bits) for row in certainties):
-            raise SchemeError(f"certainties are {bits} bytes for each fingerprint, or none")
+            raise SchemeError(f'each fingerprint needs {bits} bytes of certainties, or b""')
         if len(certainties) == count and not all(certainties):
             return None
         certainties = np.frombuffer(b"".join(certainties), np.uint8).reshape(-1, bits)
@@ -117,7 +118,10 @@ def certainty_rows(
 
 
 def bit_counts(differing: Iterable[Words]) -> Distances:
-    """Return, for each pair, the number of bits that are set in its words of `differing`."""
+    """Return, for each pair, the number of bits that differ.
+
+    :param differing: for each word, an array with the differing bits of each pair.
+    """
     total: Distances = sum(map(np.bitwise_count, differing), start=np.uint16(0))
     return total
 
@@ -129,7 +133,7 @@ def distances(ones: Words, others: Words, first: Positions, second: Positions) -
 
 
 def word_masks(blocks: Sequence[Block], count: int) -> list[np.uint64]:
-    """Return, for each of `count` words, a mask of the bits of some blocks."""
+    """Return, for each of `count` words, a mask of the bits that the blocks cover."""
     mask = sum((1 << width) - 1 << shift for shift, width in blocks)
     return [np.uint64(mask >> WORD_BITS * at & (1 << WORD_BITS) - 1) for at in range(count)]
 
@@ -171,16 +175,16 @@ def _transposed(rows: NDArray[Any]) -> Words:
     return np.ascontiguousarray(rows.T, dtype=np.uint64)
 
 
-def _require_list(name: str, items: str, value: Any) -> None:
-    """Raise SchemeError unless a value is an ordered collection of known length, but not text."""
-    not_lists = (str, bytes, bytearray, memoryview, AbstractSet, Mapping)
-    if not hasattr(value, "__len__") or isinstance(value, not_lists):
+def _require_sequence(name: str, items: str, value: Any) -> None:
+    """Raise SchemeError unless a value has a length and is no text, bytes, set or mapping."""
+    refused = (str, bytes, bytearray, memoryview, AbstractSet, Mapping)
+    if not hasattr(value, "__len__") or isinstance(value, refused):
         kind = type(value).__name__
-        raise SchemeError(f"{name} are a sequence of {items} or an array, not {kind}")
+        raise SchemeError(f"{name} must be a sequence of {items} or an array, not {kind}")
 
 
 def _require_int(value: Any, bits: int, position: int) -> int:
-    """Return the fingerprint at a position of the input as an int, or raise SchemeError."""
+    """Return a fingerprint as an int, or raise SchemeError with its position in the input."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -193,10 +197,12 @@ def _require_int(value: Any, bits: int, position: int) -> int:
 
 
 def _from_array(array: NDArray[Any], bits: int) -> Words:
+    """Return the words of an array of integers, or of rows with the highest byte or word first."""
     if array.ndim == 1 and array.dtype.kind in "ui" and bits <= WORD_BITS:
         invalid = np.flatnonzero((array < 0) | (array > (1 << bits) - 1))
-        for position in invalid[:1].tolist():
-            _require_int(array[position], bits, position)
+        if len(invalid):
+            position = int(invalid[0])
+            _require_int(array[position], bits, position)  # raises the error
         return _transposed(array[:, None])
     width = -(-bits // WORD_BITS)
     if array.size == 0 and array.ndim == 1:

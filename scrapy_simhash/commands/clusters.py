@@ -34,9 +34,10 @@ distance, similarity and action. Without further options, the clusters are those
 
 A similar page is within k of another page, but is not a copy of it, so the crawl kept it.
 
---max-distance, --method and --file (of {program} export) regroup all pages by their fingerprints
-alone, without confirmation. The method "leader" groups pages as a crawl would, in crawl order.
-"connected" makes connected components: each page is near another page of its cluster.
+--max-distance and --method regroup all pages by their fingerprints alone, without confirmation.
+So does --file, with the pages in a file that {program} export wrote. The method "leader"
+groups pages as a crawl would, in crawl order. "connected" makes connected components: each page is
+near another page of its cluster.
 """
 
 
@@ -99,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
         and (options.host is None or _has_page_on(options.host, representative, members))
     ]
     shown = clusters[: options.top or None]
-    few = slice(options.members or None)
+    shown_members = slice(options.members or None)
     if options.json:
         name = "similar" if options.similar else "near_duplicates"
         show_json(
@@ -110,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
                     {
                         "representative": representative,
                         "pages": len(members) + 1,
-                        name: [member._asdict() for member in members[few]],
+                        name: [member._asdict() for member in members[shown_members]],
                     }
                     for representative, members in shown
                 ],
@@ -119,11 +120,11 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for representative, members in shown:
         show(escaped(representative))
-        for key, distance, similarity, action in members[few]:
+        for key, distance, similarity, action in members[shown_members]:
             shown_similarity = "" if similarity is None else percent(similarity)
             shown_action = f"{action:<8}  " if action else ""
             show(f"  distance {distance:>3}  {shown_similarity:>5}  {shown_action}{escaped(key)}")
-        if more := len(members) - len(members[few]):
+        if more := len(members) - len(members[shown_members]):
             show(f"  and {more:,} more")
     if len(clusters) > len(shown):
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
@@ -133,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _has_page_on(host: str, representative: str, members: list[Member]) -> bool:
-    """Return True if a page of the cluster is on the host. A name without a port has any port."""
+    """Return True if a page of the cluster is on the host. Without a port, any port matches."""
     from scrapy_simhash.maintenance.duplication import host_of
 
     hosts = {host_of(key) for key in (representative, *(member.key for member in members))}
@@ -150,7 +151,8 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
         if given(options, "max_distance", "method"):
             manifest = source.manifest
             pages = [(key, fingerprint) for _, key, fingerprint in sorted(_pages(source))]
-            return _regrouped(pages, manifest.scheme.bits, manifest.max_distance, options)
+            k = manifest.max_distance if options.max_distance is None else options.max_distance
+            return _regrouped(pages, manifest.scheme.bits, k, options)
         logged = duplication(source)
     groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
     if options.similar:
@@ -167,15 +169,15 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
-    """Yield (sequence number, key, fingerprint) of each page, by its latest verdict."""
+    """Yield (sequence number, key, fingerprint) of each page, as its latest verdict says."""
     from scrapy_simhash.maintenance.duplication import is_representative_now
 
-    last = {line.key: line for line in source.near_duplicates() if line.confirmed}
+    last_lines = {line.key: line for line in source.near_duplicates() if line.confirmed}
     for entry in source.entries():
-        if is_representative_now(entry, last):
-            last.pop(entry.key, None)
+        if is_representative_now(entry, last_lines):
+            last_lines.pop(entry.key, None)
             yield entry.number, entry.key, entry.fingerprint
-    for line in last.values():
+    for line in last_lines.values():
         yield line.sequence, line.key, line.fingerprint
 
 
@@ -195,8 +197,8 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
             bits = bits or 4 * len(text)
             pages.append((str(record["key"]), from_hex(text, bits)))
         except (KeyError, TypeError, ValueError) as error:
-            missing = f"it has no {error}" if isinstance(error, KeyError) else error
-            raise SimhashError(f"{place}: {missing}") from error
+            problem = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise SimhashError(f"{place}: {problem}") from error
         schemes.add(str(record.get("scheme")))
     if len(schemes) > 1:
         raise SimhashError(
@@ -204,20 +206,20 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
         )
     if not pages:
         return []
-    k = next((p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes), None)
-    if k is None and options.max_distance is None:
+    k = options.max_distance
+    if k is None:
+        k = next((p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes), None)
+    if k is None:
         options.wrong_usage("give --max-distance: no preset has the scheme of the file")
-    return _regrouped(pages, bits, k or 0, options)
+    return _regrouped(pages, bits, k, options)
 
 
 def _regrouped(
     pages: list[tuple[str, int]], bits: int, max_distance: int, options: argparse.Namespace
 ) -> list[Cluster]:
-    """Return the clusters of (key, fingerprint); ``--max-distance`` replaces `max_distance`."""
+    """Group pages, given as (key, fingerprint), and return their clusters."""
     from scrapy_simhash.clustering import cluster
 
-    if options.max_distance is not None:
-        max_distance = options.max_distance
     require_distance_below(bits, max_distance, options)
     keys = [key for key, _ in pages]
     result = cluster(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class CrawlHistory:
     """The row of a crawl in the history of an index.
 
-    :param resumed: the crawl goes on after a pause.
+    :param resumed: the crawl continues after a pause.
     :raises StorageError: the index fails.
     """
 
@@ -40,11 +40,12 @@ class CrawlHistory:
         self._index = index
         self.clock = clock
         self.process = CrawlRow(index.crawl_start, int(clock()))
-        """The counts of this process; other processes may share the crawl."""
+        """The part of the crawl that this process does; other processes may share the crawl."""
         rows = sorted(index.side_rows("history"))
         self.previous = last_finished(rows, before=index.crawl_start)
         """The last crawl before this one that ended by itself; None if there is none."""
-        for name, _ in rows[: 1 - MAX_CRAWLS]:  # leave room for the row of this crawl
+        # Remove the oldest rows, so that there is room for the row of this crawl.
+        for name, _ in rows[: 1 - MAX_CRAWLS]:
             index.change_side_row("history", name, lambda _: None)
         self._change(opened_by(self.process, resumed=resumed))
 
@@ -53,7 +54,7 @@ class CrawlHistory:
         self.process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
 
     def close(self, *, finished: bool) -> None:
-        """Write the counts of this process, and the end of the crawl.
+        """Add the counts of this process to the row, and set the end of the crawl.
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         :raises StorageError: the index fails.

@@ -37,8 +37,8 @@ class Job(NamedTuple):
 
     :param name: name of the file; empty if each record is a file.
     :param first_number: number of the first record in the file, from 1.
-    :param contents: contents of the records as bytes: of a file, its path. A string is the reason
-        why a record is skipped.
+    :param contents: for each record, as bytes, its content, or its path if each record is a file;
+        or, as a string, the reason why it is skipped.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Fingerprinted(NamedTuple):
     page: PageFingerprint
 
     def plain(self) -> list[Any]:
-        """Return what `Judge` needs, as values for JSON: no texts or times."""
+        """Return the values for JSON that `Judge` needs, without texts and times."""
         page = self.page
         return [self.key, page.fingerprint, page.skipped, plain_evidence(page.evidence)]
 
@@ -104,7 +104,7 @@ def make_job_spec(
 
 
 class Fingerprinter:
-    """A reader of records of one format that fingerprints them.
+    """The part of a run that reads records of one format and fingerprints them.
 
     :param job_spec: see `make_job_spec`.
     """
@@ -142,7 +142,7 @@ class Fingerprinter:
             return skipped(key, "error")
 
     def _record(self, content: bytes, default_key: str) -> tuple[str, str | Extraction]:
-        """Return the key of a record, and its page or text."""
+        """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
         spec, fields = self._spec, self._fields
         record = parse_record(content, spec["encoding"], spec["header"], spec["delimiter"])
         key = _key(record.get(fields["key"]) if fields["key"] else None) or default_key
@@ -150,7 +150,7 @@ class Fingerprinter:
             value = record.get(fields["html"])
             if value is None:
                 raise Unreadable("no_field", key)
-            return key, without_surrogates(value if isinstance(value, str) else str(value))
+            return key, without_surrogates(str(value))
         texts = {
             name: without_surrogates(_text_of(record[name]))
             for name in fields["text"]
@@ -202,7 +202,7 @@ class Fingerprinter:
 
 
 def skipped(key: str, reason: str) -> Fingerprinted:
-    """Return a record that is skipped, so that it has no fingerprint."""
+    """Return a skipped record, which has no fingerprint."""
     return Fingerprinted(key, PageFingerprint(skipped=reason))
 
 
@@ -210,7 +210,7 @@ def _text_of(value: Any) -> str:
     """Return the text of a field, as `SIMHASH_ITEM_FIELDS` reads it."""
     if isinstance(value, (list, tuple)):
         return "\n".join(_text_of(part) for part in value)
-    return plain_text(value if isinstance(value, str) else str(value))
+    return plain_text(str(value))
 
 
 def _key(value: Any) -> str | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-# `max_bytes` limits the body of a response. The headers may have so many bytes besides.
+# `max_bytes` limits the body of a response. Its headers may add up to this many bytes.
 _HEADER_BYTES = 1 << 16
 _END = b"\r\n\r\n"
 _TORN = "a record is incomplete"
@@ -25,10 +25,10 @@ def warc_parts(
     *,
     by_record: bool,
 ) -> Iterator[Part]:
-    """Yield each WARC record of a file as a part. Only responses have `is_record` set.
+    """Yield each WARC record of a file as a part. `Part.is_record` is True for responses only.
 
     :param open_stream: opens the file, decompressed unless `by_record` is set. Called twice.
-    :param by_record: yield compressed bytes. Each record of the file is compressed on its own.
+    :param by_record: each record is a gzip member of its own; yield these members, compressed.
     :raises DamagedFile: the bytes after the last yielded part are no record, or an incomplete one.
     """
     with open_stream() as stream, open_stream() as copied:
@@ -37,10 +37,13 @@ def warc_parts(
             copied.read(offset - position)  # line breaks between records
             position = offset + length
             too_large = record.length > max_bytes + _HEADER_BYTES
-            data = copied.read(PIECE_BYTES if too_large and length > PIECE_BYTES else length)
+            data = copied.read(min(length, PIECE_BYTES) if too_large else length)
             rest: Iterable[bytes] = _pieces(copied, length - len(data))
             if not by_record:  # `length` does not count the line breaks after a record
-                data, rest = (data, chain(rest, [_END])) if too_large else (data + _END, ())
+                if too_large:
+                    rest = chain(rest, [_END])
+                else:
+                    data += _END
             is_response = record.rec_type == "response"
             reason = "too_large" if too_large and is_response else None
             yield Part(data, is_response, reason, rest=rest)
@@ -77,7 +80,7 @@ def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
             raise DamagedFile("a part is no WARC record") from None
         decompressor = records.reader.decompressor
         if (
-            # The limit is 0 after the whole record was read, and absent if its length is invalid.
+            # The limit is 0 if the whole record was read. A record of invalid length has none.
             getattr(record.raw_stream, "limit", 1)
             or records.err_count
             or (decompressor is not None and not decompressor.eof)

@@ -83,7 +83,7 @@ def _script_data(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict_rows(crawl: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a row for each verdict, with the start and width of its part of a bar in per cent.
+    """Return a row for each verdict. `start` and `width` of its part of the bar are in per cent.
 
     Error pages have a row only if the crawl found any, because few crawls look for them.
     """
@@ -93,9 +93,16 @@ def _verdict_rows(crawl: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, label, meaning in _VERDICTS:
         pages = crawl[name]
         if pages or name != "error_page":
-            row = {"name": name, "label": label, "meaning": meaning, "pages": pages}
-            start, width = round(100 * before / total, 3), round(100 * pages / total, 3)
-            rows.append({**row, "start": start, "width": width})
+            rows.append(
+                {
+                    "name": name,
+                    "label": label,
+                    "meaning": meaning,
+                    "pages": pages,
+                    "start": round(100 * before / total, 3),
+                    "width": round(100 * pages / total, 3),
+                }
+            )
         before += pages
     return rows
 
@@ -134,7 +141,7 @@ def _digest(text: str) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    """Return the content of an asset, with the line ends LF that browsers use for its hash."""
+    """Return the content of an asset with LF line endings, because browsers hash it with these."""
     source = files("scrapy_simhash.report") / "assets" / name
     return source.read_text(encoding="utf-8").replace("\r\n", "\n")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.url_rules.rewriting import Rule, Step, rank, rewrite, rewrite_step, wider
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _MAX_PARAMS = 8
 _MAX_STEPS = 2
 _MAX_REMOVED_SEGMENTS = 3
-# A longer segment is the name of a page, not of a version such as print.
+# Longer segments name a page, not a version of it such as print.
 _MAX_SEGMENT_CHARACTERS = 32
 _MAX_FOLDER_CHARACTERS = 64
 _MAX_VALUE_CHARACTERS = 32
@@ -34,8 +34,9 @@ def _rules_by_part(copy: UrlParts, original: UrlParts) -> list[Rule]:
     """Return rules with a step for each part in which two URLs differ; ``[()]`` for equal URLs."""
     choices: list[list[Step]] = []
     if copy.origin != original.origin:
-        # The rank gives all pairs one direction, so that rules never rewrite in a circle.
-        kept, replaced = sorted((copy.origin, original.origin), key=lambda at: (rank(at), at))
+        # All rules keep the origin of lower rank, so that they never rewrite in a circle.
+        origins = (copy.origin, original.origin)
+        kept, replaced = sorted(origins, key=lambda origin: (rank(origin), origin))
         choices.append([("origin", replaced, kept)])
     if copy.segments != original.segments:
         choices.append(_path_steps(copy.segments, original.segments))
@@ -48,7 +49,10 @@ def _rules_by_part(copy: UrlParts, original: UrlParts) -> list[Rule]:
 
 
 def _step_to_path(source: UrlParts, target: UrlParts) -> Step | None:
-    """Return the ``path`` step that makes the path of `source` that of `target`, or None."""
+    """Return the ``path`` step that makes the path of `target` from a parameter of `source`.
+
+    Return None if there is none.
+    """
     last = target.segments[-1]
     name = next((name for name, value in source.params if value and value == last), None)
     if name is None or source.segments == target.segments or name in dict(target.params):
@@ -64,12 +68,13 @@ def _param_steps(copy: UrlParts, original: UrlParts) -> list[Step]:
     if not 0 < len(names) <= _MAX_PARAMS:
         return []
     steps: list[Step] = [("drop", *names)]
-    if all({name for name, _ in params}.issuperset(names) for params in (one, other)):
+    in_both = dict(copy.params).keys() & dict(original.params).keys()
+    if in_both.issuperset(names):
         steps.append(("value", *names))
     differing = sorted(one ^ other)
     is_subset = one < other or other < one
     if is_subset and all(len(value) <= _MAX_VALUE_CHARACTERS for _, value in differing):
-        steps.append(("default", *(word for param in differing for word in param)))
+        steps.append(("default", *chain.from_iterable(differing)))
     return steps
 
 
@@ -87,18 +92,20 @@ def _path_steps(copy: Segments, original: Segments) -> list[Step]:
 def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
     """Return steps that remove up to three segments that only the longer path has."""
     pairs = zip(longer, shorter, strict=False)
-    at = next((at for at, (one, other) in enumerate(pairs) if one != other), len(shorter))
-    run = longer[at : at + len(longer) - len(shorter)]
+    start = next((at for at, (one, other) in enumerate(pairs) if one != other), len(shorter))
+    run = longer[start : start + len(longer) - len(shorter)]
     return _segment_steps(run) if len(run) <= _MAX_REMOVED_SEGMENTS else []
 
 
 def _segment_steps(run: Segments) -> list[Step]:
-    """Return steps that remove a run of segments: with any number and session id, and exactly."""
-    named = ("segment", "/".join(run))
-    wide = wider((named,))[0]
+    """Return steps that remove a run of segments.
+
+    One step removes the run with any numbers and session ids, the other only exactly this run.
+    """
+    exact = ("segment", "/".join(run))
+    [wide] = wider((exact,))
     # Removing any number would make nearly all pages equal.
-    steps = [wide] if wide[1] != "#" else []
-    return steps if wide == named else [*steps, named]
+    return [step for step in dict.fromkeys((wide, exact)) if step[1] != "#"]
 
 
 def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
@@ -114,23 +121,25 @@ def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
     if generalize(one) == generalize(other):
         if "*" in generalize(one):
             steps += _segment_steps((generalize(one),))
+        # Two numbers, as in /album/7/boats and /album/8/boats. The last number names a page.
         elif 0 < at < len(copy) - 1 and not copy[at - 1].isdecimal():
             steps.append(("segment", f"{copy[at - 1]}/#"))
     shorter, longer = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)
-    suffix = longer.removeprefix(shorter)
-    # A suffix begins with a sign, as in story-print.html. boats.html is no version of boat.html.
-    if suffix and suffix != longer and not suffix[0].isalnum():
+    suffix = longer[len(shorter) :] if shorter and longer.startswith(shorter) else ""
+    # story-print.html may be a version of story.html, but boats.html is no version of boat.html.
+    if suffix and not suffix[0].isalnum():
         steps.append(("suffix", suffix))
     if not any(map(str.isdigit, one + other)):
-        steps.append(("instead", max(one, other), min(one, other)))
+        kept, replaced = sorted((one, other))
+        steps.append(("instead", replaced, kept))
     return steps
 
 
 def _word_steps(copy: Segments, original: Segments) -> list[Step]:
-    """Return steps that remove the words beside a number, from either path."""
-    found = ((words_at(copy, place) or words_at(original, place), place) for place in WORD_PLACES)
-    return [
-        ("words", at[0], place)
-        for at, place in found
-        if at is not None and len(at[0]) <= _MAX_FOLDER_CHARACTERS
-    ]
+    """Return steps that remove the words that one of the paths has beside a number."""
+    steps: list[Step] = []
+    for place in WORD_PLACES:
+        found = words_at(copy, place) or words_at(original, place)
+        if found is not None and len(found[0]) <= _MAX_FOLDER_CHARACTERS:
+            steps.append(("words", found[0], place))
+    return steps

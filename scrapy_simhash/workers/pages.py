@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_MS = 10_000
 Content = str | bytes | dict[str, list[str]]
 """A page as text or as bytes in UTF-8 without a byte order mark, or an item as field → texts."""
-# The first byte of a message says what follows: a page as text, which `encode_page` encoded; the
-# bytes of a page as a server sent them; or an item as JSON.
+# The first byte of a message: it holds a page that was text, a page that was bytes, or an item.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
@@ -51,7 +50,7 @@ class PageWorkers(WorkerPool[Content, PageFingerprint]):
 
 
 def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFingerprint]:
-    """Return the work of fingerprinting pages and items. `job_spec` is a `Detector` as a dict."""
+    """Return the work of fingerprinting pages and items. `job_spec` is `asdict` of a `Detector`."""
     return Work(
         server="scrapy_simhash.workers.pages:serve_pages",
         job_spec=job_spec,
@@ -66,7 +65,8 @@ def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFi
 def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
     """Return a function that answers the message of a page or an item. Runs in a worker."""
     detector = Detector(**job_spec | {"scheme": Scheme.from_dict(job_spec["scheme"])})
-    # Load what the first page needs before its time-out runs, such as the dictionary of jieba.
+    # Load jieba's dictionary and more now, so that the first page does not run into its time-out.
+    # min_tokens=1: all steps run, however short the text is.
     Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
 
     def answer(message: bytes) -> dict[str, Any]:
@@ -79,13 +79,13 @@ def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
     return answer
 
 
-def encode_page(page: Content) -> tuple[bytes, bytes]:
+def encode_page(content: Content) -> tuple[bytes, bytes]:
     """Return the parts of the message for a page or an item."""
-    if isinstance(page, dict):
-        return _FIELDS, json.dumps(page).encode("ascii")
-    if isinstance(page, str):
-        return _TEXT, page.encode("utf-8", "surrogatepass")
-    return _BODY, page
+    if isinstance(content, dict):
+        return _FIELDS, json.dumps(content).encode("ascii")
+    if isinstance(content, str):
+        return _TEXT, content.encode("utf-8", "surrogatepass")
+    return _BODY, content
 
 
 def decode_page(message: bytes) -> str:
@@ -94,5 +94,6 @@ def decode_page(message: bytes) -> str:
 
 
 def _page_from(fields: dict[str, Any]) -> PageFingerprint:
-    evidence, unmatched = evidence_from(fields["evidence"]), tuple(fields["unmatched"])
+    evidence = evidence_from(fields["evidence"])
+    unmatched = tuple(fields["unmatched"])
     return PageFingerprint(**fields | {"evidence": evidence, "unmatched": unmatched})

@@ -1,4 +1,4 @@
-"""``dedupe`` with what is not there, not ours, or in the way; interrupted, and cut off."""
+"""``dedupe`` with wrong options or input, a locked index, a full disk, and interruptions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -20,6 +22,15 @@ from .conftest import DEADLINE_S, MODULE, finish, start
 from .samples import written
 
 MANY = 1500
+HOLD_INDEX = """
+import sys
+from pathlib import Path
+from scrapy_simhash import Scheme, open_index
+from scrapy_simhash.index import index_url
+index = open_index(index_url(Path("i")), Scheme.preset("wide"))
+print("open", flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -32,13 +43,13 @@ def many(folder):
     return written(folder, json_lines(records(MANY)), "many.jsonl")
 
 
-def left(folder):
-    """What is there besides the input."""
+def files_besides_input(folder):
+    """Return the names of the files in a folder, without ``in.jsonl``."""
     return sorted(path.name for path in folder.iterdir() if path.name != "in.jsonl")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
         (["", "-o", "o"], "a file name is empty"),
@@ -65,12 +76,12 @@ def left(folder):
         (["in.jsonl", "-o", "i", "--index", "i"], "i cannot be both the output and the index"),
         (["full", "-o", "o", "--index", "full/i"], "full/i lies in full, which is read"),
         (["/dev/null", "-o", "o", "--format", "csv"], "so it must be a regular file"),
-        (["in.jsonl", "-o", "o", "--index", "full"], "full"),
+        (["in.jsonl", "-o", "o", "--index", "full"], "it has other files, but no manifest.json"),
         (["in.jsonl", "-o", "o", "--index", "classic"], "it was made with the scheme"),
-        (["in.jsonl", "-o", "o", "--preset", "lyq"], "15"),
+        (["in.jsonl", "-o", "o", "--preset", "lyq"], "at distance 15 of 32 bits"),
     ],
 )
-def test_what_cannot_be_done(run, feed, folder, arguments, said):
+def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments, message):
     (folder / "full").mkdir()
     written(folder / "full", "<p>x</p>", "a.html")
     for name, content in {
@@ -86,30 +97,28 @@ def test_what_cannot_be_done(run, feed, folder, arguments, said):
     }.items():
         written(folder, content, name)
     open_index(index_url(folder / "classic"), Scheme.preset("classic")).close()
-    before = left(folder)
+    before = files_besides_input(folder)
     ran = run("dedupe", *arguments)
     assert (ran.code, ran.out) == (1, "")
-    assert said in ran.err
+    assert message in ran.err
     assert len(ran.err.splitlines()) == 1
-    assert left(folder) == before
+    assert files_besides_input(folder) == before
     assert (folder / "there.jsonl").read_text() == "there"
 
 
 def test_an_index_that_is_locked(run, feed, folder):
     process = start(
-        *MODULE[:1],
+        sys.executable,
         "-c",
-        "import sys; from pathlib import Path; from scrapy_simhash import Scheme, open_index; "
-        "from scrapy_simhash.index import index_url; "
-        "i = open_index(index_url(Path('i')), Scheme.preset('wide')); print('open', flush=True); sys.stdin.read()",
+        HOLD_INDEX,
         in_folder=folder,
-        stdin=-1,
+        stdin=subprocess.PIPE,
     )
     assert process.stdout.readline() == "open\n"
     ran = run("dedupe", feed, "-o", "o", "--index", "i")
     assert ran.code == 1
     assert "another process has it open" in ran.err
-    assert left(folder) == ["i"]
+    assert files_besides_input(folder) == ["i"]
     finish(process)
 
 
@@ -134,7 +143,7 @@ def test_names_that_are_hostile_are_escaped(run, folder):
     assert "\x1b" not in ran.out + ran.err
 
 
-def test_a_reader_that_has_read_enough(folder, many):
+def test_standard_output_that_is_closed_early(folder, many):
     process = start(*MODULE, "dedupe", many, "-o", "-", in_folder=folder)
     assert process.stdout.read(1)
     process.stdout.close()
@@ -148,9 +157,9 @@ def test_a_reader_that_has_read_enough(folder, many):
 def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     command = ("dedupe", many, "-o", "out.jsonl", "--verdicts", "v.jsonl")
     process = start(*MODULE, *command, "--workers", workers, in_folder=folder)
-    log = folder / "out.jsonl.dedupe" / "journal"
+    journal = folder / "out.jsonl.dedupe" / "journal"
     deadline = time.monotonic() + DEADLINE_S
-    while not (log.exists() and log.stat().st_size > 30_000):
+    while not (journal.exists() and journal.stat().st_size > 30_000):
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -191,17 +200,16 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
         patch.setattr(Judge, "commit", interrupted)
         ran = run("dedupe", many, *options, "--workers", 1)
     assert ran.code == 130
-    goes_on = "v" in options
-    assert ("run the same command again to go on" in ran.err) == goes_on
-    assert ("going on after" in run("dedupe", many, *options).err) == goes_on
+    is_resumable = "--verdicts" in options
+    assert ("run the same command again to go on" in ran.err) == is_resumable
+    assert ("going on after" in run("dedupe", many, *options).err) == is_resumable
 
 
 @pytest.mark.thorough
-def test_workers_go_with_their_parent(folder, many):
+def test_workers_exit_with_their_parent(folder, many):
     process = start(*MODULE, "dedupe", many, "-o", "out.jsonl", "--workers", 2, in_folder=folder)
     deadline = time.monotonic() + DEADLINE_S
     try:
-        # Threads of the pool start them.
         while len(pids := children(process.pid)) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.002)
@@ -215,7 +223,7 @@ def test_workers_go_with_their_parent(folder, many):
 
 
 def children(pid):
-    """The processes that any thread of a process has started."""
+    """Return the ids of the processes that any thread of a process has started."""
     found = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # the thread has ended
@@ -223,7 +231,7 @@ def children(pid):
     return found
 
 
-def test_a_text_of_one_line_that_is_huge(run, folder):
+def test_a_huge_line_is_skipped_and_kept(run, folder):
     huge = b'{"url": "x", "text": "' + b"word " * 4_000_000 + b'"}'
     lines = json_lines([{"url": "1", "text": text(1)}])
     written(folder, lines + huge + b"\n" + lines, "in.jsonl")

@@ -12,19 +12,19 @@ from scrapy_simhash.commands.main import SUBCOMMANDS, build_parser
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
-# Said once, at the beginning of the page.
+# The beginning of the page explains these once for all subcommands.
 COMMON = {"--help", "--json", "--index", "--spider", "--redis", "--redis-key", "--redis-cluster"}
 
 
 def parsers_of(parser):
-    """All parsers below one, by their names."""
+    """Return name → parser for all subcommands and their subcommands, such as ``passages add``."""
     found = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for name, inner in action.choices.items():
-                below = parsers_of(inner)
-                found |= {f"{name} {more}": deeper for more, deeper in below.items()}
-                found[name] = inner
+            for name, subparser in action.choices.items():
+                found[name] = subparser
+                for rest, below in parsers_of(subparser).items():
+                    found[f"{name} {rest}"] = below
     return found
 
 
@@ -41,7 +41,7 @@ def options_of(parser):
 
 
 def section_of(name):
-    """What the docs say about a subcommand, with the page that they refer to."""
+    """Return the section on a subcommand in docs/commands.md, with the pages that it links to."""
     headings = list(re.finditer(r"^### (.+)$", COMMANDS, re.MULTILINE))
     for heading in headings:
         if name in heading[1].split(", "):
@@ -59,10 +59,10 @@ def test_there_are_subcommands_with_options():
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_each_is_documented_with_all_of_its_options(name):
+def test_each_subcommand_is_documented_with_all_of_its_options(name):
     text = section_of(name.split()[0])
-    told = set(re.findall(r"--[a-z][a-z-]+", text))
-    assert options_of(PARSERS[name]) - COMMON <= told
+    documented = set(re.findall(r"--[a-z][a-z-]+", text))
+    assert options_of(PARSERS[name]) - COMMON <= documented
 
 
 def test_common_options_are_explained():
@@ -71,9 +71,9 @@ def test_common_options_are_explained():
         assert f"`{option}" in beginning
 
 
-def test_no_option_is_documented_that_is_not_there():
-    told = set(re.findall(r"`(--[a-z][a-z-]+)", COMMANDS))
-    assert told <= {option for parser in PARSERS.values() for option in options_of(parser)}
+def test_documented_options_exist():
+    documented = set(re.findall(r"`(--[a-z][a-z-]+)", COMMANDS))
+    assert documented <= {option for parser in PARSERS.values() for option in options_of(parser)}
 
 
 @pytest.mark.parametrize("name", PARSERS)
@@ -86,7 +86,7 @@ def test_help_explains_with_examples(name):
         assert action.help or isinstance(action, argparse._SubParsersAction), action
 
 
-def test_the_list_of_subcommands_is_that_of_the_documentation():
+def test_the_subcommands_are_those_of_the_documentation():
     documented = {
         name
         for heading in re.findall(r"^### (.+)$", COMMANDS, re.MULTILINE)

@@ -1,10 +1,10 @@
-"""A report in a headless browser, watched."""
+"""Open a report in a headless browser, and record its requests and errors."""
 
 from scrapy_simhash.report.page import render
 
-# Chromium's versions round positions differently.
+# Tolerance for positions, because versions of Chromium round them differently.
 PIXEL = 1
-# Whatever a page's text may try: a flag, a title, a request.
+# A text that tries to run scripts, to send a request and to change the page.
 HOSTILE = (
     "<script>window.taken = true</script><img src='http://127.0.0.1:9/x.png' "
     "onerror=\"window.taken = true\"><svg onload='window.taken = true'></svg>"
@@ -14,7 +14,7 @@ HOSTILE = (
 
 
 class Watched:
-    """A page from the disk, with what it asked for and complained about."""
+    """A page from disk in a browser, with its requests, console messages and errors."""
 
     def __init__(self, browser, path, *, scheme="light", width=1280, before=None, **options):
         self.context = browser.new_context(
@@ -30,13 +30,15 @@ class Watched:
         self.page.goto(path.as_uri())
 
     def rows(self):
-        """The texts of the clusters' rows: name, near-duplicates, distances, similarity, time."""
+        """Return the texts of the clusters' rows: name, near-duplicates, distances, similarity and
+        time.
+        """
         return self.page.locator("tr.cluster").evaluate_all(
             "rows => rows.map(row => [...row.cells].slice(1).map(cell => cell.innerText))"
         )
 
-    def regrouped(self, k):
-        """Slide to k, and wait until it is shown."""
+    def regroup(self, k):
+        """Move the slider to k, and wait until the page shows the new clusters."""
         self.page.locator("#k").fill(str(k))
         self.page.wait_for_function(
             """k => document.getElementById("k-now").textContent === `k = ${k}`
@@ -44,14 +46,14 @@ class Watched:
             arg=k,
         )
 
-    def quiet(self):
-        """Nothing but the file was asked for, and nothing was complained about."""
-        assert len([url for url in self.requests if not url.startswith("blob:")]) == 1, (
-            self.requests
-        )
+    def assert_quiet(self):
+        """Check that the page requested only its own file, and caused no message and no error."""
+        requests = [url for url in self.requests if not url.startswith("blob:")]
+        assert len(requests) == 1, requests
         assert self.complaints == []
 
 
 def written(path, report):
+    """Write a report to a file, and return its path."""
     path.write_text(render(report), encoding="utf-8")
     return path

@@ -81,7 +81,7 @@ def test_a_near_duplicate_beside_its_representative(opened):
         "sides => sides.map(side => side.getBoundingClientRect().top)"
     )
     assert tops[0] == tops[1]
-    watched.quiet()
+    watched.assert_quiet()
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_texts_that_were_not_kept(opened, without):
     assert missing.count() == len(without)
     if 0 not in without:
         assert sides(watched)[0] == LEFT
-    watched.quiet()
+    watched.assert_quiet()
 
 
 @pytest.mark.parametrize("broken", ["", "AAAA", "!!!!"])
@@ -304,7 +304,7 @@ def test_paragraphs_that_stand_elsewhere_are_no_differences_of_words(opened):
         "\n".join(PARAGRAPHS),
         f"{third}\n{first}\n{second}\n{fourth}",
     ]
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_moved_paragraphs_among_changes(opened):
@@ -350,4 +350,4 @@ def test_from_one_cluster_to_the_next(opened):
     page.locator("button.compare").first.click()
     assert shown() == ("cluster 1 of 1", heads[-1])
     assert page.locator("#cluster-after").is_disabled()
-    watched.quiet()
+    watched.assert_quiet()

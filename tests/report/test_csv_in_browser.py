@@ -66,7 +66,7 @@ def test_csv_holds_any_text_and_no_formula(opened):
     }
     _, (cluster,) = downloaded(watched, "#csv-clusters")
     assert cluster["representative"] == f"'{keys[0]}"
-    watched.quiet()
+    watched.assert_quiet()
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

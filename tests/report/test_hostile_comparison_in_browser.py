@@ -84,7 +84,7 @@ def test_no_text_of_the_longest_kind_freezes_it(opened, left, right):
     watched, said, took_ms = shown(opened, left, right)
     assert took_ms < LONGEST_MS
     assert said.startswith("Distance 1")
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def line_of(number, words=5, edited=""):
@@ -122,7 +122,7 @@ def test_thousands_of_moved_paragraphs_do_not_freeze_it(opened, left, right, mov
     assert watched.page.locator("button.elsewhere").count() == 2 * moved
     assert (f"{moved:,} paragraphs" in said) == bool(moved)
     assert (CUT in said) == bool(moved)
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_accents_after_the_sixteenth_are_escapes_and_are_compared(opened):

@@ -83,7 +83,7 @@ def test_a_button_shows_the_clusters_of_its_host_and_of_no_other(opened):
     # Clusters of one size are in the order in which they were met.
     assert shown == hosts
     assert len(hosts["example.com"]) == 4
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_it_says_which_host_and_typing_looks_for_a_part(opened):
@@ -108,7 +108,7 @@ def test_it_says_which_host_and_typing_looks_for_a_part(opened):
     page.locator("#clear").click()
     assert len(watched.rows()) == 4
     assert page.locator("#clear").is_disabled()
-    watched.quiet()
+    watched.assert_quiet()
 
 
 @pytest.mark.parametrize("key", ["https://a.example/" + "a\u0301" + "\u0301" * 40])

@@ -92,17 +92,17 @@ def test_the_sums_are_those_of_the_data(large):
     said = large.page.locator("#shown").inner_text()
     assert said.startswith(f"{CLUSTERS:,} clusters with {NEAR_DUPLICATES:,} near-duplicates")
     assert len(large.rows()) == 100
-    large.quiet()
+    large.assert_quiet()
 
 
 def test_a_smaller_k(large):
     for k in (30, 12, 0):
         began_s = time.monotonic()
-        large.regrouped(k)
+        large.regroup(k)
         print(f"k = {k}: {time.monotonic() - began_s:.2f} s")
         assert (
             f"{CLUSTERS:,} with {NEAR_DUPLICATES:,}"
             in large.page.locator("#regrouped").inner_text()
         )
         assert len(large.rows()) == 100
-    large.regrouped(36)
+    large.regroup(36)

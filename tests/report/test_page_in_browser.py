@@ -44,7 +44,7 @@ def test_it_opens_with_its_clusters_largest_first(opened):
     assert watched.page.locator("#shown").inner_text().startswith(f"{len(clusters)} clusters with")
     assert "flood" in rows[0][0]
     assert watched.page.title() == "harbour: near-duplicates"
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_a_row_says_how_similar_its_pages_are(opened):
@@ -137,7 +137,7 @@ def test_filters_by_host_floods_and_size(opened):
     page.locator("#clear").click()
     page.locator("#least").fill("5")
     assert shown() == are(lambda _, members: len(members) >= 5)
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_the_overview_leads_to_clusters(opened):
@@ -267,9 +267,9 @@ def test_narrow_screens_scroll_only_downwards(opened, width):
 def test_of_nothing(opened):
     watched = opened(empty_report())
     assert "There are no near-duplicates" in watched.page.locator("#cluster-table").inner_text()
-    watched.regrouped(3)
+    watched.regroup(3)
     assert "0 clusters" in watched.page.locator("#regrouped").inner_text()
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def hostile_report():
@@ -308,7 +308,7 @@ def test_what_hostile_text_says_does_not_happen(opened):
     page.locator("#search").fill("<script>")
     page.locator("#host").focus()
     page.locator("#clear").click()
-    watched.regrouped(MAX_DISTANCE - 1)
+    watched.regroup(MAX_DISTANCE - 1)
     page.locator("button.compare").first.click()
     page.wait_for_function(
         "() => document.getElementById('compared').textContent.includes('in both')"
@@ -325,7 +325,7 @@ def test_what_hostile_text_says_does_not_happen(opened):
     shown = page.locator("body").inner_text()
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
     assert page.locator("main script, main img, main style, main b").count() == 0
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_the_policy_stops_what_an_error_in_the_template_would_let_through(

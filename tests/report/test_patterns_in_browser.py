@@ -42,7 +42,7 @@ def test_a_pattern_shows_the_clusters_that_have_such_a_page(opened):
     assert shown(watched) == set(clusters)
     assert watched.page.evaluate("document.activeElement.textContent") == row["pattern"]
     assert not watched.page.locator("#only-back").is_visible()
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
@@ -66,7 +66,7 @@ def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
         said = watched.page.locator("#shown").inner_text()
         assert all(pattern in said for pattern in row["patterns"])
     assert found == set(clusters)
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def test_a_pattern_and_what_is_typed_are_both_asked_for(opened):
@@ -83,7 +83,7 @@ def test_a_pattern_and_what_is_typed_are_both_asked_for(opened):
     assert shown(watched) == {name for name in of_pattern if "storm" in name}
     page.locator("#host").fill("mirror.")
     assert "pages like" not in page.locator("#shown").inner_text()
-    watched.quiet()
+    watched.assert_quiet()
 
 
 @pytest.mark.parametrize("k", [24, 8])
@@ -91,7 +91,7 @@ def test_what_a_smaller_k_leaves_of_a_pair(opened, k):
     report = small_report()
     watched = opened(report)
     watched.page.locator("button[data-only=pair]").first.click()
-    watched.regrouped(k)
+    watched.regroup(k)
     keys, components = report["pages"]["key"], report["pages"]["component"]
     representative, _ = leader(fingerprints_of(report), components, k)
     wanted = Counter(report["pairs"][0]["patterns"])

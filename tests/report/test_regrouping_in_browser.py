@@ -66,7 +66,7 @@ def test_each_smaller_k_gives_what_python_finds(opened):
     watched = opened(report)
     sizes = set()
     for k in (35, 30, 22, 17, 9, 4, 1, 0):
-        watched.regrouped(k)
+        watched.regroup(k)
         expected = by_oracle(report, k)
         assert by_download(watched) == expected
         clusters = {representative for representative, _ in expected.values()}
@@ -77,7 +77,7 @@ def test_each_smaller_k_gives_what_python_finds(opened):
         assert len(watched.rows()) == min(len(clusters), 100)
         sizes.add(len(clusters))
     assert len(sizes) > 5
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def numbered(report):
@@ -109,7 +109,7 @@ def test_ties_equal_fingerprints_and_other_widths(opened, bits):
     report["index"]["bits"] = bits
     watched = opened(report)
     for k in (12, 6, 3, 2, 1, 0):
-        watched.regrouped(k)
+        watched.regroup(k)
         assert by_download(watched) == by_oracle(report, k)
 
 
@@ -122,9 +122,9 @@ def test_the_largest_k_shows_what_the_crawls_found_themselves(opened):
     pages["representative"][apart] = apart
     watched = opened(report)
     assert own not in by_download(watched)
-    watched.regrouped(MAX_DISTANCE - 1)
+    watched.regroup(MAX_DISTANCE - 1)
     assert by_download(watched)[own][0] == by_oracle(report, MAX_DISTANCE - 1)[own][0]
-    watched.regrouped(MAX_DISTANCE)
+    watched.regroup(MAX_DISTANCE)
     assert own not in by_download(watched)
     assert pages["key"][nearest] in by_download(watched)
     assert "as the crawls found them" in watched.page.locator("#regrouped").inner_text()
@@ -168,7 +168,7 @@ def test_the_histogram_has_the_figures_in_a_table_too(opened):
     assert [height > 0 for height in heights] == [count > 0 for count in report["distances"]]
     highest = max(range(len(heights)), key=heights.__getitem__)
     assert report["distances"][highest] == max(report["distances"])
-    watched.regrouped(10)
+    watched.regroup(10)
     assert table(2) == report["distances"]
     distances = [0] * (MAX_DISTANCE + 1)
     for representative, (of, apart) in by_oracle(numbered(report), 10).items():
@@ -182,7 +182,7 @@ def test_without_fingerprints_there_is_no_slider(opened):
     assert watched.page.locator("#k").is_disabled()
     assert "k cannot be changed" in watched.page.locator("#regrouped").inner_text()
     assert len(watched.rows()) > 10
-    watched.quiet()
+    watched.assert_quiet()
 
 
 def all_differ(count, apart):
@@ -223,9 +223,9 @@ def test_a_large_component_does_not_block_and_gives_way(opened):
     page.locator("#k").fill("5")
     page.locator("#k").fill("4")
     # Another k is answered without waiting for those, and they are not shown when they are done.
-    watched.regrouped(MAX_DISTANCE)
+    watched.regroup(MAX_DISTANCE)
     assert "with 11,999" in page.locator("#regrouped").inner_text()
-    watched.regrouped(5)
+    watched.regroup(5)
     assert page.locator("#regrouped").inner_text().startswith("0 clusters")
     assert page.evaluate("longest") < LONGEST_TASK_MS
 
@@ -247,7 +247,7 @@ def test_a_long_wait_says_how_far_it_is(opened):
         "() => said.filter(([, text]) => text.startsWith('Grouping')).length > 0", timeout=60_000
     )
     page.locator("#k").fill("0")
-    watched.regrouped(0)
+    watched.regroup(0)
     said = page.evaluate("said")
     far = [(at_ms, text) for at_ms, text in said if text.startswith("Grouping")]
     assert far
@@ -267,8 +267,8 @@ def test_short_waits_are_not_announced(opened):
             .observe(status, { childList: true });
         }"""
     )
-    watched.regrouped(20)
-    watched.regrouped(0)
+    watched.regroup(20)
+    watched.regroup(0)
     said = watched.page.evaluate("said")
     assert len(said) == 2
     assert not [text for text in said if "Grouping" in text]

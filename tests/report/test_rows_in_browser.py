@@ -98,7 +98,7 @@ def test_all_clusters_of_a_page_open_and_close(opened):
     assert (button.inner_text(), opened_rows.count()) == ("Open all", 0)
     page.locator("#search").fill("no such page")
     assert button.is_disabled()
-    watched.quiet()
+    watched.assert_quiet()
 
 
 @pytest.mark.parametrize("width", [360, 390])
@@ -195,7 +195,7 @@ def test_a_cluster_that_is_not_listed_whole_is_one_all_the_same(opened):
     assert row[1] == f"{listed} of 2,000"
     assert "1,884 more are not listed" in page.locator("#regrouped").inner_text()
     # Of a smaller k, only what is listed can be known.
-    watched.regrouped(30)
+    watched.regroup(30)
     page.locator("#flood").select_option("any")
     assert all(" of " not in row[1] for row in watched.rows())
-    watched.quiet()
+    watched.assert_quiet()
