@@ -68,8 +68,8 @@ def evidence_from(plain: Sequence[Any]) -> Evidence:
     """Return the evidence from the list that `plain_evidence` returned."""
     if not plain:
         return NO_EVIDENCE
-    sketch, site, *parts = plain
-    return Evidence(a2b_base64(sketch), site, *map(a2b_base64, parts))
+    sketch, site, title, heading, certainty = plain
+    return Evidence(a2b_base64(sketch), site, *map(a2b_base64, (title, heading, certainty)))
 
 
 def _as_text(value: bytes) -> str:
