@@ -179,7 +179,7 @@ def test_passages_are_reached_by_tab_and_lead_to_their_sources(opened):
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#s3")
+    page.wait_for_url("**#s3")
 
 
 def test_notes_stand_beneath_on_a_narrow_screen(opened):
@@ -203,7 +203,7 @@ def test_bars_of_the_chart_are_seen_and_lead_to_their_passages(opened):
     assert max(bottoms) - min(bottoms) <= PIXEL
     name = "Passage 3, high, 96\N{NO-BREAK SPACE}%"
     page.get_by_role("link", name=name, exact=True).click()
-    assert page.url.endswith("#p3")
+    page.wait_for_url("**#p3")
     assert page.locator("#p3").evaluate("e => e.matches(':target')")
 
 
