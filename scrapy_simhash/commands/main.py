@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
+from io import RawIOBase, TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands import (
@@ -96,6 +96,7 @@ def main(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape characters that its encoding lacks
             stream.reconfigure(errors="backslashreplace")
+    _buffer_output()
     try:
         try:
             parser = build_parser(program)
@@ -125,6 +126,23 @@ def main(
             _discard_output()
         return 1
     return code
+
+
+def _buffer_output() -> None:
+    """Buffer standard output by line if PYTHONUNBUFFERED has made it a raw stream.
+
+    If a full disk cuts a write short, a raw stream reports no error, and the rest would be lost.
+    """
+    stream = sys.stdout
+    if isinstance(stream, TextIOWrapper) and isinstance(stream.buffer, RawIOBase):
+        sys.stdout = os.fdopen(
+            stream.fileno(),
+            "w",
+            buffering=1,
+            encoding=stream.encoding,
+            errors=stream.errors,
+            closefd=False,
+        )
 
 
 def _discard_output() -> None:

@@ -30,8 +30,9 @@ class DamagedFile(SimhashError):
 def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[Path]:
     """Yield each path that is not a folder, and the files in each folder and its subfolders.
 
-    The files of a folder come before those of its subfolders, both sorted by name. These are left
-    out: hidden files and subfolders, special files, symlinks to folders, and the folder `exclude`.
+    The files of a folder come before those of its subfolders, both sorted by name. In folders,
+    these are left out: hidden files and subfolders, special files, symlinks to folders, and the
+    folder `exclude`.
     """
     for path in paths:
         if not path.is_dir():

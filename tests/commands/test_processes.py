@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import resource
 import runpy
 import signal
 import struct
@@ -113,6 +114,30 @@ def test_streams_that_are_closed_or_full(run_process, run, folder, redirected, e
     command = f'exec "$@" {redirected}'
     ran = run_process("sh", "-c", command, "sh", *MODULE, "passages", "check", name)
     assert (ran.code, ran.err) == expected
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_disk_that_is_full_three_bytes_before_the_end(folder, unbuffered):
+    command = [*MODULE, "plan", "--bits", "64", "--max-distance", "3"]
+    whole = subprocess.run(command, capture_output=True, check=True).stdout
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writes are cut short, and then fail
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) - 3, len(whole) - 3))
+
+    with (folder / "out").open("wb") as out:
+        ran = subprocess.run(
+            command,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            restore_signals=False,
+            preexec_fn=limit,
+            check=False,
+        )
+    assert ran.stderr == b"error: the output cannot be read or written: File too large\n"
+    assert ran.returncode == 1
+    assert (folder / "out").read_bytes() == whole[:-3]
 
 
 def test_an_output_that_lacks_characters(run_process, run, folder, monkeypatch):
