@@ -23,8 +23,8 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.redis import index as index_module
 from scrapy_simhash.index.redis import new_redis_manifest, open_redis_index
-from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.layout import Layout
+from scrapy_simhash.index.redis.leases import Leases
 from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
 
@@ -45,7 +45,7 @@ class TestLeases:
     def silent(self, monkeypatch, request):
         """Crawlers that renew no leases, as if they were stopped."""
         if "renewed" not in request.node.name:
-            monkeypatch.setattr(RedisIndex, "_renew", lambda self: None)
+            monkeypatch.setattr(Leases, "_renew", lambda self: None)
 
     def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(self, redis_backend):
         with redis_backend.open(lease_s=0.3) as one, redis_backend.open() as other:

@@ -24,9 +24,8 @@ reader of the page removes it, so that its process, should it still run, cannot 
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass, replace
-from threading import Lock, Thread
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
@@ -38,10 +37,11 @@ from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.content import RedisContent
 from scrapy_simhash.index.redis.layout import Group, digest_of, field_of
+from scrapy_simhash.index.redis.leases import HeldPage, Leases
 from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index.base import Action
@@ -57,29 +57,6 @@ _MAX_TRIES = 3
 _MAX_LAG = 200
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(eq=False)
-class _Pending:
-    """A pending page of this process.
-
-    :param entry: the entry that `confirm` stores.
-    :param stored: value of the stored entry with its page key when it was observed, or b"".
-    :param similar: the nearest page within k, of which it is not a copy.
-    :param outdated: entries of earlier crawls that it replaces.
-    :param supersedes: key of the representative that it replaces.
-    :param renewed_s: monotonic time when its lease was last renewed.
-    """
-
-    observation: Observation
-    digest: bytes
-    entry: Entry
-    stored: bytes
-    similar: Neighbour | None = None
-    outdated: Sequence[Entry] = ()
-    in_scope: Callable[[str], bool] | None = None
-    supersedes: str | None = None
-    renewed_s: float = 0.0
 
 
 @dataclass
@@ -138,11 +115,10 @@ class RedisIndex(CrawlIndex, RedisContent):
         RedisContent.__init__(self, server, manifest, name)
         self._replica = Replica(self.layout, self.location)
         self._lease_ms = max(int(1000 * lease_s), 1)
+        self._leases = Leases(server, self.layout, self._lease_ms)
         self._lock = Lock()
         self._following = Lock()
         # By sequence number and page key, because a server that lost data gives numbers twice.
-        self._pending: dict[tuple[int, str], _Pending] = {}
-        self._renewing: Thread | None = None
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
 
@@ -166,7 +142,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             observation = Observation(
                 "new", key, fingerprint, None, None, 0, provisional=False, evidence=evidence
             )
-            new = _Pending(
+            new = HeldPage(
                 observation, digest, self._new_entry(observation), b"", in_scope=in_scope
             )
         begun: _Begun | None
@@ -175,7 +151,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         if new is not None and begun.is_admitted:
             new.observation = replace(new.observation, sequence=sequence)
             new.entry = new.entry._replace(number=sequence, met=sequence)
-            self._hold(new)
+            self._leases.hold(new)
             return new.observation
         candidates |= self._near(fingerprint, certainty, begun.end, after=end)
         judged: set[int] = set()
@@ -208,7 +184,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         """See `Index.supersede`."""
         self._require_open()
         digest = digest_of(observed.key)
-        page = _Pending(
+        page = HeldPage(
             observed,
             digest,
             self._new_entry(observed),
@@ -228,14 +204,14 @@ class RedisIndex(CrawlIndex, RedisContent):
         StorageError is raised if its lease ends three times.
         """
         self._require_open()
-        for page in self._select(observed):
+        for page in self._leases.select(observed):
             self._store(page)
 
     def discard(self, observed: Observation | str) -> None:
         """See `Index.discard`."""
         self._require_open()
-        for page in self._select(observed):
-            self._release(page)
+        for page in self._leases.select(observed):
+            self._leases.release(page)
             if page.observation.similar_to is not None:
                 sequence = page.observation.sequence
                 self.server.call("HDEL", self.layout.log_key(sequence), sequence)
@@ -278,12 +254,8 @@ class RedisIndex(CrawlIndex, RedisContent):
             if self._closing.is_set():
                 return
             self._closing.set()
-            pages = list(self._pending.values())
-        if self._renewing is not None:
-            self._renewing.join()
         try:
-            for page in pages:
-                self._release(page)
+            self._leases.close()
         finally:
             self.server.close()
 
@@ -297,7 +269,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         digest: bytes,
         sequence: int,
         in_scope: Callable[[str], bool] | None,
-    ) -> Observation | _Pending:
+    ) -> Observation | HeldPage:
         """Return the observation of a page that does not become pending, else the pending page."""
         stored = self._own(view.own, key)
         last = stored if view.last is view.own else self._own(view.last, key)
@@ -316,14 +288,14 @@ class RedisIndex(CrawlIndex, RedisContent):
             if nearest is not None:
                 self._log(observation, nearest)
             return observation
-        return _Pending(observation, digest, entry, view.own, nearest, result.outdated, in_scope)
+        return HeldPage(observation, digest, entry, view.own, nearest, result.outdated, in_scope)
 
     def _begin(
         self,
         digest: bytes,
         end: End,
         candidates: Iterable[bytes] = (),
-        new: _Pending | None = None,
+        new: HeldPage | None = None,
     ) -> _Begun:
         """Give a page its sequence number, and bring the replica up to date.
 
@@ -389,7 +361,7 @@ class RedisIndex(CrawlIndex, RedisContent):
     def _near(
         self, fingerprint: int, certainty: bytes, followed: End, *, after: End | None = None
     ) -> set[bytes]:
-        """Search the replica.
+        """Return the digests of the rows within k that the replica finds.
 
         :param followed: an end that the replica had: all rows up to it are searched.
         :param after: see `Replica.near`.
@@ -457,7 +429,7 @@ class RedisIndex(CrawlIndex, RedisContent):
 
     def _admit(
         self,
-        page: _Pending,
+        page: HeldPage,
         since: int,
         judged: Iterable[int],
         *,
@@ -498,17 +470,8 @@ class RedisIndex(CrawlIndex, RedisContent):
             else:
                 self.server.call("HDEL", pending, field)
         if answer[0] == _ADMITTED:
-            self._hold(page)
+            self._leases.hold(page)
         return answer
-
-    def _hold(self, page: _Pending) -> None:
-        """Renew the leases of an admitted page from now on."""
-        page.renewed_s = time.monotonic()
-        with self._lock:
-            self._pending[_number_and_key(page.observation)] = page
-            if self._renewing is None and not self._closing.is_set():
-                self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
-                self._renewing.start()
 
     def _mark(self, member: bytes) -> None:
         """Mark the pending page of an admission as admitted."""
@@ -522,48 +485,13 @@ class RedisIndex(CrawlIndex, RedisContent):
         for member in self.server.call("ZRANGEBYSCORE", self.layout.order.unmarked, "-inf", up_to):
             self._mark(member)
 
-    def _release(self, page: _Pending) -> None:
-        """Remove a pending page."""
-        pending = self.layout.pending_key(page.digest)
-        self.server.call("HDEL", pending, field_of(page.observation.sequence, page.digest))
-        self._forget_pending(page)
-
-    def _forget_pending(self, page: _Pending) -> None:
-        with self._lock:
-            self._pending.pop(_number_and_key(page.observation), None)
-
-    def _select(self, observed: Observation | str) -> list[_Pending]:
-        """Return the pending page of an observation, or all of a page key, oldest first."""
-        with self._lock:
-            if isinstance(observed, str):
-                of_key = [one for one in self._pending.values() if one.observation.key == observed]
-                return sorted(of_key, key=lambda page: page.observation.sequence)
-            page = self._pending.get(_number_and_key(observed))
-        return [] if page is None or page.observation != observed else [page]
-
-    def _renew(self) -> None:
-        """Renew the leases of pending pages until the index is closed."""
-        every_s = self._lease_ms / 3000
-        while not self._closing.wait(every_s):
-            before_s = time.monotonic() - every_s / 2
-            with self._lock:
-                pages = [page for page in self._pending.values() if page.renewed_s < before_s]
-            try:
-                for page in pages:
-                    field = field_of(page.observation.sequence, page.digest)
-                    pending = self.layout.pending_key(page.digest)
-                    self.server.run(scripts.RENEW, (pending,), (field, self._lease_ms))
-                    page.renewed_s = time.monotonic()
-            except StorageError as error:
-                logger.warning("simhash: leases were not renewed, and are tried again: %s", error)
-
-    def _store(self, page: _Pending) -> None:
+    def _store(self, page: HeldPage) -> None:
         """Store a page and remove the entries that it replaces. See `confirm`."""
         for _ in range(_MAX_TRIES):
             if self._try_to_store(page):
                 return
             self.lost_leases += 1
-            self._forget_pending(page)
+            self._leases.forget(page)
             again = self._observe_again(page)
             if again is None:
                 return
@@ -574,7 +502,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             f"confirmed: make the lease longer than {self._lease_ms / 1000:g} s",
         )
 
-    def _try_to_store(self, page: _Pending) -> bool:
+    def _try_to_store(self, page: HeldPage) -> bool:
         """Store a page, unless a later observation of its page key is stored, and remove what it
         replaces. Return False if the page was removed because its lease had ended.
         """
@@ -585,20 +513,20 @@ class RedisIndex(CrawlIndex, RedisContent):
         while True:
             stored = self._own(expected, key)
             if stored is not None and stored.met > page.entry.met:
-                self._release(page)
+                self._leases.release(page)
                 return True
             entry = self._merged(page.entry, stored)
             value = encode_entry(entry, layout.width_bytes)
             answer = self.server.run(scripts.SETTLE, keys, (field, digest, expected, value))
             if answer[0] == _STORED:
-                self._forget_pending(page)
+                self._leases.forget(page)
                 self._remove_replaced(page, entry)
                 return True
             if answer[0] == _LEASE_ENDED:
                 return False
             expected = answer[1]
 
-    def _observe_again(self, page: _Pending) -> _Pending | None:
+    def _observe_again(self, page: HeldPage) -> HeldPage | None:
         """Observe a page whose lease has ended. Return it if it is pending again, else None."""
         before = page.observation
         observed = self.observe(
@@ -606,8 +534,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         if page.supersedes is not None and observed.representative is not None:
             self.supersede(observed)
-        with self._lock:
-            again = self._pending.get(_number_and_key(observed))
+        again = next(iter(self._leases.select(observed)), None)
         kind, representative = observed.kind, observed.representative
         logger.warning(
             "simhash: the lease of %r had ended when it was confirmed: it is %s now",
@@ -616,7 +543,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         return again
 
-    def _remove_replaced(self, page: _Pending, entry: Entry) -> None:
+    def _remove_replaced(self, page: HeldPage, entry: Entry) -> None:
         """Remove the entries that a stored page replaces."""
         if page.supersedes is not None:
             other, value = self._read(page.supersedes)
@@ -642,7 +569,3 @@ class RedisIndex(CrawlIndex, RedisContent):
         self.write_line(
             self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         )
-
-
-def _number_and_key(observation: Observation) -> tuple[int, str]:
-    return observation.sequence, observation.key

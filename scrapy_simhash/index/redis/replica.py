@@ -11,7 +11,7 @@ that has fewer than twice as many rows, so there are few runs, and each row is s
 
 from __future__ import annotations
 
-from threading import RLock
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -71,7 +71,7 @@ class Replica:
             for table in plan.tables
         ]
         self._words = -(-plan.bits // _WORD_BITS)
-        self._lock = RLock()
+        self._lock = Lock()
         self._end = End(0, 0, b"")
         self._clear(0)
 

@@ -1,0 +1,120 @@
+"""The pending pages of one process in an index in Redis, and the renewal of their leases."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index.redis import scripts
+from scrapy_simhash.index.redis.layout import field_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_simhash.index.base import Entry, Observation
+    from scrapy_simhash.index.redis.layout import Layout
+    from scrapy_simhash.index.redis.server import Server
+    from scrapy_simhash.index.rules import Neighbour
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class HeldPage:
+    """A pending page of this process.
+
+    :param entry: the entry that `confirm` stores.
+    :param stored: value of the stored entry with its page key when it was observed, or b"".
+    :param similar: the nearest page within k, of which it is not a copy.
+    :param outdated: entries of earlier crawls that it replaces.
+    :param supersedes: key of the representative that it replaces.
+    :param renewed_s: monotonic time when its lease was last renewed.
+    """
+
+    observation: Observation
+    digest: bytes
+    entry: Entry
+    stored: bytes
+    similar: Neighbour | None = None
+    outdated: Sequence[Entry] = ()
+    in_scope: Callable[[str], bool] | None = None
+    supersedes: str | None = None
+    renewed_s: float = 0.0
+
+
+class Leases:
+    """The pending pages of this process. A thread renews their leases. Threads may share it."""
+
+    def __init__(self, server: Server, layout: Layout, lease_ms: int) -> None:
+        self._server = server
+        self._layout = layout
+        self._lease_ms = lease_ms
+        self._lock = Lock()
+        self._closing = Event()
+        self._pages: dict[tuple[int, str], HeldPage] = {}
+        self._renewing: Thread | None = None
+
+    def hold(self, page: HeldPage) -> None:
+        """Renew the lease of an admitted page from now on."""
+        page.renewed_s = time.monotonic()
+        with self._lock:
+            self._pages[_number_and_key(page.observation)] = page
+            if self._renewing is None and not self._closing.is_set():
+                self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
+                self._renewing.start()
+
+    def forget(self, page: HeldPage) -> None:
+        """Renew the lease of a page no longer."""
+        with self._lock:
+            self._pages.pop(_number_and_key(page.observation), None)
+
+    def release(self, page: HeldPage) -> None:
+        """Remove a pending page from the server."""
+        pending = self._layout.pending_key(page.digest)
+        field = field_of(page.observation.sequence, page.digest)
+        self._server.call("HDEL", pending, field)
+        self.forget(page)
+
+    def select(self, observed: Observation | str) -> list[HeldPage]:
+        """Return the page of an observation, or all pages of a page key, oldest first."""
+        with self._lock:
+            if isinstance(observed, str):
+                of_key = [page for page in self._pages.values() if page.observation.key == observed]
+                return sorted(of_key, key=lambda page: page.observation.sequence)
+            page = self._pages.get(_number_and_key(observed))
+        return [] if page is None or page.observation != observed else [page]
+
+    def close(self) -> None:
+        """Stop the thread, and release all pages. :raises StorageError: the server fails."""
+        with self._lock:
+            self._closing.set()
+            pages = list(self._pages.values())
+        if self._renewing is not None:
+            self._renewing.join()
+        for page in pages:
+            self.release(page)
+
+    def _renew(self) -> None:
+        """Renew the leases of pending pages until `close`."""
+        every_s = self._lease_ms / 3000
+        while not self._closing.wait(every_s):
+            before_s = time.monotonic() - every_s / 2
+            with self._lock:
+                pages = [page for page in self._pages.values() if page.renewed_s < before_s]
+            try:
+                for page in pages:
+                    field = field_of(page.observation.sequence, page.digest)
+                    pending = self._layout.pending_key(page.digest)
+                    self._server.run(scripts.RENEW, (pending,), (field, self._lease_ms))
+                    page.renewed_s = time.monotonic()
+            except StorageError as error:
+                logger.warning("simhash: leases were not renewed, and are tried again: %s", error)
+
+
+def _number_and_key(observation: Observation) -> tuple[int, str]:
+    # After a failover, the server may give a sequence number twice.
+    return observation.sequence, observation.key
