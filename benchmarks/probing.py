@@ -134,9 +134,8 @@ def confirmed(pages: list[Page], judged: dict[frozenset[str], float], preset: Pr
     for at, (name, _, evidence) in enumerate(pages):
         apart = np.bitwise_count(packed ^ packed[at]).sum(axis=1)
         near = [int(n) for n in np.flatnonzero(apart <= preset.max_distance) if n != at]
-        compared = preset.confirmation.similarities(evidence, [pages[n][2] for n in near])
-        for other, (_, is_copy) in zip(near, compared, strict=True):
-            if is_copy:
+        for other in near:
+            if preset.confirmation.compare(evidence, pages[other][2])[1]:
                 differs.append(np.unpackbits(packed[at] ^ packed[other]))
                 certainty.append(np.frombuffer(evidence.certainty, np.uint8))
                 keys.append((name, pages[other].key))

@@ -88,37 +88,19 @@ class Confirmation:
     min_resemblance: float = DEFAULT_MIN_RESEMBLANCE
     same_name: bool = True
 
-    def similarities(
-        self, page: Evidence, others: Sequence[Evidence]
-    ) -> list[tuple[float | None, bool]]:
-        """Compare a page with others.
+    def compare(self, page: Evidence, other: Evidence) -> tuple[float | None, bool]:
+        """Compare two pages. Return (the estimated resemblance, True if the pages are copies).
 
-        :return: for each other page, the estimated resemblance, and True if the pages are copies.
-            If a sketch is missing or their sizes differ, the resemblance is None, and pages are
-            copies unless their names differ.
+        If a sketch is missing or their sizes differ, the resemblance is None, and the pages are
+        copies unless their names differ.
         """
-        import numpy as np
-
-        one = page.sketch
-        comparable = [
-            at for at, other in enumerate(others) if one and len(other.sketch) == len(one)
-        ]
-        estimates: dict[int, float] = {}
-        if comparable:
-            joined = b"".join([others[at].sketch for at in comparable])
-            rows = np.frombuffer(joined, dtype=np.uint8).reshape(len(comparable), -1)
-            estimates = dict(zip(comparable, estimate_resemblance(one, rows).tolist(), strict=True))
-        return [
-            (estimate := estimates.get(at), self._confirms(page, other, estimate))
-            for at, other in enumerate(others)
-        ]
-
-    def _confirms(self, page: Evidence, other: Evidence, estimate: float | None) -> bool:
+        one, two = page.sketch, other.sketch
+        estimate = estimate_resemblance(one, two) if one and len(one) == len(two) else None
         agree = names_agree(page, other) if self.same_name else True
         if agree is False:
-            return False
+            return estimate, False
         in_doubt = MIN_RESEMBLANCE_IN_DOUBT if agree is None else 0.0
-        return estimate is None or estimate >= max(self.min_resemblance, in_doubt)
+        return estimate, estimate is None or estimate >= max(self.min_resemblance, in_doubt)
 
 
 UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)

@@ -24,6 +24,9 @@ SKETCH_BYTES = 1 << _BIN_BITS
 SHINGLE_TOKENS = 3
 # A used bin has a value from 1 to 255. One in 255 bins of unrelated texts is equal by chance.
 _VALUES = 255
+# In each byte of a sketch, the lower seven bits and the top bit.
+_LOWER_BITS = int.from_bytes(b"\x7f" * SKETCH_BYTES, "big")
+_TOP_BITS = int.from_bytes(b"\x80" * SKETCH_BYTES, "big")
 
 
 def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
@@ -45,10 +48,20 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
     return values.tobytes()
 
 
-def estimate_resemblance(one: bytes, others: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Estimate the resemblance of one text to each of several, from 0 to 1.
+def estimate_resemblance(one: bytes, other: bytes) -> float:
+    """Estimate the resemblance of two texts from their sketches of equal length, from 0 to 1."""
+    # Numbers of a thousand bits are several times as fast here as arrays.
+    first, second = int.from_bytes(one, "big"), int.from_bytes(other, "big")
+    used_bins = _bytes_used(first | second)
+    if not used_bins:
+        return 0.0
+    share = (used_bins - _bytes_used(first ^ second)) / used_bins
+    return min(max((share * _VALUES - 1) / (_VALUES - 1), 0.0), 1.0)
 
-    :param one: a sketch.
+
+def estimate_resemblances(one: bytes, others: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return the result of `estimate_resemblance` for one text and each of several.
+
     :param others: sketches as rows, of shape (n, `SKETCH_BYTES`).
     :return: shape (n,).
     """
@@ -56,8 +69,14 @@ def estimate_resemblance(one: bytes, others: NDArray[np.uint8]) -> NDArray[np.fl
 
     row = np.frombuffer(one, dtype=np.uint8)
     used_bins = np.count_nonzero(row | others, axis=1)
-    equal_bins = np.count_nonzero((row == others) & (row > 0), axis=1)
-    share = equal_bins / np.maximum(used_bins, 1)
+    different_bins = np.count_nonzero(row != others, axis=1)
+    share = (used_bins - different_bins) / np.maximum(used_bins, 1)
     # Subtract the share of bins that are equal by chance.
     estimates: NDArray[np.float64] = np.clip((share * _VALUES - 1) / (_VALUES - 1), 0.0, 1.0)
     return estimates
+
+
+def _bytes_used(number: int) -> int:
+    """Return the number of bytes of a sketch that are not 0."""
+    # Adding 127 to the lower seven bits of a byte sets its top bit unless they are 0.
+    return (((number & _LOWER_BITS) + _LOWER_BITS | number) & _TOP_BITS).bit_count()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,19 +171,19 @@ class TestResemblance:
     )
     def test_pages_are_confirmed_from_the_lower_limit_up(self, own, confirmed):
         one, other = page(text=TEXT), page(text=words(own, 2000 + own))
-        ((similarity, found),) = Confirmation().similarities(one, [other])
+        similarity, found = Confirmation().compare(one, other)
         assert similarity == pytest.approx((2000 - own) / (2000 + own), abs=0.13)
         assert found is confirmed
         assert found == (similarity >= DEFAULT_MIN_RESEMBLANCE)
 
     def test_the_lower_limit_is_inclusive(self):
         one, other = page(text=TEXT), page(text=words(300, 2300))
-        ((similarity, _),) = UNCONFIRMED.similarities(one, [other])
+        similarity, _ = UNCONFIRMED.compare(one, other)
         for least, confirmed in ((similarity, True), (similarity + 1e-9, False)):
-            found = Confirmation(min_resemblance=least).similarities(one, [other])
-            assert found == [(similarity, confirmed)]
+            found = Confirmation(min_resemblance=least).compare(one, other)
+            assert found == (similarity, confirmed)
 
-    def test_each_other_page_is_compared_independently(self):
+    def test_names_and_sketches_decide_together(self):
         one = page("Boat 7", text=TEXT)
         others = [
             page("Boat 7", text=TEXT),
@@ -194,25 +193,20 @@ class TestResemblance:
             page("Boat 8", text=words(100, 2100), site=7),
             page("Boat 8"),
         ]
-        found = Confirmation().similarities(one, others)
+        found = [Confirmation().compare(one, other) for other in others]
         assert [confirmed for _, confirmed in found] == [True, False, True, False, True, False]
         assert [at for at, (similarity, _) in enumerate(found) if similarity is None] == [2, 5]
-        assert found == [Confirmation().similarities(one, [other])[0] for other in others]
         assert found[0][0] == found[1][0] == 1.0
-        row = np.frombuffer(others[3].sketch, dtype=np.uint8).reshape(1, -1)
-        assert found[3][0] == estimate_resemblance(one.sketch, row)[0]
-
-    def test_no_other_pages_give_an_empty_list(self):
-        assert Confirmation().similarities(page(text=TEXT), []) == []
+        assert found[3][0] == estimate_resemblance(one.sketch, others[3].sketch)
 
     @pytest.mark.parametrize("missing", [b"", b"\1" * 64])
     def test_without_comparable_sketches_only_names_count(self, missing):
         one, other = page("Boat 7", text=TEXT), page("Boat 7", text=TEXT)._replace(sketch=missing)
-        assert Confirmation().similarities(one, [other]) == [(None, True)]
-        assert Confirmation().similarities(other, [one]) == [(None, True)]
+        assert Confirmation().compare(one, other) == (None, True)
+        assert Confirmation().compare(other, one) == (None, True)
         named = other._replace(title=name_bytes("Boat 8"))
-        assert Confirmation().similarities(one, [named]) == [(None, False)]
-        assert Confirmation().similarities(NO_EVIDENCE, [NO_EVIDENCE]) == [(None, True)]
+        assert Confirmation().compare(one, named) == (None, False)
+        assert Confirmation().compare(NO_EVIDENCE, NO_EVIDENCE) == (None, True)
 
 
 class TestDoubt:
@@ -223,18 +217,18 @@ class TestDoubt:
     @pytest.mark.parametrize("own", [0, 100, 200, 250, 300, 400, 600])
     def test_in_doubt_the_lower_limit_is_higher(self, own):
         other = page("Boat 8", "Boats", words(own, 2000 + own))
-        ((similarity, confirmed),) = Confirmation().similarities(self.ONE, [other])
+        similarity, confirmed = Confirmation().compare(self.ONE, other)
         assert confirmed == (similarity >= MIN_RESEMBLANCE_IN_DOUBT)
 
     def test_a_higher_setting_applies_in_doubt_too(self):
         other = page("Boat 8", "Boats", words(60, 2060))
-        ((similarity, _),) = Confirmation().similarities(self.ONE, [other])
+        similarity, _ = Confirmation().compare(self.ONE, other)
         assert MIN_RESEMBLANCE_IN_DOUBT < similarity < 0.99
-        assert not Confirmation(0.99).similarities(self.ONE, [other])[0][1]
+        assert not Confirmation(0.99).compare(self.ONE, other)[1]
 
     def test_in_doubt_without_sketches_pages_are_copies(self):
         other = page("Boat 8", "Boats")
-        assert Confirmation().similarities(self.ONE, [other]) == [(None, True)]
+        assert Confirmation().compare(self.ONE, other) == (None, True)
 
 
 class TestSwitches:
@@ -242,21 +236,20 @@ class TestSwitches:
 
     def test_same_name_false_ignores_names(self):
         other = page("Boat 8", "Boat 8", TEXT)
-        assert Confirmation().similarities(self.ONE, [other]) == [(1.0, False)]
-        assert Confirmation(same_name=False).similarities(self.ONE, [other]) == [(1.0, True)]
+        assert Confirmation().compare(self.ONE, other) == (1.0, False)
+        assert Confirmation(same_name=False).compare(self.ONE, other) == (1.0, True)
 
     def test_min_resemblance_zero_ignores_resemblance(self):
         other = page("Boat 7", "Boat 7", words(2000, 4000))
-        ((similarity, confirmed),) = Confirmation(min_resemblance=0).similarities(self.ONE, [other])
+        similarity, confirmed = Confirmation(min_resemblance=0).compare(self.ONE, other)
         assert similarity < 0.05
         assert confirmed
         named = other._replace(heading=name_bytes("Boat 8"))
-        assert Confirmation(min_resemblance=0).similarities(self.ONE, [named])[0][1] is False
+        assert Confirmation(min_resemblance=0).compare(self.ONE, named)[1] is False
 
     def test_unconfirmed_accepts_every_page(self):
         others = [page("Boat 8", "Boat 8", words(2000, 4000)), NO_EVIDENCE, self.ONE]
-        found = UNCONFIRMED.similarities(self.ONE, others)
-        assert [confirmed for _, confirmed in found] == [True] * 3
+        assert all(UNCONFIRMED.compare(self.ONE, other)[1] for other in others)
 
     def test_the_default_compares_names_and_resemblance(self):
         assert Confirmation() == Confirmation(min_resemblance=0.6, same_name=True)

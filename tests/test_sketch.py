@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.resemblance import shingles
-from scrapy_simhash.sketch import SHINGLE_TOKENS, SKETCH_BYTES, estimate_resemblance, sketch
+from scrapy_simhash.sketch import (
+    SHINGLE_TOKENS,
+    SKETCH_BYTES,
+    estimate_resemblance,
+    estimate_resemblances,
+    sketch,
+)
 from tests import oracles
 
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)
@@ -33,7 +39,9 @@ def oracle(tokens: list[str]) -> bytes:
 
 def estimate(one: bytes, *others: bytes) -> list[float]:
     rows = np.frombuffer(b"".join(others), dtype=np.uint8).reshape(len(others), -1)
-    return estimate_resemblance(one, rows).tolist()
+    together = estimate_resemblances(one, rows).tolist()
+    assert together == [estimate_resemblance(one, other) for other in others]
+    return together
 
 
 class TestSketch:
@@ -68,6 +76,13 @@ class TestSketch:
 
 
 class TestEstimate:
+    @given(st.binary(min_size=128, max_size=128), st.binary(min_size=128, max_size=128))
+    def test_an_estimate_follows_its_definition(self, one, other):
+        used = sum(a or b for a, b in zip(map(bool, one), map(bool, other), strict=True))
+        equal = sum(a == b != 0 for a, b in zip(one, other, strict=True))
+        share = equal / max(used, 1)
+        assert estimate(one, other) == [min(max((share * 255 - 1) / 254, 0), 1)]
+
     @pytest.mark.parametrize("resemblance", [0.1, 0.3, 0.5, 0.6, 0.8, 0.95])
     @pytest.mark.parametrize("length", [150, 400, 3000])
     def test_the_estimate_is_near_the_true_resemblance(self, resemblance, length):
@@ -111,7 +126,7 @@ class TestEstimate:
 
     def test_no_other_sketches_give_no_estimates(self):
         nobody = np.empty((0, SKETCH_BYTES), dtype=np.uint8)
-        assert estimate_resemblance(sketch_of(["a"]), nobody).shape == (0,)
+        assert estimate_resemblances(sketch_of(["a"]), nobody).shape == (0,)
 
 
 def pair_of_texts(

@@ -83,9 +83,7 @@ def connected(texts: Sequence[str]) -> np.ndarray:
         (
             (places[a], places[b])
             for a, b in pairs
-            if confirmation.similarities(pages[places[a]].evidence, [pages[places[b]].evidence])[0][
-                1
-            ]
+            if confirmation.compare(pages[places[a]].evidence, pages[places[b]].evidence)[1]
         ),
     )
 

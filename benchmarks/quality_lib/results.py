@@ -193,7 +193,7 @@ def is_reported(
         chosen = np.flatnonzero(reported)
         for at in chosen:
             one, other = (pages[number].evidence for number in found.pairs[at])
-            [(_, confirmed)] = confirmation.similarities(one, [other])
+            _, confirmed = confirmation.compare(one, other)
             reported[at] = confirmed
     return reported
 

@@ -279,7 +279,7 @@ def _count_copies(
         if original.fingerprint is None or edited.fingerprint is None:
             continue
         distance = hamming_distance(original.fingerprint, edited.fingerprint)
-        [(similarity, _)] = preset.confirmation.similarities(original.evidence, [edited.evidence])
+        similarity, _ = preset.confirmation.compare(original.evidence, edited.evidence)
         step = STEPS if similarity is None else int(similarity * STEPS + 1e-9)
         confirmable[step][distance] += 1
     return EditedCopies(confirmable)

@@ -18,7 +18,7 @@ from scrapy_simhash.calibration.pairs import Resemblances
 from scrapy_simhash.clustering.words import distances, words_of
 from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, UNCONFIRMED, names_agree
 from scrapy_simhash.resemblance import DIFFERENT
-from scrapy_simhash.sketch import SKETCH_BYTES, estimate_resemblance
+from scrapy_simhash.sketch import SKETCH_BYTES, estimate_resemblances
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -144,8 +144,8 @@ class Pairs:
         listed = []
         for *_, one, other, distance, kind, text, content in nsmallest(_MAX_LISTED, near_k):
             a, b = self._pages[one], self._pages[other]
-            evidence = [page.fingerprints[number].evidence for page in (a, b)]
-            [(similarity, confirmed)] = confirmation.similarities(evidence[0], evidence[1:])
+            evidence = a.fingerprints[number].evidence, b.fingerprints[number].evidence
+            similarity, confirmed = confirmation.compare(*evidence)
             shown = _KINDS[kind]
             if kind == _NEAR and confirmation.same_name and names_agree(*evidence) is False:
                 shown = "named-apart"
@@ -234,7 +234,7 @@ class _Fingerprints:
         sketch, sketches = self._evidence[page].sketch, self._sketches[others]
         has_sketch = sketches.any(axis=1)
         if sketch and has_sketch.any():
-            estimates = estimate_resemblance(sketch, sketches[has_sketch])
+            estimates = estimate_resemblances(sketch, sketches[has_sketch])
             per_cent[has_sketch] = np.floor(estimates * STEPS + 1e-9)
         return per_cent
 

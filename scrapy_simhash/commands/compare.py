@@ -94,7 +94,7 @@ def _compare(
         distance = None
         if a.fingerprint is not None and b.fingerprint is not None:
             distance = hamming_distance(a.fingerprint, b.fingerprint)
-        [(similarity, is_confirmed)] = confirmation.similarities(a.evidence, [b.evidence])
+        similarity, is_confirmed = confirmation.compare(a.evidence, b.evidence)
         reasons = []
         if not is_confirmed:
             differ = confirmation.same_name and names_agree(a.evidence, b.evidence) is False

@@ -92,12 +92,10 @@ class Rules:
 
         :param near: (distance, entry) of entries within k bits.
         """
-        if not near:
-            return []
-        compared = self.confirmation.similarities(evidence, [entry.evidence for _, entry in near])
+        compare = self.confirmation.compare
         neighbours = [
-            Neighbour(distance, entry, similarity, confirmed)
-            for (distance, entry), (similarity, confirmed) in zip(near, compared, strict=True)
+            Neighbour(distance, entry, *compare(evidence, entry.evidence))
+            for distance, entry in near
         ]
         neighbours.sort(key=_by_distance_and_age)
         return neighbours
@@ -105,7 +103,7 @@ class Rules:
     def own(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Neighbour:
         """Compare a page with the last seen entry of its key, stored or pending."""
         distance = hamming_distance(entry.fingerprint, fingerprint)
-        [(similarity, resembles)] = self._without_names.similarities(evidence, [entry.evidence])
+        similarity, resembles = self._without_names.compare(evidence, entry.evidence)
         return Neighbour(distance, entry, similarity, distance <= self.max_distance and resembles)
 
     def same_text(self, one: Text, other: Text) -> bool:
@@ -119,8 +117,7 @@ class Rules:
     def _confirms(self, confirmation: Confirmation, one: Text, other: Text) -> bool:
         if hamming_distance(one.fingerprint, other.fingerprint) > self.max_distance:
             return False
-        [(_, confirmed)] = confirmation.similarities(one.evidence, [other.evidence])
-        return confirmed
+        return confirmation.compare(one.evidence, other.evidence)[1]
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
         """Return `other` as a neighbour of `entry`; None if it is not a confirmed copy."""

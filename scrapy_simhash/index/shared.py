@@ -41,11 +41,15 @@ class PendingPages:
 
     def __init__(self) -> None:
         self._by_sequence: dict[int, Pending] = {}
+        # The fingerprint of each page, by its sequence number.
+        self._fingerprints: dict[int, int] = {}
         self._by_key: dict[str, list[Pending]] = {}
 
     def add(self, pending: Pending) -> None:
         """Add a page."""
-        self._by_sequence[pending.observation.sequence] = pending
+        sequence = pending.observation.sequence
+        self._by_sequence[sequence] = pending
+        self._fingerprints[sequence] = pending.entry.fingerprint
         self._by_key.setdefault(pending.observation.key, []).append(pending)
 
     def remove(self, sequence: int) -> None:
@@ -53,6 +57,7 @@ class PendingPages:
         pending = self._by_sequence.pop(sequence, None)
         if pending is None:
             return
+        del self._fingerprints[sequence]
         key = pending.observation.key
         pages = self._by_key[key]
         pages.remove(pending)
@@ -73,9 +78,9 @@ class PendingPages:
         A linear scan is fast enough, because few pages are pending at once.
         """
         return [
-            (distance, pending.entry)
-            for pending in self._by_sequence.values()
-            if (distance := (fingerprint ^ pending.entry.fingerprint).bit_count()) <= max_distance
+            (distance, self._by_sequence[sequence].entry)
+            for sequence, other in self._fingerprints.items()
+            if (distance := (fingerprint ^ other).bit_count()) <= max_distance
         ]
 
 

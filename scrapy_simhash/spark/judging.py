@@ -307,9 +307,7 @@ def _confirmed(
             map(Evidence, *(frame[f"{prefix}_{name}"] for name in _EVIDENCE))
             for prefix in ("one", "two")
         )
-        compared = [
-            confirmation.similarities(one, [two])[0] for one, two in zip(ones, twos, strict=True)
-        ]
+        compared = [confirmation.compare(*pair) for pair in zip(ones, twos, strict=True)]
         links = frame[["record", "other", "distance"]].copy()
         links["similarity"] = [similarity for similarity, _ in compared]
         links["confirmed"] = [confirmed for _, confirmed in compared]

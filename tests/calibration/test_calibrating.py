@@ -180,7 +180,7 @@ def test_pairs_are_counted_by_similarity_and_names():
             alike = resemblance(page_a.extraction.text, other.extraction.text)
             agree = names_agree(*evidence)
             apart += alike >= 0.8 and agree is False
-            ((similarity, _),) = confirmation.similarities(evidence[0], evidence[1:])
+            similarity, _ = confirmation.compare(*evidence)
             # Names that leave a doubt ask for more.
             if distance <= 256 // 3 and (agree or (agree is None and similarity >= 0.8)):
                 step = int(similarity * 100 + 1e-9)

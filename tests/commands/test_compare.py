@@ -31,7 +31,7 @@ MAX_DISTANCE = PRESETS["wide"].max_distance
 def similarity(*texts):
     detector = Detector(Scheme.preset("wide"), min_tokens=1)
     one, other = (detector.fingerprint_text(text).evidence for text in texts)
-    return Confirmation().similarities(one, [other])[0][0]
+    return Confirmation().compare(one, other)[0]
 
 
 def compared(run, *arguments):

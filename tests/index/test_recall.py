@@ -56,8 +56,8 @@ def confirmed(pages):
         distances = np.bitwise_count(packed ^ row).sum(axis=1)
         near = [pages[at] for at in np.flatnonzero(distances <= WIDE.max_distance)]
         near = [other for other in near if other.key != page.key]
-        compared = WIDE.confirmation.similarities(page.evidence, [one.evidence for one in near])
-        copies = {one.key for one, (_, copy) in zip(near, compared, strict=True) if copy}
+        confirmation, evidence = WIDE.confirmation, page.evidence
+        copies = {one.key for one in near if confirmation.compare(evidence, one.evidence)[1]}
         if copies:
             found[page.key] = copies
     return found
