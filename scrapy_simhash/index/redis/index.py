@@ -118,7 +118,6 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._leases = Leases(server, self.layout, self._lease_ms)
         self._lock = Lock()
         self._following = Lock()
-        # By sequence number and page key, because a server that lost data gives numbers twice.
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
 
