@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, index_location
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -44,11 +45,7 @@ have spared. Removed rules are not learned again, unless --forget deletes all ru
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``rules``."""
-    parser = add_command(
-        subparsers, "rules", _DESCRIPTION, "list or change the rules of URLs", index=True
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
     parser.add_argument(
         "--all", action="store_true", help="also list rules without enough evidence, or removed"
@@ -62,8 +59,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     action.add_argument("--import", metavar="FILE", dest="source", help="add the rules of a file")
 
 
-def run(options: argparse.Namespace) -> int:
-    """List, remove, delete, export or import rules, and return the exit code."""
+def _run(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.sources import opened_index
 
     where = index_location(options)
@@ -212,3 +208,8 @@ def _export(file: str, holding: Iterable[KnownRule]) -> int:
         "which duplicate-url-discarder cannot express"
     )
     return 0
+
+
+COMMAND = Command(
+    "rules", "list or change the rules of URLs", _DESCRIPTION, _run, _add_arguments, index=True
+)
