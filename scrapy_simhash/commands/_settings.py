@@ -45,7 +45,9 @@ class SchemeSettings(NamedTuple):
 
 
 def project_settings() -> Settings:
-    """Return the project's settings, else Scrapy's. Logging is off unless they set LOG_ENABLED."""
+    """Return the project's settings, or Scrapy's defaults outside a project. Logging is off unless
+    the project sets LOG_ENABLED.
+    """
     settings = get_project_settings()
     settings.set("LOG_ENABLED", value=False, priority="command")
     return settings
@@ -144,10 +146,10 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
-    """Return SIMHASH_SCOPE as a function that takes the key of a page and returns a filter.
+    """Return SIMHASH_SCOPE as a function from the key of a page to a filter.
 
-    The filter accepts the keys that a representative of the page may have. None instead of a
-    filter accepts all keys.
+    The filter accepts the keys that a representative of the page may have. It is None if all keys
+    are accepted.
 
     :raises SettingsError: SIMHASH_SCOPE has a value that is not allowed.
     """

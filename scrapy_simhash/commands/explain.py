@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import NearDuplicate
 
 _DESCRIPTION = """\
-Shows what an index knows about a page: since when the page is a representative; which pages it was
-a near-duplicate of, when, at what distance, and what the crawl did with it; and which pages were
-near-duplicates of it. Pages that are similar to it, within k but no copies, are shown, too.
+Shows what an index knows about a page: since when it is a representative; which pages it was a
+near-duplicate of, when, at what distance, and what the crawl did with it; and which pages were
+near-duplicates of it. Similar pages, which are within k but not copies, are shown, too.
 
   {program} explain https://example.com/print?article=7
 

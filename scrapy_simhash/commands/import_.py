@@ -14,6 +14,7 @@ from scrapy_simhash.commands._options import (
     chosen_settings,
 )
 from scrapy_simhash.commands._output import progress, show_result
+from scrapy_simhash.commands._pages import existing_paths
 
 if TYPE_CHECKING:
     import argparse
@@ -61,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.redis import new_redis_manifest
     from scrapy_simhash.maintenance.export import import_entries
-    from scrapy_simhash.maintenance.record_files import read_records
+    from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, read_records
 
     if options.new_directory == "" or not options.file:
         raise SimhashError("a file or directory name is empty: is a shell variable unset?")
@@ -84,6 +85,8 @@ def _run(options: argparse.Namespace) -> int:
             raise WrongUsage("give NEW_DIRECTORY, or --redis and --redis-key")
         where = address
         manifest = new_redis_manifest(scheme, max_distance, expected_pages=pages)
+    if options.file != STANDARD_STREAM:
+        existing_paths([options.file])  # later, the error would name the index, not the file
     with progress("records") as on_progress:
         records = read_records(options.file)
         count = import_entries(where, manifest, records, on_progress=on_progress)

@@ -77,9 +77,7 @@ def build_parser(program: str) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    subparsers = parser.add_subparsers(
-        dest="subcommand", metavar="SUBCOMMAND", title="subcommands", required=True
-    )
+    subparsers = parser.add_subparsers(metavar="SUBCOMMAND", title="subcommands", required=True)
     for subcommand in SUBCOMMANDS.values():
         subcommand.add_parser(subparsers)
     return parser
@@ -98,7 +96,7 @@ def main(
     :raises SystemExit: after --help, with code 0; for wrong usage, with code 2.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # escape characters that its encoding lacks
+        if isinstance(stream, TextIOWrapper):  # escape characters that the encoding lacks
             stream.reconfigure(errors="backslashreplace")
     _buffer_output()
     try:
@@ -117,7 +115,7 @@ def main(
             if sys.stdout is not None:
                 sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has ended, as in `| head`. Python's flush at exit would report an error.
+        # The reader has closed the pipe, as `| head` does. Python's flush at exit would fail.
         _discard_output()
         return 0
     except KeyboardInterrupt:

@@ -366,7 +366,6 @@ have no sketches until a crawl sees them again.
 
   {program} rebuild --max-distance 40
   {program} rebuild --pages 50000000
-  {program} rebuild --tables 5,2
   {program} rebuild --database rocksdb
 
 With --preset, new fingerprints are made by another scheme, from the texts that a crawl with

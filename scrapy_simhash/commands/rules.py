@@ -48,12 +48,18 @@ have spared. Removed rules are not learned again, unless --forget deletes all ru
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
     parser.add_argument(
-        "--all", action="store_true", help="also list rules without enough evidence, or removed"
+        "--all",
+        action="store_true",
+        help="also list rules without enough evidence, and removed ones",
     )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--remove", metavar="ID", nargs="+", help="remove rules for good")
     action.add_argument(
-        "--forget", action="store_true", help="delete all rules (of --site); they may be relearned"
+        "--remove", metavar="ID", nargs="+", help="remove rules, and do not learn them again"
+    )
+    action.add_argument(
+        "--forget",
+        action="store_true",
+        help="delete all rules, or those of --site; crawls may learn them again",
     )
     action.add_argument("--export", metavar="FILE", help="write the rules; - is standard output")
     action.add_argument("--import", metavar="FILE", dest="source", help="add the rules of a file")
@@ -87,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
-    """Return the rules of a site, or of all for None, those that spare most first."""
+    """Return the rules of a site, or of all sites for None. Those that spare most come first."""
     from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
     from scrapy_simhash.url_rules.listing import known_rules
@@ -183,7 +189,7 @@ def _with_rules(new: Rules, row: bytes | None, *, keep_stored: bool = False) -> 
 
 
 def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
-    """Return the rules in a file by site, and how many cannot be imported."""
+    """Return the rules in a file as (site, rule), and how many cannot be imported."""
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.url_rules.exchange import from_discarder
 

@@ -109,8 +109,11 @@ def _show(result: dict[str, Any], manifest: Manifest | RedisManifest) -> None:
     )
     show(f"scheme           {manifest.scheme.id}, k = {manifest.max_distance}")
     show(f"a copy           {_conditions(manifest.confirmation)}")
-    checks = f"checks of {manifest.check_bits} bits" if manifest.check_bits else "in each process"
-    show(f"tables           {manifest.plan}, {checks}")
+    if not manifest.check_bits:
+        where = ", in each process"  # of an index in Redis
+    else:
+        where = "" if manifest.plan.probes else f", checks of {manifest.check_bits} bits"
+    show(f"tables           {manifest.plan}{where}")
     show(f"representatives  {representatives:,}")
     pages = representatives + near_duplicates
     share = f", {percent(near_duplicates / pages)} of the pages" if pages else ""
