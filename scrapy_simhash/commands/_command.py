@@ -18,8 +18,9 @@ class Command:
 
     :param summary: a line for the list of subcommands.
     :param description: text of ``--help``; ``{program}`` stands for the name of the program.
-    :param run: takes the parsed options and returns the exit code, or raises SimhashError, OSError
-        or WrongUsage. None if the arguments are subcommands, which have a `run` of their own.
+    :param run: takes the parsed options and returns the exit code (None for 0), or raises
+        SimhashError, OSError or WrongUsage. None if the arguments are subcommands, which have a
+        `run` of their own.
     :param add_arguments: adds the arguments to a parser that has those of `index` and `json`.
     :param index: add the options that name an index, see `index_location`.
     :param json: add ``--json``.
@@ -28,7 +29,7 @@ class Command:
     name: str
     summary: str
     description: str
-    run: Callable[[argparse.Namespace], int] | None
+    run: Callable[[argparse.Namespace], int | None] | None
     add_arguments: Callable[[argparse.ArgumentParser], object] = lambda _: None
     index: bool = False
     json: bool = True

@@ -66,7 +66,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading_options(parser)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.calibration.index_distances import is_index
 
     paths = _paths(options.files)
@@ -77,7 +77,10 @@ def _run(options: argparse.Namespace) -> int:
         if indexes:
             raise WrongUsage("--pairs needs pages: texts of an index are not read")
         writable(options.pairs)
-    return _run_indexes(indexes, options) if indexes else _run_pages(paths, options)
+    if indexes:
+        _run_indexes(indexes, options)
+    else:
+        _run_pages(paths, options)
 
 
 def _paths(files: Sequence[str]) -> list[Path]:
@@ -89,7 +92,7 @@ def _paths(files: Sequence[str]) -> list[Path]:
     return paths
 
 
-def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
+def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> None:
     from scrapy_simhash.calibration.index_distances import index_distances
 
     with progress("entries") as on_progress:
@@ -104,10 +107,9 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
     else:
         for distances in measured:
             calibrate_output.show_index(distances)
-    return 0
 
 
-def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
+def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> None:
     from scrapy_simhash.calibration.calibrating import PresentSettings, calibrate
     from scrapy_simhash.calibration.sampling import Sample
 
@@ -149,7 +151,6 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
         show_json(calibrate_output.as_json(calibration, indexes))
     else:
         calibrate_output.show_calibration(calibration, indexes)
-    return 0
 
 
 def _preset_text(choice: object) -> str:

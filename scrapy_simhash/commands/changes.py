@@ -34,7 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.changes import changes
 
     with progress("entries") as on_progress:
@@ -46,7 +46,6 @@ def _run(options: argparse.Namespace) -> int:
         if change.copy_of is not None:
             values["copy_of"] = change.copy_of
         show(json.dumps(values))
-    return 0
 
 
 COMMAND = Command(

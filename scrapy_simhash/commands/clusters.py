@@ -84,7 +84,7 @@ class Member(NamedTuple):
 Cluster = tuple[str, list[Member]]
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     if options.file is not None and given(options, "index", "spider", "redis", "redis_key"):
         raise WrongUsage("--file cannot be combined with --index, --spider, --redis or --redis-key")
     if options.similar and given(options, "file", "max_distance", "method"):
@@ -113,7 +113,7 @@ def _run(options: argparse.Namespace) -> int:
                 ],
             }
         )
-        return 0
+        return
     for representative, members in shown:
         show(escaped(representative))
         for key, distance, similarity, action in members[shown_members]:
@@ -126,7 +126,6 @@ def _run(options: argparse.Namespace) -> int:
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
     elif not clusters:
         note("no similar pages found" if options.similar else "no clusters found")
-    return 0
 
 
 def _has_page_on(host: str, representative: str, members: list[Member]) -> bool:

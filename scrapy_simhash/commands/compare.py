@@ -49,7 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scheme_options(parser, several=True, confirmation=True)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     presets = settings_of_presets(options)
     pages = load_pages([options.a, options.b], options)
     comparisons = _compare(pages, presets, options)
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
             for letter, page in zip("ab", pages, strict=True)
         }
         show_json({**named, "presets": comparisons})
-        return 0
+        return
     for letter, page in zip("AB", pages, strict=True):
         show(f"{letter}  {escaped(page.shown_name)}")
     show()
@@ -67,7 +67,6 @@ def _run(options: argparse.Namespace) -> int:
         _show_table(comparisons)
     else:
         _show_one(comparisons[0])
-    return 0
 
 
 def _compare(

@@ -173,6 +173,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """De-duplicate files. Return 1 if a file is damaged, else 0."""
     from scrapy_simhash.commands._settings import dedupe_settings, settings_reader
     from scrapy_simhash.dedupe.run import dedupe
 
@@ -199,7 +200,8 @@ def _run(options: argparse.Namespace) -> int:
         workers=options.workers or 0,
     )
     if options.engine == "spark":
-        return _run_on_spark(options, dedupe_options)
+        _run_on_spark(options, dedupe_options)
+        return 0
     with ExitStack() as stack:
         paths = _paths(options, stack)
         on_progress = stack.enter_context(progress("records"))
@@ -215,7 +217,7 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if summary.damaged else 0
 
 
-def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> int:
+def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> None:
     try:
         from scrapy_simhash.spark.files import SparkPaths, dedupe_files
     except ModuleNotFoundError as error:
@@ -231,7 +233,6 @@ def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) ->
         overwrite=options.overwrite,
     )
     _report(dedupe_files(paths, dedupe_options, options.master), options)
-    return 0
 
 
 def _report(summary: DedupeSummary, options: argparse.Namespace) -> None:

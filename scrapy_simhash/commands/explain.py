@@ -33,6 +33,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Show what an index knows about a page. Return 1 if that is nothing, else 0."""
     from scrapy_simhash.maintenance.explain import explain
 
     explanation = explain(index_location(options), options.key)

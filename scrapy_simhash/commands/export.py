@@ -44,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, write_records
@@ -62,7 +62,6 @@ def _run(options: argparse.Namespace) -> int:
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result, f"{count:,} records of {where} written to {options.file}")
-    return 0
 
 
 def _with_progress(records: Any, on_progress: Any) -> Any:

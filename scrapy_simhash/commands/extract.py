@@ -57,7 +57,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scheme_options(parser, max_distance=False)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     chosen = chosen_settings(options)
     scheme, loaded = chosen.scheme, load_page(options.page, options)
     extraction, page = _extract(loaded, chosen)
@@ -74,11 +74,10 @@ def _run(options: argparse.Namespace) -> int:
         content = {"features": [{"feature": name, "weight": weight} for name, weight in heaviest]}
     if options.json:
         show_json(facts | content)
-        return 0
+        return
     for line in lines:
         show(escaped(line))
     _explain(facts, loaded, scheme)
-    return 0
 
 
 def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:

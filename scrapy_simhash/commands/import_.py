@@ -55,7 +55,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scheme_options(parser)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.commands._settings import redis_address
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.index import new_manifest
@@ -92,7 +92,6 @@ def _run(options: argparse.Namespace) -> int:
         count = import_entries(where, manifest, records, on_progress=on_progress)
     result = {"index": str(where), "file": options.file, "entries": count}
     show_result(options, result, f"{count:,} entries imported to {where}")
-    return 0
 
 
 COMMAND = Command("import", "make a new index from records", _DESCRIPTION, _run, _add_arguments)

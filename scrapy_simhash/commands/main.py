@@ -108,7 +108,7 @@ def main(
             options = parser.parse_args(arguments)
             options.settings = settings
             try:
-                code: int = options.run(options)
+                code: int = options.run(options) or 0
             except WrongUsage as error:
                 options.error(str(error))
         finally:

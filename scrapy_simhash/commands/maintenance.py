@@ -78,7 +78,7 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if report.problems else 0
 
 
-def _repair(options: argparse.Namespace) -> int:
+def _repair(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.repair import repair
     from scrapy_simhash.maintenance.sources import require_directory
 
@@ -94,10 +94,9 @@ def _repair(options: argparse.Namespace) -> int:
         f"{report.entries:,} entries and {report.near_duplicates:,} lines of the near-duplicate "
         f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt",
     )
-    return 0
 
 
-def _compact(options: argparse.Namespace) -> int:
+def _compact(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.rebuild import compact
 
     where = index_location(options)
@@ -105,7 +104,6 @@ def _compact(options: argparse.Namespace) -> int:
     sizes = {"before_bytes": before_bytes, "after_bytes": after_bytes}
     line = f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {where}"
     _show_result(options, where, sizes, line)
-    return 0
 
 
 def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +114,7 @@ def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _merge(options: argparse.Namespace) -> int:
+def _merge(options: argparse.Namespace) -> None:
     from scrapy_simhash.commands._settings import page_scope
     from scrapy_simhash.maintenance.merge import merge
 
@@ -126,7 +124,6 @@ def _merge(options: argparse.Namespace) -> int:
         in_scope = page_scope(options.settings)
         result = merge(where, other, in_scope=in_scope, on_progress=on_progress)
     _show_rewritten(options, where, result, merged=str(other))
-    return 0
 
 
 def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,14 +149,13 @@ def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _expire(options: argparse.Namespace) -> int:
+def _expire(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.remove import expire
 
     where = index_location(options)
     with progress("entries") as on_progress:
         result = expire(where, options.before_s, log=options.log, on_progress=on_progress)
     _show_rewritten(options, where, result, not_seen_since=shown_time(options.before_s))
-    return 0
 
 
 def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
@@ -229,7 +225,7 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _rebuild(options: argparse.Namespace) -> int:
+def _rebuild(options: argparse.Namespace) -> None:
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.rebuild import rebuild
@@ -237,7 +233,8 @@ def _rebuild(options: argparse.Namespace) -> int:
 
     directory = require_directory(index_location(options), "rebuild")
     if options.preset is not None:
-        return _reindex(options, directory)
+        _reindex(options, directory)
+        return
     if options.drop_without_text:
         raise WrongUsage("--drop-without-text needs --preset")
     plan = None  # the tables of the index
@@ -255,10 +252,9 @@ def _rebuild(options: argparse.Namespace) -> int:
             on_progress=on_progress,
         )
     _show_rewritten(options, directory, result)
-    return 0
 
 
-def _reindex(options: argparse.Namespace, directory: Path) -> int:
+def _reindex(options: argparse.Namespace, directory: Path) -> None:
     from scrapy_simhash.commands._settings import page_scope, scheme_settings
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
@@ -292,7 +288,6 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
     ]
     lines.append(_size(report.entries, report.near_duplicates, directory))
     _show_result(options, directory, asdict(report), *lines)
-    return 0
 
 
 MAINTENANCE_COMMANDS = (

@@ -271,7 +271,7 @@ def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
         show(f"             {count:,} {reason}")
 
 
-def _check(options: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> None:
     from scrapy_simhash.passages.index import open_passages
     from scrapy_simhash.passages.matching import CheckOptions
 
@@ -299,7 +299,6 @@ def _check(options: argparse.Namespace) -> int:
         show_json(report.to_dict() | {"excluded": excluded})
     else:
         _show_report(report)
-    return 0
 
 
 def _own_name(index: PassageIndex, name: str) -> str | None:

@@ -43,7 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.index.cost import bytes_per_page, cost_us, probed_candidates
 
     k, pages = options.max_distance, options.pages
@@ -74,7 +74,6 @@ def _run(options: argparse.Namespace) -> int:
         f"bytes on disk per page, without key, evidence and database overhead: {size_bytes}",
         f"estimated CPU time to query and insert a page: {cpu_us:,.0f} µs",
     )
-    return 0
 
 
 def _distances(plan: TablePlan, k: int) -> list[int]:

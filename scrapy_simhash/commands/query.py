@@ -60,13 +60,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--top", "number of matches to show", 0, default=20)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     answer = _answer(options)
     if options.json:
         show_json(answer | {"matches": answer["matches"][: options.top]})
     else:
         _show(answer, options.top)
-    return 0
 
 
 def _answer(options: argparse.Namespace) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.commands._settings import settings_reader
     from scrapy_simhash.report.page import render
     from scrapy_simhash.report.writing import report_data, write_report
@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     }
     if is_standard_output(options.file):
         show_bytes(render(report_data(where, **report_options)).encode())
-        return 0
+        return
     data = write_report(writable(options.file), where, **report_options)
     counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
     show_result(
@@ -77,7 +77,6 @@ def _run(options: argparse.Namespace) -> int:
         f"{counted(counts['near_duplicates'], 'near-duplicate')}, "
         f"{counted(counts['representatives'], 'representative')}, in {options.file}",
     )
-    return 0
 
 
 COMMAND = Command(

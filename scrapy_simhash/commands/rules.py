@@ -65,7 +65,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     action.add_argument("--import", metavar="FILE", dest="source", help="add the rules of a file")
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.sources import opened_index
 
     where = index_location(options)
@@ -73,23 +73,27 @@ def _run(options: argparse.Namespace) -> int:
     with opened_index(where) as index:
         stored = _stored_rules(index, options.site)
         if options.remove:
-            return _remove(index, stored, options.remove)
-        if options.forget:
+            _remove(index, stored, options.remove)
+        elif options.forget:
             for site in {rule.site for rule in stored}:
                 index.change_side_row("url-rules", site, lambda _: None)
             show(f"{counted(len(stored), 'rule')} deleted")
-            return 0
-        if imported is not None:
-            return _import(index, *imported)
+        elif imported is not None:
+            _import(index, *imported)
+        else:
+            _show(options, str(where), stored)
+
+
+def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
+    """List or export rules."""
     holding = [rule for rule in stored if rule.holds]
-    if options.export:
-        return _export(options.export, holding)
     listed = stored if options.all else holding
-    if options.json:
-        show_json({"index": str(where), "rules": [_as_json(rule) for rule in listed]})
+    if options.export:
+        _export(options.export, holding)
+    elif options.json:
+        show_json({"index": where, "rules": [_as_json(rule) for rule in listed]})
     else:
         _list(listed, len(stored) - len(listed))
-    return 0
 
 
 def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
@@ -144,7 +148,7 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
     }
 
 
-def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> int:
+def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.url_rules.evidence import RuleRecord
 
@@ -160,12 +164,11 @@ def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: li
         removed = {rule: RuleRecord("removed")}
         index.change_side_row("url-rules", site, partial(_with_rules, removed))
     show(f"{counted(len(ids), 'rule')} removed")
-    return 0
 
 
 def _import(
     index: ObservingIndex | RedisIndex, rules: list[tuple[str, Rule]], left_out: int
-) -> int:
+) -> None:
     from scrapy_simhash.url_rules.evidence import RuleRecord
 
     by_site: dict[str, Rules] = {}
@@ -177,7 +180,6 @@ def _import(
         f"{counted(len(rules), 'rule')} imported; {left_out:,} left out: only rules that remove "
         "parameters from all URLs of a site can be imported"
     )
-    return 0
 
 
 def _with_rules(new: Rules, row: bytes | None, *, keep_stored: bool = False) -> bytes:
@@ -199,7 +201,7 @@ def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
         raise SimhashError(f"{file} cannot be imported: {error}; nothing was changed") from error
 
 
-def _export(file: str, holding: Iterable[KnownRule]) -> int:
+def _export(file: str, holding: Iterable[KnownRule]) -> None:
     from scrapy_simhash.url_rules.exchange import to_discarder
 
     converted = [to_discarder(*rule) for rule in holding]
@@ -213,7 +215,6 @@ def _export(file: str, holding: Iterable[KnownRule]) -> int:
         f"{counted(len(written), 'rule')} exported; {len(converted) - len(written):,} left out, "
         "which duplicate-url-discarder cannot express"
     )
-    return 0
 
 
 COMMAND = Command(

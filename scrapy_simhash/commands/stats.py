@@ -41,7 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.duplication import duplication as duplication_in
     from scrapy_simhash.maintenance.sources import opened_source
     from scrapy_simhash.maintenance.statistics import statistics as statistics_of
@@ -54,11 +54,10 @@ def _run(options: argparse.Namespace) -> int:
     result = _as_json(str(where), statistics, duplication, options.top)
     if options.json:
         show_json(result)
-        return 0
+        return
     _show(result, statistics.manifest)
     if options.tables:
         _show_tables(result)
-    return 0
 
 
 def _as_json(
