@@ -8,7 +8,6 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
-from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.redis_settings import RedisSettings
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
 from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
@@ -16,8 +15,7 @@ from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable
 
     from scrapy.settings import Settings
 
@@ -53,16 +51,9 @@ def project_settings() -> Settings:
     return settings
 
 
-def settings_reader(
-    settings: Settings | None, defaults: Mapping[str, Any] = SETTINGS
-) -> SettingsReader:
+def settings_reader(settings: Settings | None) -> SettingsReader:
     """Return a reader of settings; None stands for the settings of the project."""
-    return SettingsReader(project_settings() if settings is None else settings, defaults)
-
-
-def passages_directory(settings: Settings | None) -> Path:
-    """Return SIMHASH_PASSAGES_DIR; a relative path is inside the data directory ``.scrapy``."""
-    return settings_reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
+    return SettingsReader(project_settings() if settings is None else settings, SETTINGS)
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:

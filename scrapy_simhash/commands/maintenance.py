@@ -85,15 +85,14 @@ def _repair(options: argparse.Namespace) -> None:
     directory = require_directory(index_location(options), "repair")
     with progress("entries") as on_progress:
         report = repair(directory, on_progress=on_progress)
-    salvaged = ["some files could not be read: the database kept the readable rows"]
-    _show_result(
-        options,
-        directory,
-        asdict(report),
-        *(salvaged if report.salvaged else ()),
+    lines = []
+    if report.salvaged:
+        lines.append("some files could not be read: the database kept the readable rows")
+    lines.append(
         f"{report.entries:,} entries and {report.near_duplicates:,} lines of the near-duplicate "
-        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt",
+        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt"
     )
+    _show_result(options, directory, asdict(report), *lines)
 
 
 def _compact(options: argparse.Namespace) -> None:
@@ -278,14 +277,13 @@ def _reindex(options: argparse.Namespace, directory: Path) -> None:
             in_scope=page_scope(options.settings),
             on_progress=on_progress,
         )
-    lines = [
-        f"left out   {count:,} entries and log lines: {why}"
-        for count, why in (
-            (report.without_text, "their texts are not stored"),
-            (report.too_short, "their texts are too short"),
-        )
-        if count
-    ]
+    lines = []
+    for count, why in (
+        (report.without_text, "their texts are not stored"),
+        (report.too_short, "their texts are too short"),
+    ):
+        if count:
+            lines.append(f"left out   {count:,} entries and log lines: {why}")
     lines.append(_size(report.entries, report.near_duplicates, directory))
     _show_result(options, directory, asdict(report), *lines)
 

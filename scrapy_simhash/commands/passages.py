@@ -178,9 +178,9 @@ def _add_arguments_of_both(parser: argparse.ArgumentParser) -> None:
 def _index_directory(options: argparse.Namespace) -> Path:
     if options.index is not None:
         return Path(options.index)
-    from scrapy_simhash.commands._settings import passages_directory
+    from scrapy_simhash.commands._settings import settings_reader
 
-    return passages_directory(options.settings)
+    return settings_reader(options.settings).path("SIMHASH_PASSAGES_DIR")
 
 
 def _add(options: argparse.Namespace) -> int:

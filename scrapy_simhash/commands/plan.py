@@ -62,18 +62,19 @@ def _run(options: argparse.Namespace) -> None:
         "bytes_per_page": size_bytes,
         "cost_us": cpu_us,
     }
-    probed = [f"expected recall of real near-duplicates within {k} bits: {recall:.3f}"]
-    show_result(
-        options,
-        result,
+    lines = [
         f"{plan}, for fingerprints of {plan.bits} bits: {plan!r}",
         f"guaranteed distance: {plan.guaranteed_distance}",
-        *(probed if plan.probes else ()),
-        *(f"expected recall at distance {d}: {share:.3f}" for d, share in recalls.items()),
+    ]
+    if plan.probes:
+        lines.append(f"expected recall of real near-duplicates within {k} bits: {recall:.3f}")
+    lines += [f"expected recall at distance {d}: {share:.3f}" for d, share in recalls.items()]
+    lines += [
         f"candidates per query at {pages:,} pages: {candidates:,.1f}",
         f"bytes on disk per page, without key, evidence and database overhead: {size_bytes}",
         f"estimated CPU time to query and insert a page: {cpu_us:,.0f} µs",
-    )
+    ]
+    show_result(options, result, *lines)
 
 
 def _distances(plan: TablePlan, k: int) -> list[int]:
