@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
-SUBCOMMAND --help explains a subcommand, with examples.
+SUBCOMMAND --help explains a subcommand, with examples. There, k is the largest number of bits in
+which the fingerprints of near-duplicates differ (SIMHASH_MAX_DISTANCE).
 
 exit codes: 0 success, even if nothing was found; 1 an error, explained on standard error, or a
 negative answer (problems were found, a page is unknown); 2 wrong usage; 130 interrupted (Ctrl-C).
