@@ -3,8 +3,9 @@
 The site is crawled three times: without the plugin, for comparison; with the plugin's defaults,
 which drop near-duplicates; and in tag mode, which only tags them. The reported near-duplicates are
 compared with the planted ones: those that the site has on purpose. The exit status is 0 if the
-dropping crawl reported no wrong pair, lost no distinct page that the first crawl received, and
-found at least 70 % of the planted near-duplicates that it fetched. Its report and index are kept.
+crawl that drops reported no wrong pair, lost no distinct page that the crawl without the plugin
+received, and found at least 70 % of the planted near-duplicates that it fetched. The report and the
+index of the crawl that drops are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +33,13 @@ LEAST_RECALL = 0.7
 
 @dataclass(frozen=True)
 class Crawl:
-    """The URLs of a crawl: pages sent, pages with an item, and (near-duplicate, representative)."""
+    """The result of a crawl, by URLs.
+
+    :param fetched: the pages that the server sent.
+    :param seen: the pages that gave an item.
+    :param pairs: (near-duplicate, representative).
+    :param distances: near-duplicate → distance in bits to its representative.
+    """
 
     fetched: list[str]
     seen: list[str]
@@ -112,7 +119,7 @@ def is_good(site: Site, result: Score, expected: list[str], seen: list[str]) -> 
 
 
 def _kind(site: Site, pair: tuple[str, str]) -> str:
-    """Return the kind of a pair, which is the kind of its copy. The article may come second."""
+    """Return the kind of a pair, which is that of the copy. Either page may be the article."""
     kinds = [page.kind if (page := site.page_at(url)) else "unknown" for url in pair]
     return kinds[1] if kinds[0] == "article" else kinds[0]
 
@@ -124,7 +131,7 @@ def _resemblance(site: Site, pair: tuple[str, str]) -> str:
 
 
 def _kept_page(site: Site, missed: str, result: Score, run: Crawl) -> str:
-    """Return the kept page of a missed page's family, see `score`."""
+    """Return the kept page of the family of a missed page, see `score`."""
     family, planted = families_of(site, [missed]), set(result.planted)
     members = (url for url in run.fetched if families_of(site, [url]) == family)
     return next(url for url in members if url not in planted)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     # A downloaded page, with its text as Scrapy decoded it, and its URL after redirects.
     FetchedPage = tuple[Document | Skipped, str]
 
-# A command only downloads pages: the parts of a crawl that write files, judge pages or open ports
-# are off.
+# A command only downloads pages, so these parts of a crawl are off: writing files, judging pages,
+# opening ports.
 _OVERRIDDEN: dict[str, Any] = {
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -88,8 +88,8 @@ def fetch_all(
 ) -> list[FetchedPage]:
     """Download the pages at URLs in one crawl, and return them in the order of the URLs.
 
-    Call this once in a process, because a reactor cannot be restarted. A limit of the reader for
-    the length of documents replaces DOWNLOAD_MAXSIZE.
+    Call this once in a process, because a reactor cannot be restarted. If the reader limits the
+    length of documents, this limit replaces DOWNLOAD_MAXSIZE.
 
     :param urls: a URL that is given twice is downloaded twice.
     :param settings: None for the settings of the project.

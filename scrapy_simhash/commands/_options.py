@@ -26,42 +26,17 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Location
 
 
-def add_command(
-    subparsers: argparse._SubParsersAction[Any],
-    name: str,
-    description: str,
-    summary: str,
-    *,
-    index: bool = False,
-    json: bool = True,
-) -> argparse.ArgumentParser:
-    """Return the parser of a new subcommand.
+# Parameters of a scheme that choose the text of a page. `rebuild --preset` makes new fingerprints
+# from stored texts, so it cannot change these.
+EXTRACTION = ("extractor", "select", "remove")
+_EXTRACTORS = "readability, readability-only, segments, text, trafilatura, resiliparse"
+_PRESETS = f"{', '.join(PRESETS)}, a TOML file, or the import path of a Scheme"
+_MAX_LISTED = 10
+_AGE_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-    :param description: text of ``--help``; ``{program}`` stands for the name of the program.
-    :param summary: a line for the list of subcommands.
-    :param index: add the options of an index, see `index_location`.
-    :param json: add ``--json``.
-    """
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    program = parser.prog.rpartition(" ")[0]
-    parser.description = description.replace("{program}", program)
-    # Commands call `options.wrong_usage`, which exits, for errors that argparse does not find.
-    parser.set_defaults(wrong_usage=parser.error)
-    if index:
-        group = parser.add_mutually_exclusive_group()
-        group.add_argument(
-            "--index",
-            metavar="DIRECTORY",
-            help="directory of the index (default: the only index of pages in SIMHASH_DIR; outside "
-            "a project, in .scrapy/simhash of the working directory)",
-        )
-        group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
-        add_redis_options(parser)
-    if json:
-        parser.add_argument("--json", action="store_true", help="show the result as JSON")
-    return parser
+
+class WrongUsage(Exception):
+    """The options are wrong in a way that argparse does not find. The exit code is 2."""
 
 
 def add_number(
@@ -69,22 +44,22 @@ def add_number(
     option: str,
     meaning: str,
     low: float,
-    high: float | None = None,
+    high: float = inf,
     *,
     default: float | None = None,
     metavar: str = "N",
     kind: Callable[[str], float] = int,
 ) -> None:
-    """Add an option whose value is a number from `low` to `high`; None sets no upper limit.
+    """Add an option whose value is a number from `low` to `high`.
 
-    :param meaning: text of ``--help``; the default is added to it, if there is one.
-    :param kind: int or float.
+    :param meaning: text of ``--help``. If there is a default, it is appended.
+    :param kind: int or float; it converts the text.
     """
 
     def number(text: str) -> float:  # argparse shows this name: "invalid number value"
         value = kind(text)
-        if not low <= value <= (inf if high is None else high):
-            allowed = f"{low} or more" if high is None else f"from {low} to {high}"
+        if not low <= value <= high:
+            allowed = f"{low} or more" if high == inf else f"from {low} to {high}"
             raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
         return value
 
@@ -94,16 +69,24 @@ def add_number(
     )
 
 
+def add_share(
+    parser: argparse._ActionsContainer,
+    option: str,
+    meaning: str,
+    low: float = 0,
+    *,
+    default: float | None = None,
+    metavar: str = "R",
+) -> None:
+    """Add an option whose value is a number from `low` to 1, see `add_number`."""
+    add_number(parser, option, meaning, low, 1, default=default, metavar=metavar, kind=float)
+
+
 def add_max_distance(
     parser: argparse._ActionsContainer, meaning: str, default: int | None = None
 ) -> None:
     """Add ``--max-distance``."""
     add_number(parser, "--max-distance", meaning, 0, MAX_BITS - 1, default=default, metavar="K")
-
-
-# Parameters of a scheme that choose the text of a page. `rebuild --preset` makes new fingerprints
-# from stored texts, so it cannot change these.
-EXTRACTION = ("extractor", "select", "remove")
 
 
 def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -137,15 +120,14 @@ def add_redis_options(parser: argparse.ArgumentParser) -> None:
 def index_location(options: argparse.Namespace) -> Location:
     """Return the location of the index that the options or the settings name.
 
-    Exit if the options exclude each other.
-
+    :raises WrongUsage: the options exclude each other.
     :raises SimhashError: the directory is missing; no index is found, or several are; a setting is
         invalid; or the name of an index in Redis needs a spider.
     """
     if options.index is not None:
         # --redis-cluster is allowed: in `merge`, it may belong to the other index.
         if options.redis or options.redis_key:
-            options.wrong_usage("--index cannot be combined with --redis or --redis-key")
+            raise WrongUsage("--index cannot be combined with --redis or --redis-key")
         return _index_directory(options)
     from scrapy_simhash.commands._settings import redis_address
 
@@ -179,16 +161,14 @@ def _index_directory(options: argparse.Namespace) -> Path:
     from scrapy_simhash.commands._settings import settings_reader
 
     base = settings_reader(options.settings).path("SIMHASH_DIR")
+    matching, missing = page_indexes(base), "no index found"
     if options.spider is not None:
         matching = [
             path
-            for path in page_indexes(base)
+            for path in matching
             if (path.parent.name, unquote(path.name)) == ("spiders", options.spider)
         ]
         missing = f"the spider {options.spider} has no index"
-    else:
-        matching = page_indexes(base)
-        missing = "no index found"
     if len(matching) == 1:
         return matching[0]
     if matching:
@@ -220,25 +200,17 @@ def _listed(directories: list[Path]) -> str:
     return f"{listed}, or {more} more" if more > 0 else listed
 
 
-_MAX_LISTED = 10
-_EXTRACTORS = "readability, readability-only, segments, text, trafilatura, resiliparse"
-PRESET_HELP = f"{', '.join(PRESETS)}, a TOML file, or the import path of a Scheme"
-
-
 def preset_option(value: str) -> str:
-    """Return the value of --preset unchanged.
-
-    :raises argparse.ArgumentTypeError: `choose_preset` does not accept the value.
-    """
+    """Return the value of ``--preset`` unchanged, if `choose_preset` accepts it. For argparse."""
     try:
         choose_preset(value)
     except SchemeError as error:
-        raise argparse.ArgumentTypeError(f"{error} ({PRESET_HELP})") from error
+        raise argparse.ArgumentTypeError(f"{error} ({_PRESETS})") from error
     return value
 
 
 def preset_or_all(value: str) -> str:
-    """Return the value of --preset unchanged: ``all``, or what `preset_option` accepts."""
+    """Return the value of ``--preset`` unchanged, if it is ``all`` or a preset. For argparse."""
     return value if value == "all" else preset_option(value)
 
 
@@ -263,7 +235,7 @@ def add_scheme_options(
         action="append" if several else "store",
         type=preset_or_all if several else preset_option,
         metavar="PRESET",
-        help=f"{PRESET_HELP}{'; may be repeated, or all' if several else ''} (default: "
+        help=f"{_PRESETS}{'; may be repeated, or all' if several else ''} (default: "
         "SIMHASH_PRESET)",
     )
     if max_distance:
@@ -277,7 +249,7 @@ def add_scheme_options(
             "least similarity of copies, from 0 to 1 (default: SIMHASH_MIN_RESEMBLANCE, or the "
             "preset's)"
         )
-        add_number(group, "--min-resemblance", meaning, 0, 1, metavar="R", kind=float)
+        add_share(group, "--min-resemblance", meaning)
         group.add_argument(
             "--same-title",
             dest="same_name",
@@ -303,23 +275,22 @@ def add_scheme_options(
     add_number(group, "--min-tokens", meaning, 1)
 
 
-def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
-    """Return the settings as `scheme_and_distance` does, for each ``--preset``.
+def settings_of_presets(options: argparse.Namespace) -> list[SchemeSettings]:
+    """Return `chosen_settings` for each ``--preset``, or for all presets if one of them is ``all``.
 
-    Without ``--preset``, the list has the preset of the project; ``all`` stands for all presets.
+    Without ``--preset``, the only preset is that of the project.
     """
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
-    return [scheme_and_distance(options, preset) for preset in presets]
+    return [chosen_settings(options, preset) for preset in presets]
 
 
-def scheme_and_distance(options: argparse.Namespace, preset: str | None = None) -> SchemeSettings:
-    """Return the project's settings for fingerprints and copies. Options replace them.
-
-    Exit if an option has a value that is not allowed.
+def chosen_settings(options: argparse.Namespace, preset: str | None = None) -> SchemeSettings:
+    """Return the project's settings for fingerprints and copies. Options override them.
 
     :param preset: replaces ``--preset``.
+    :raises WrongUsage: an option has a value that is not allowed.
     :raises SettingsError: a setting has a value that is not allowed.
     """
     from scrapy_simhash.commands._settings import scheme_settings
@@ -334,8 +305,7 @@ def scheme_and_distance(options: argparse.Namespace, preset: str | None = None) 
         scheme = replace(project.scheme, **extraction)
         find_extractor(scheme.extractor)
     except SchemeError as error:
-        options.wrong_usage(str(error))
-        raise  # pragma: no cover - wrong_usage exits
+        raise WrongUsage(str(error)) from error
     chosen = project._replace(
         scheme=scheme,
         confirmation=replace(
@@ -343,14 +313,14 @@ def scheme_and_distance(options: argparse.Namespace, preset: str | None = None) 
         ),
         **given(options, "max_distance", "min_tokens"),
     )
-    require_distance_below(scheme.bits, chosen.max_distance, options)
+    require_distance_below(scheme.bits, chosen.max_distance)
     return chosen
 
 
-def require_distance_below(bits: int, max_distance: int, options: argparse.Namespace) -> None:
-    """Exit unless k is less than the number of bits of a fingerprint."""
+def require_distance_below(bits: int, max_distance: int) -> None:
+    """Raise WrongUsage unless k is less than the number of bits of a fingerprint."""
     if max_distance >= bits:
-        options.wrong_usage(
+        raise WrongUsage(
             f"--max-distance {max_distance}: must be less than {bits}, the bits of a fingerprint"
         )
 
@@ -360,7 +330,7 @@ def choose_tables(
 ) -> TablePlan:
     """Return the tables of ``--tables``, else the cheapest for this k and number of pages.
 
-    Exit if ``--tables`` is invalid, or if no tables support this k.
+    :raises WrongUsage: ``--tables`` is invalid, or no tables support this k.
     """
     from scrapy_simhash.errors import PlanError
     from scrapy_simhash.index import choose_plan
@@ -372,19 +342,15 @@ def choose_tables(
         return TablePlan(bits, *map(int, options.tables.split(",")))
     except (TypeError, ValueError, PlanError) as error:
         prefix = "" if options.tables is None else f"--tables {options.tables}: "
-        options.wrong_usage(f"{prefix}{error}")
-        raise  # pragma: no cover - wrong_usage exits
-
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+        raise WrongUsage(f"{prefix}{error}") from error
 
 
 def point_in_time(text: str) -> int:
-    """Return the Unix time of a date, or of an age such as ``30d`` before now. For argparse."""
+    """Return the Unix time of a date, or of now less an age such as ``30d``. For argparse."""
     age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
     try:
         if age:
-            return int(time.time() - timedelta(**{_UNITS[age[2]]: int(age[1])}).total_seconds())
+            return int(time.time() - timedelta(**{_AGE_UNITS[age[2]]: int(age[1])}).total_seconds())
         point = datetime.fromisoformat(text)
         if point.tzinfo is None:
             point = point.replace(tzinfo=timezone.utc)

@@ -75,7 +75,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def writable(file: str) -> Path:
-    """Return the path of a file to write. Call this before long work, to report errors at once.
+    """Return the path of a file to write. Call this before long work, to report errors early.
 
     :raises SimhashError: the name is empty, the path is a folder, or the parent folder is missing.
     """
@@ -118,9 +118,8 @@ def percent(share: float) -> str:
 
 @contextmanager
 def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]]:
-    """Show a progress bar if standard error is a terminal; yield a function that advances it.
-
-    The function takes no arguments to advance by one step, or (steps done, steps in all).
+    """Show a progress bar if standard error is a terminal. Yield a function that advances the bar:
+    by one step, or, if it gets two arguments, to (steps done, steps in all).
 
     :param total: steps in all; None if unknown.
     """
@@ -154,7 +153,7 @@ def reasons_against_copy(
     is_too_low = similarity is not None and similarity < least
     if is_too_low:
         reasons.append(f"their similarity is below {percent(least)}")
-    # Names in doubt prevent a copy below this similarity only; names that differ always do.
+    # Names that differ always prevent a copy; names in doubt do only below this similarity.
     is_enough_in_doubt = similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT
     if names_differ or (names_differ is None and is_enough_in_doubt and not is_too_low):
         reasons.append("they are pages of one site, and their names differ")
@@ -166,7 +165,7 @@ def reasons_against_copy(
 
 
 def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
-    """Return a fingerprint in hexadecimal digits; None if a skipped page has none."""
+    """Return a fingerprint in hexadecimal digits, or None for None (a skipped page)."""
     from scrapy_simhash.fingerprint import to_hex
 
     return None if fingerprint is None else to_hex(fingerprint, bits)

@@ -8,7 +8,6 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
-from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.redis_settings import RedisSettings
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
 from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
@@ -16,8 +15,7 @@ from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable
 
     from scrapy.settings import Settings
 
@@ -45,22 +43,17 @@ class SchemeSettings(NamedTuple):
 
 
 def project_settings() -> Settings:
-    """Return the project's settings, else Scrapy's. Logging is off unless they set LOG_ENABLED."""
+    """Return the project's settings, or Scrapy's defaults outside a project. Logging is off unless
+    the project sets LOG_ENABLED.
+    """
     settings = get_project_settings()
     settings.set("LOG_ENABLED", value=False, priority="command")
     return settings
 
 
-def settings_reader(
-    settings: Settings | None, defaults: Mapping[str, Any] = SETTINGS
-) -> SettingsReader:
+def settings_reader(settings: Settings | None) -> SettingsReader:
     """Return a reader of settings; None stands for the settings of the project."""
-    return SettingsReader(project_settings() if settings is None else settings, defaults)
-
-
-def passages_directory(settings: Settings | None) -> Path:
-    """Return SIMHASH_PASSAGES_DIR; a relative path is inside the data directory ``.scrapy``."""
-    return settings_reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
+    return SettingsReader(project_settings() if settings is None else settings, SETTINGS)
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
@@ -144,10 +137,10 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
-    """Return SIMHASH_SCOPE as a function that takes the key of a page and returns a filter.
+    """Return SIMHASH_SCOPE as a function from the key of a page to a filter.
 
-    The filter accepts the keys that a representative of the page may have. None instead of a
-    filter accepts all keys.
+    The filter accepts the keys that a representative of the page may have. It is None if all keys
+    are accepted.
 
     :raises SettingsError: SIMHASH_SCOPE has a value that is not allowed.
     """

@@ -7,15 +7,17 @@ import json
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands import calibrate_output
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
+    WrongUsage,
     add_number,
     add_scheme_options,
+    add_share,
     all_indexes,
-    schemes_and_distances,
+    settings_of_presets,
 )
 from scrapy_simhash.commands._output import progress, show_json, writable, write_file
 from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, make_reader
@@ -41,32 +43,20 @@ a sample of your own pages. The last lines of the output are for settings.py.
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
 (--text-field). Pairs of pages with a resemblance of --threshold or more are near-duplicates, and
-pairs below 0.2 are different. The k with the highest F1, the harmonic mean of recall and precision,
-is chosen. If an index of the project does not support it, the output shows the command that
-rebuilds the index. For an INDEX, only distances are shown: its texts are not read.
+pairs below 0.2 are different. The chosen k has the highest F1, the harmonic mean of recall and
+precision. If an index of the project does not support this k, the output shows the command that
+rebuilds the index. For an INDEX, only distances are shown, because its texts are not read.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``calibrate``."""
-    parser = add_command(
-        subparsers, "calibrate", _DESCRIPTION, "measure which settings fit your own pages"
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="FILE|INDEX", help="files or folders of pages, or indexes"
     )
     add_number(parser, "--sample", "number of pages in the random sample", 2, 50_000, default=2000)
     add_number(parser, "--seed", "seed of the random sample", 0, default=1)
-    add_number(
-        parser,
-        "--threshold",
-        "least resemblance of near-duplicates",
-        DIFFERENT,
-        1,
-        default=NEAR_DUPLICATE,
-        metavar="R",
-        kind=float,
-    )
+    meaning = "least resemblance of near-duplicates"
+    add_share(parser, "--threshold", meaning, DIFFERENT, default=NEAR_DUPLICATE)
     parser.add_argument(
         "--pairs",
         metavar="FILE",
@@ -76,19 +66,21 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_reading_options(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Calibrate, show the result, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.calibration.index_distances import is_index
 
     paths = _paths(options.files)
     indexes = [path for path in paths if is_index(path)]
     if indexes and len(indexes) < len(paths):
-        options.wrong_usage("give pages or indexes, not both")
+        raise WrongUsage("give pages or indexes, not both")
     if options.pairs is not None:
         if indexes:
-            options.wrong_usage("--pairs needs pages: texts of an index are not read")
+            raise WrongUsage("--pairs needs pages: texts of an index are not read")
         writable(options.pairs)
-    return _run_indexes(indexes, options) if indexes else _run_pages(paths, options)
+    if indexes:
+        _run_indexes(indexes, options)
+    else:
+        _run_pages(paths, options)
 
 
 def _paths(files: Sequence[str]) -> list[Path]:
@@ -100,7 +92,7 @@ def _paths(files: Sequence[str]) -> list[Path]:
     return paths
 
 
-def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
+def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> None:
     from scrapy_simhash.calibration.index_distances import index_distances
 
     with progress("entries") as on_progress:
@@ -115,15 +107,14 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
     else:
         for distances in measured:
             calibrate_output.show_index(distances)
-    return 0
 
 
-def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
+def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> None:
     from scrapy_simhash.calibration.calibrating import PresentSettings, calibrate
     from scrapy_simhash.calibration.sampling import Sample
 
     indexes = project_indexes(options.settings)
-    present = schemes_and_distances(options)
+    present = settings_of_presets(options)
     presets = [
         PresentSettings(
             _preset_text(settings.preset_choice),
@@ -160,7 +151,6 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
         show_json(calibrate_output.as_json(calibration, indexes))
     else:
         calibrate_output.show_calibration(calibration, indexes)
-    return 0
 
 
 def _preset_text(choice: object) -> str:
@@ -169,12 +159,9 @@ def _preset_text(choice: object) -> str:
 
 
 def _write_pairs(path: Path, calibration: Calibration) -> None:
-    columns = (
-        *("preset", "kind", "distance", "similarity", "resemblance", "content_resemblance"),
-        *("confirmed", "a", "b"),
-    )
+    columns = "preset kind distance similarity resemblance content_resemblance confirmed a b"
     table = StringIO()
-    writer = csv.DictWriter(table, columns, extrasaction="ignore")
+    writer = csv.DictWriter(table, columns.split(), extrasaction="ignore")
     writer.writeheader()
     for calibrated, pairs in zip(calibration.presets, calibration.pairs, strict=True):
         for pair in pairs:
@@ -189,3 +176,8 @@ def _write_pairs(path: Path, calibration: Calibration) -> None:
             }
             writer.writerow(row)
     write_file(path, table.getvalue())
+
+
+COMMAND = Command(
+    "calibrate", "measure which settings fit your own pages", _DESCRIPTION, _run, _add_arguments
+)

@@ -103,7 +103,7 @@ def _show_preset(calibrated: Calibrated, threshold: float) -> None:
 
 
 def _show_choice(calibrated: Calibrated, choice: Choice) -> None:
-    show(f"{'k':>5}  {'recall':<22}{'precision':<22}")
+    show(f"{'k':>5}  {'recall':<22}precision")
     labels = {choice.low: "lowest best k", choice.high: "highest best k"}
     labels[choice.max_distance] = "chosen k"
     present_k = calibrated.preset.max_distance
@@ -121,8 +121,8 @@ def _show_choice(calibrated: Calibrated, choice: Choice) -> None:
             "confirmed: a crawl keeps these pages as similar"
         )
     if (least := calibrated.least) is not None:
-        best = f"{least.low / 100:g} to {least.high / 100:g} have"
-        best = "it has" if least.low == least.high else best
+        several = f"{least.low / 100:g} to {least.high / 100:g} have"
+        best = "it has" if least.low == least.high else several
         show(f"resemblance {least.per_cent / 100:g} or more: {best} the best F1")
     if calibrated.table_recall is None:
         show("tables      no tables support this k: set SIMHASH_TABLES, or take another preset")
@@ -293,7 +293,7 @@ def _basis(calibrated: Calibrated) -> str | None:
 
 
 def proposed_settings(calibrated: Calibrated) -> dict[str, Any]:
-    """Return the values of the settings to propose, by name. A preset in JSON becomes a dict."""
+    """Return the proposed settings, by name. A preset that is given as JSON becomes a dict."""
     preset = calibrated.preset.name
     settings: dict[str, Any] = {
         "SIMHASH_PRESET": json.loads(preset) if preset.startswith("{") else preset

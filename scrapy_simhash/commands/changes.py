@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._options import add_command, index_location, point_in_time
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import index_location, point_in_time
 from scrapy_simhash.commands._output import progress, show, shown_time
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ A page is gone if a crawl that ended by itself saw other pages of the site, but 
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``changes``."""
-    summary = "list new, changed and gone pages as JSON lines"
-    parser = add_command(subparsers, "changes", _DESCRIPTION, summary, json=False, index=True)
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since",
         metavar="WHEN",
@@ -36,8 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """List the changes, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.changes import changes
 
     with progress("entries") as on_progress:
@@ -49,4 +46,14 @@ def run(options: argparse.Namespace) -> int:
         if change.copy_of is not None:
             values["copy_of"] = change.copy_of
         show(json.dumps(values))
-    return 0
+
+
+COMMAND = Command(
+    "changes",
+    "list new, changed and gone pages as JSON lines",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    index=True,
+    json=False,
+)

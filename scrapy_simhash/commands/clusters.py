@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
+    WrongUsage,
     add_max_distance,
     add_number,
     given,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Lists clusters, the largest first: each representative, and below it its near-duplicates with their
-distance, similarity and action. Without further options, the clusters are those that crawls found.
+distance, similarity and action. Without other options, the clusters are those that crawls found.
 
   {program} clusters --top 5 --members 10
   {program} clusters --similar
@@ -32,23 +33,21 @@ distance, similarity and action. Without further options, the clusters are those
   {program} clusters --method connected --host www.example.com
   {program} clusters --file entries.jsonl.gz --max-distance 3
 
-A similar page is within k of another page, but is not a copy of it, so the crawl kept it.
+A similar page is within k bits of another page but not a copy of it, so the crawl kept it.
 
---max-distance and --method regroup all pages by their fingerprints alone, without confirmation.
-So does --file, with the pages in a file that {program} export wrote. The method "leader"
-groups pages as a crawl would, in crawl order. "connected" makes connected components: each page is
-near another page of its cluster.
+--max-distance and --method regroup all pages by their fingerprints alone, without confirmation. So
+does --file, with the pages in a file that `export` wrote. The method "leader" groups pages as a
+crawl would, in crawl order. "connected" makes connected components: each page is near another page
+of its cluster.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``clusters``."""
-    parser = add_command(subparsers, "clusters", _DESCRIPTION, "list clusters", index=True)
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_max_distance(parser, "regroup by this k")
     parser.add_argument(
         "--method",
         choices=("leader", "connected"),
-        help="regroup by leader, or as connected components (default: leader)",
+        help="regroup pages as a crawl would, or as connected components (default: leader)",
     )
     parser.add_argument(
         "--file", metavar="FILE", help="regroup the records of an export instead of an index"
@@ -81,18 +80,15 @@ class Member(NamedTuple):
     action: str = ""
 
 
-# The representative, and the near-duplicates; with --similar, a page and the pages similar to it.
+# A representative and its near-duplicates; with --similar, a page and the pages similar to it.
 Cluster = tuple[str, list[Member]]
 
 
-def run(options: argparse.Namespace) -> int:
-    """Show the clusters, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     if options.file is not None and given(options, "index", "spider", "redis", "redis_key"):
-        options.wrong_usage(
-            "--file cannot be combined with --index, --spider, --redis or --redis-key"
-        )
+        raise WrongUsage("--file cannot be combined with --index, --spider, --redis or --redis-key")
     if options.similar and given(options, "file", "max_distance", "method"):
-        options.wrong_usage("--similar cannot be combined with --max-distance, --method or --file")
+        raise WrongUsage("--similar cannot be combined with --max-distance, --method or --file")
     clusters = [
         (representative, members)
         for representative, members in _clusters(options)
@@ -117,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
                 ],
             }
         )
-        return 0
+        return
     for representative, members in shown:
         show(escaped(representative))
         for key, distance, similarity, action in members[shown_members]:
@@ -130,11 +126,10 @@ def run(options: argparse.Namespace) -> int:
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
     elif not clusters:
         note("no similar pages found" if options.similar else "no clusters found")
-    return 0
 
 
 def _has_page_on(host: str, representative: str, members: list[Member]) -> bool:
-    """Return True if a page of the cluster is on the host. Without a port, any port matches."""
+    """Return True if a page of the cluster is on the host. A host without a port matches any."""
     from scrapy_simhash.maintenance.duplication import host_of
 
     hosts = {host_of(key) for key in (representative, *(member.key for member in members))}
@@ -202,7 +197,7 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
         schemes.add(str(record.get("scheme")))
     if len(schemes) > 1:
         raise SimhashError(
-            f"{options.file}: it has fingerprints of several schemes, which cannot be compared"
+            f"{options.file} has fingerprints of several schemes, which cannot be compared"
         )
     if not pages:
         return []
@@ -210,7 +205,7 @@ def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
     if k is None:
         k = next((p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes), None)
     if k is None:
-        options.wrong_usage("give --max-distance: no preset has the scheme of the file")
+        raise WrongUsage("give --max-distance: no preset has the scheme of the file")
     return _regrouped(pages, bits, k, options)
 
 
@@ -220,7 +215,7 @@ def _regrouped(
     """Group pages, given as (key, fingerprint), and return their clusters."""
     from scrapy_simhash.clustering import cluster
 
-    require_distance_below(bits, max_distance, options)
+    require_distance_below(bits, max_distance)
     keys = [key for key, _ in pages]
     result = cluster(
         [fingerprint for _, fingerprint in pages],
@@ -241,3 +236,13 @@ def _regrouped(
         )
         for group in result.clusters(options.min_pages)
     ]
+
+
+COMMAND = Command(
+    "clusters",
+    "list representatives with their near-duplicates",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    index=True,
+)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
     add_scheme_options,
-    schemes_and_distances,
+    settings_of_presets,
 )
 from scrapy_simhash.commands._output import (
     percent,
@@ -36,26 +36,21 @@ a crawl. Short texts, which a crawl skips, are compared, too, unless --min-token
   {program} compare --preset all a.html b.html
   {program} compare --preset wide --max-distance 40 --min-resemblance 0.7 --json a.html -
 
-Resemblance is the share of their runs of 5 words that both texts have, from 0 to 1. A crawl should
-find pairs of 0.8 and more, and should not find pairs below 0.2. Similarity estimates the same for
-runs of 3 tokens.
+Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. A crawl should
+find pairs with 0.8 or more, and should not find pairs below 0.2. Similarity estimates the same
+share for runs of 3 tokens.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``compare``."""
-    parser = add_command(
-        subparsers, "compare", _DESCRIPTION, "tell whether two pages are near-duplicates"
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}")
     parser.add_argument("b", metavar="B", help="another page")
     add_reading_options(parser, json=False)
     add_scheme_options(parser, several=True, confirmation=True)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Show the comparison, and return the exit code."""
-    presets = schemes_and_distances(options)
+def _run(options: argparse.Namespace) -> None:
+    presets = settings_of_presets(options)
     pages = load_pages([options.a, options.b], options)
     comparisons = _compare(pages, presets, options)
     if options.json:
@@ -64,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
             for letter, page in zip("ab", pages, strict=True)
         }
         show_json({**named, "presets": comparisons})
-        return 0
+        return
     for letter, page in zip("AB", pages, strict=True):
         show(f"{letter}  {escaped(page.shown_name)}")
     show()
@@ -72,7 +67,6 @@ def run(options: argparse.Namespace) -> int:
         _show_table(comparisons)
     else:
         _show_one(comparisons[0])
-    return 0
 
 
 def _compare(
@@ -156,16 +150,22 @@ def _show_one(comparison: dict[str, Any]) -> None:
 
 def _show_table(comparisons: Sequence[dict[str, Any]]) -> None:
     row = "{:<16}{:>5}{:>5}{:>10}{:>12}{:>13}  {}"
-    show(row.format(*("preset", "bits", "k", "distance", "similarity", "resemblance", "verdict")))
+    show(row.format("preset", "bits", "k", "distance", "similarity", "resemblance", "verdict"))
     for comparison in comparisons:
-        distance, similarity, exact = (
-            comparison[name] for name in ("distance", "similarity", "resemblance")
-        )
+        distance, similarity = comparison["distance"], comparison["similarity"]
+        exact = comparison["resemblance"]
         cells = (
-            *(comparison[name] for name in ("preset", "bits", "max_distance")),
+            comparison["preset"],
+            comparison["bits"],
+            comparison["max_distance"],
             "" if distance is None else distance,
             "" if similarity is None else percent(similarity),
             "" if exact is None else f"{exact:.3f}",
             escaped(_verdict(comparison)),
         )
         show(row.format(*cells))
+
+
+COMMAND = Command(
+    "compare", "tell whether two pages are near-duplicates", _DESCRIPTION, _run, _add_arguments
+)

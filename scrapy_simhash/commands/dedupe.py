@@ -10,14 +10,15 @@ import tempfile
 from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
+    WrongUsage,
     add_number,
     add_scheme_options,
+    chosen_settings,
     given,
-    scheme_and_distance,
 )
 from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.commands._pages import encoding
@@ -55,11 +56,7 @@ _STATE = ".dedupe"
 _MAX_NAME_BYTES = 255
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``dedupe``."""
-    parser = add_command(
-        subparsers, "dedupe", _DESCRIPTION, "leave near-duplicates out of files, or tag them"
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
         nargs="+",
@@ -123,20 +120,22 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     judging.add_argument(
         "--index",
         metavar="DIR",
-        help="an index to use and to fill, created if necessary (default: a temporary one)",
+        help="an index to use and to fill; created if it is missing (default: a temporary one)",
     )
     judging.add_argument(
         "--incremental",
         action=argparse.BooleanOptionalAction,
-        help="what the index knew before this run counts as seen (default: SIMHASH_INCREMENTAL)",
+        help="records that the index had before this run count as seen (default: "
+        "SIMHASH_INCREMENTAL)",
     )
     judging.add_argument(
         "--against",
         metavar="KNOWN",
         action="append",
         default=[],
-        help="copies of what KNOWN holds are duplicates, too. KNOWN is one index, or a file or "
-        "folder of records, which may be repeated; nothing is written there",
+        help="records with a copy in KNOWN are duplicates, too. KNOWN is an index, or a file or "
+        "folder of records; the option may be repeated for files and folders. Nothing is written "
+        "to KNOWN",
     )
     judging.add_argument(
         "--keep-index",
@@ -145,13 +144,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     add_scheme_options(parser, confirmation=True)
     running = parser.add_argument_group("running")
-    add_number(
-        running,
-        "--workers",
+    meaning = (
         "processes that read and fingerprint records; 1 to do all in this one (default: one for "
-        "each processor, or 1 for small files)",
-        *(1, 256),
+        "each processor, or 1 for small files)"
     )
+    add_number(running, "--workers", meaning, 1, 256)
     running.add_argument(
         "--engine",
         choices=("local", "spark"),
@@ -175,13 +172,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """De-duplicate files, and return the exit code: 1 if a file is damaged."""
+def _run(options: argparse.Namespace) -> int:
+    """De-duplicate files. Return 1 if a file is damaged, else 0."""
     from scrapy_simhash.commands._settings import dedupe_settings, settings_reader
     from scrapy_simhash.dedupe.run import dedupe
 
     _check(options)
-    chosen = scheme_and_distance(options)
+    chosen = chosen_settings(options)
     settings = dedupe_settings(options.settings)
     settings |= given(options, "action", "incremental", "max_bytes")
     text_fields = tuple(options.text_field or ())
@@ -203,14 +200,15 @@ def run(options: argparse.Namespace) -> int:
         workers=options.workers or 0,
     )
     if options.engine == "spark":
-        return _run_on_spark(options, dedupe_options)
+        _run_on_spark(options, dedupe_options)
+        return 0
     with ExitStack() as stack:
         paths = _paths(options, stack)
         on_progress = stack.enter_context(progress("records"))
         try:
             summary = dedupe(paths, dedupe_options, on_progress=on_progress, note=note)
         except KeyboardInterrupt:
-            # Without a file, or with standard input, the state is temporary.
+            # The state is temporary if there is no output file, or if standard input is read.
             is_kept = (paths.output_file or paths.verdicts) and paths.standard_input is None
             if is_kept and paths.state.exists():
                 note("the verdicts are kept: run the same command again to go on")
@@ -219,7 +217,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if summary.damaged else 0
 
 
-def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> int:
+def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> None:
     try:
         from scrapy_simhash.spark.files import SparkPaths, dedupe_files
     except ModuleNotFoundError as error:
@@ -235,7 +233,6 @@ def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) ->
         overwrite=options.overwrite,
     )
     _report(dedupe_files(paths, dedupe_options, options.master), options)
-    return 0
 
 
 def _report(summary: DedupeSummary, options: argparse.Namespace) -> None:
@@ -249,32 +246,32 @@ def _report(summary: DedupeSummary, options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Exit, or raise SimhashError, for options that are wrong whatever the files contain."""
+    """Raise WrongUsage or SimhashError for options that are wrong whatever the files contain."""
     if options.output is None and options.verdicts is None:
-        options.wrong_usage("-o OUT or --verdicts FILE is needed")
+        raise WrongUsage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
-        options.wrong_usage("--json and -o - would both write to standard output")
+        raise WrongUsage("--json and -o - would both write to standard output")
     _check_engine(options)
     if options.files.count("-") > 1:
-        options.wrong_usage("standard input can be read once")
+        raise WrongUsage("standard input can be read once")
     if "-" in options.files and sys.stdin is None:
         raise SimhashError("standard input is closed: name a file")
     if "-" in options.files and options.keep_index:
-        options.wrong_usage("--keep-index does not work with standard input: use --index DIR")
+        raise WrongUsage("--keep-index does not work with standard input: use --index DIR")
     if "-" in options.against:
-        options.wrong_usage("--against needs the name of a file or an index")
+        raise WrongUsage("--against needs the name of a file or an index")
     if options.keep_index and options.index is not None:
-        options.wrong_usage("--keep-index cannot be combined with --index, which is kept anyway")
+        raise WrongUsage("--keep-index cannot be combined with --index, which is kept anyway")
     if options.keep_index and options.output == "-" and options.verdicts is None:
-        options.wrong_usage(
+        raise WrongUsage(
             "--keep-index needs -o OUT or --verdicts FILE: the index is kept beside it"
         )
     if "\n".encode(options.encoding) != b"\n":
-        options.wrong_usage(
+        raise WrongUsage(
             f"--encoding {options.encoding}: files need an encoding with ASCII line ends"
         )
     if options.verdicts == "-":
-        options.wrong_usage("--verdicts needs the name of a file; -o - is for standard output")
+        raise WrongUsage("--verdicts needs the name of a file; -o - is for standard output")
     if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
         raise SimhashError("a file name is empty: is a shell variable unset?")
 
@@ -282,14 +279,14 @@ def _check(options: argparse.Namespace) -> None:
 def _check_engine(options: argparse.Namespace) -> None:
     if options.engine == "local":
         if options.master is not None or options.work is not None:
-            options.wrong_usage("--master and --work need --engine spark")
+            raise WrongUsage("--master and --work need --engine spark")
         return
     for name in ("index", "incremental", "against", "keep_index", "workers", "restart"):
         if getattr(options, name):
             option = name.replace("_", "-")
-            options.wrong_usage(f"--{option} does not work with --engine spark")
+            raise WrongUsage(f"--{option} does not work with --engine spark")
     if "-" in (*options.files, options.output):
-        options.wrong_usage("--engine spark reads and writes files, not standard input and output")
+        raise WrongUsage("--engine spark reads and writes files, not standard input and output")
 
 
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
@@ -351,3 +348,8 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
     if options.index is not None:
         entries = "" if summary.index_entries is None else f"{summary.index_entries:,} entries "
         show(f"index      {entries}in {printable(options.index)}")
+
+
+COMMAND = Command(
+    "dedupe", "leave near-duplicates out of files, or tag them", _DESCRIPTION, _run, _add_arguments
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, index_location
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import percent, show_result, shown_fingerprint, shown_time
 from scrapy_simhash.documents.escaping import printable
 
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import NearDuplicate
 
 _DESCRIPTION = """\
-Shows what an index knows about a page: since when the page is a representative; which pages it was
-a near-duplicate of, when, at what distance, and what the crawl did with it; and which pages were
-near-duplicates of it. Pages that are similar to it, within k but no copies, are shown, too.
+Shows what an index knows about a page: since when it is a representative; which pages it was a
+near-duplicate of, when, at what distance, and what the crawl did with it; and which pages were
+near-duplicates of it. Similar pages, which are within k but not copies, are shown, too.
 
   {program} explain https://example.com/print?article=7
 
@@ -25,18 +26,14 @@ The exit code is 1 if the index knows nothing about the page.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``explain``."""
-    parser = add_command(
-        subparsers, "explain", _DESCRIPTION, "show what an index knows about a page", index=True
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "key", metavar="KEY", help="the page's URL, or the identity that it was given"
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Show what the index knows about a page, and return the exit code: 1 if that is nothing."""
+def _run(options: argparse.Namespace) -> int:
+    """Show what an index knows about a page. Return 1 if that is nothing, else 0."""
     from scrapy_simhash.maintenance.explain import explain
 
     explanation = explain(index_location(options), options.key)
@@ -90,3 +87,13 @@ def _evidence(line: NearDuplicate) -> str:
     similarity = "" if line.similarity is None else f", similarity {percent(line.similarity)}"
     action = f", {line.action}" if line.action else ""
     return f" at distance {line.distance}{similarity}{action}"
+
+
+COMMAND = Command(
+    "explain",
+    "show what an index knows about a page",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    index=True,
+)

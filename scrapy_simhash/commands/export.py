@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, index_location
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import progress, show_result, writable
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ _DESCRIPTION = """\
 Writes the entries of an index, oldest first. The file name chooses the format: JSON lines, Parquet
 or CSV. Fields: key, fingerprint (hexadecimal digits), scheme, first_seen_s, last_seen_s (Unix
 times), near_duplicates (a count), and what confirms copies: sketch, site, title_hashes and
-heading_hashes. {program} import reads JSON lines and Parquet. CSV is for spreadsheets: a text that
-a spreadsheet would take for a formula gets a ' before it.
+heading_hashes. `import` reads JSON lines and Parquet. CSV is for spreadsheets: a text that a
+spreadsheet would take for a formula gets a ' before it.
 
   {program} export entries.jsonl.gz
   {program} export entries.parquet
@@ -28,15 +29,7 @@ and action: what the crawl did with the page (dropped, tagged, followed or passe
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``export``."""
-    parser = add_command(
-        subparsers,
-        "export",
-        _DESCRIPTION,
-        "write entries or the log to a file",
-        index=True,
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -51,8 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Write the records, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, write_records
@@ -70,10 +62,19 @@ def run(options: argparse.Namespace) -> int:
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result, f"{count:,} records of {where} written to {options.file}")
-    return 0
 
 
 def _with_progress(records: Any, on_progress: Any) -> Any:
     for record in records:
         yield record
         on_progress()
+
+
+COMMAND = Command(
+    "export",
+    "write entries or the near-duplicate log to a file",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    index=True,
+)

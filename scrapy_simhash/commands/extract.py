@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
     add_number,
     add_scheme_options,
-    scheme_and_distance,
+    chosen_settings,
 )
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Writes the main text of a page, as a crawl extracts it, to standard output. Standard error shows how
 the text was found: by your selectors, by readability, or by segments if readability found too
-little. It also shows the title and heading, which must agree in copies on one site.
+little. It also shows the title and heading of the page: copies on one site must agree in these.
 
   {program} extract https://example.com/article
   {program} extract --select article --remove .comments page.html
@@ -39,30 +38,27 @@ SIMHASH_EXTRACTOR, SIMHASH_CONTENT_SELECT and SIMHASH_CONTENT_REMOVE.
 """
 _SKIP_REASONS = {
     "no_text": "it has no text",
-    "few_tokens": "its text is shorter than --min-tokens (SIMHASH_MIN_TOKENS)",
+    "few_tokens": "its text has fewer tokens than --min-tokens (SIMHASH_MIN_TOKENS)",
     "unsupported_text": "the preset does not support its text",
     "extraction_error": "its extractor failed",
 }
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``extract``."""
-    parser = add_command(
-        subparsers, "extract", _DESCRIPTION, "show the main text of a page, and how it was found"
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
-        "--tokens", action="store_true", help="show the tokens instead of the text, one a line"
+        "--tokens",
+        action="store_true",
+        help="show the tokens instead of the text, one per line",
     )
-    meaning = "show the N heaviest features instead, with their weights"
+    meaning = "show the N heaviest features instead of the text, with their weights"
     add_number(instead, "--features", meaning, 1)
     add_scheme_options(parser, max_distance=False)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Show the main text, and return the exit code."""
-    chosen = scheme_and_distance(options)
+def _run(options: argparse.Namespace) -> None:
+    chosen = chosen_settings(options)
     scheme, loaded = chosen.scheme, load_page(options.page, options)
     extraction, page = _extract(loaded, chosen)
     facts = _facts(loaded, chosen, extraction, page)
@@ -78,35 +74,28 @@ def run(options: argparse.Namespace) -> int:
         content = {"features": [{"feature": name, "weight": weight} for name, weight in heaviest]}
     if options.json:
         show_json(facts | content)
-        return 0
+        return
     for line in lines:
         show(escaped(line))
     _explain(facts, loaded, scheme)
-    return 0
 
 
 def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:
     from scrapy_simhash.detector import Detector
-    from scrapy_simhash.errors import ExtractionError
     from scrapy_simhash.extraction import Extraction, extract
 
     scheme = chosen.scheme
-    detector = Detector(scheme, min_tokens=chosen.min_tokens)
+    page = loaded.fingerprint(Detector(scheme, min_tokens=chosen.min_tokens))
+    if page.error:
+        return Extraction(""), page
     if not loaded.is_html:
-        extraction = Extraction(loaded.text)
-        return extraction, detector.fingerprint_extraction(extraction)
-    started = time.thread_time()
-    try:
-        extraction = extract(loaded.text, scheme.extractor, scheme.selectors)
-    except ExtractionError:
-        # Extract again, so that the page has the error that a crawl would record.
-        return Extraction(""), detector.fingerprint_page(loaded.text)
-    extraction_ms = (time.thread_time() - started) * 1000
-    return extraction, detector.fingerprint_extraction(extraction, extraction_ms)
+        return Extraction(loaded.text), page
+    # Extract again: `page` has no heading, and not the whole title.
+    return extract(loaded.text, scheme.extractor, scheme.selectors), page
 
 
 def _why(loaded: LoadedPage, scheme: Scheme, extraction: Extraction, page: PageFingerprint) -> str:
-    """Return why the text was found this way."""
+    """Return the reason for the way in which the text was found."""
     if not loaded.is_html:
         return "it is plain text: all of it counts"
     if page.error:
@@ -167,7 +156,18 @@ def _explain(facts: dict[str, Any], loaded: LoadedPage, scheme: Scheme) -> None:
         f"({facts['preset']}, {scheme.tokenizer})"
     )
     if skipped := facts["skipped"]:
-        few = f": {facts['tokens']:,} of {facts['min_tokens']:,}" * (skipped == "few_tokens")
-        note(f"skipped    {skipped}: {_SKIP_REASONS[skipped]}{few}")
+        reason = _SKIP_REASONS[skipped]
+        if skipped == "few_tokens":
+            reason += f": {facts['tokens']:,} of {facts['min_tokens']:,}"
+        note(f"skipped    {skipped}: {reason}")
     if loaded.is_html:
         note(f"extraction {facts['extraction_ms']:.1f} ms of CPU time")
+
+
+COMMAND = Command(
+    "extract",
+    "show the main text of a page, and how it was found",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
+    WrongUsage,
     add_number,
     add_redis_options,
     add_scheme_options,
-    scheme_and_distance,
+    chosen_settings,
 )
 from scrapy_simhash.commands._output import progress, show_result
+from scrapy_simhash.commands._pages import existing_paths
 
 if TYPE_CHECKING:
     import argparse
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Location
 
 _DESCRIPTION = """\
-Makes a new index, in a directory or in Redis, from records that {program} export or another program
-wrote: JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; other
-fields of {program} export are optional. If a record is invalid, nothing is imported.
+Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
+JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; other fields of
+`export` are optional. If a record is invalid, nothing is imported.
 
   {program} import entries.jsonl.gz new/
   {program} import --preset classic entries.parquet new/
@@ -34,9 +36,7 @@ If records name a scheme, it must be that of the options or settings.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``import``."""
-    parser = add_command(subparsers, "import", _DESCRIPTION, "make a new index from records")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="a file, or - for JSON lines on standard input"
     )
@@ -55,41 +55,43 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_scheme_options(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Import the records, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.commands._settings import redis_address
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.redis import new_redis_manifest
     from scrapy_simhash.maintenance.export import import_entries
-    from scrapy_simhash.maintenance.record_files import read_records
+    from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, read_records
 
     if options.new_directory == "" or not options.file:
         raise SimhashError("a file or directory name is empty: is a shell variable unset?")
-    chosen, pages = scheme_and_distance(options), options.pages or DEFAULT_EXPECTED_PAGES
+    chosen, pages = chosen_settings(options), options.pages or DEFAULT_EXPECTED_PAGES
     scheme, max_distance = chosen.scheme, chosen.max_distance
     where: Location
     manifest: Manifest | RedisManifest
     if options.new_directory is not None:
         if options.redis or options.redis_key or options.redis_cluster:
-            options.wrong_usage(
+            raise WrongUsage(
                 "NEW_DIRECTORY cannot be combined with --redis, --redis-key or --redis-cluster"
             )
         where = Path(options.new_directory)
         manifest = new_manifest(scheme, max_distance, pages, options.database)
     else:
         if options.database is not None:
-            options.wrong_usage("--database needs NEW_DIRECTORY: an index in Redis has no database")
+            raise WrongUsage("--database needs NEW_DIRECTORY: an index in Redis has no database")
         address = redis_address(options)
         if address is None:
-            options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key")
-            raise AssertionError  # pragma: no cover - wrong_usage exits
+            raise WrongUsage("give NEW_DIRECTORY, or --redis and --redis-key")
         where = address
         manifest = new_redis_manifest(scheme, max_distance, expected_pages=pages)
+    if options.file != STANDARD_STREAM:
+        existing_paths([options.file])  # later, the error would name the index, not the file
     with progress("records") as on_progress:
         records = read_records(options.file)
         count = import_entries(where, manifest, records, on_progress=on_progress)
     result = {"index": str(where), "file": options.file, "entries": count}
     show_result(options, result, f"{count:,} entries imported to {where}")
-    return 0
+
+
+COMMAND = Command("import", "make a new index from records", _DESCRIPTION, _run, _add_arguments)

@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from io import RawIOBase, TextIOWrapper
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands import (
     _output,
@@ -27,6 +27,7 @@ from scrapy_simhash.commands import (
     rules,
     stats,
 )
+from scrapy_simhash.commands._options import WrongUsage
 from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 from scrapy_simhash.errors import SimhashError
 
@@ -38,31 +39,35 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
+SUBCOMMAND --help explains a subcommand, with examples. There, k is the largest number of bits in
+which the fingerprints of near-duplicates differ (SIMHASH_MAX_DISTANCE).
 
 exit codes: 0 success, even if nothing was found; 1 an error, explained on standard error, or a
 negative answer (problems were found, a page is unknown); 2 wrong usage; 130 interrupted (Ctrl-C).
 """
 
 
-# Each has `add_parser(subparsers)`, and `run(options)`, which returns the exit code, or raises
-# SimhashError or OSError. --help lists them in this order.
-SUBCOMMANDS: dict[str, Any] = {
-    "report": report,
-    "stats": stats,
-    "clusters": clusters,
-    "query": query,
-    "explain": explain,
-    "changes": changes,
-    "extract": extract,
-    "compare": compare,
-    "calibrate": calibrate,
-    "plan": plan,
-    "dedupe": dedupe,
-    "passages": passages,
-    "rules": rules,
-    **MAINTENANCE_COMMANDS,
-    "export": export,
-    "import": import_,
+# --help lists them in this order.
+SUBCOMMANDS = {
+    command.name: command
+    for command in (
+        report.COMMAND,
+        stats.COMMAND,
+        clusters.COMMAND,
+        query.COMMAND,
+        explain.COMMAND,
+        changes.COMMAND,
+        extract.COMMAND,
+        compare.COMMAND,
+        calibrate.COMMAND,
+        plan.COMMAND,
+        dedupe.COMMAND,
+        passages.COMMAND,
+        rules.COMMAND,
+        *MAINTENANCE_COMMANDS,
+        export.COMMAND,
+        import_.COMMAND,
+    )
 }
 
 
@@ -73,9 +78,7 @@ def build_parser(program: str) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    subparsers = parser.add_subparsers(
-        dest="subcommand", metavar="SUBCOMMAND", title="subcommands", required=True
-    )
+    subparsers = parser.add_subparsers(metavar="SUBCOMMAND", title="subcommands", required=True)
     for subcommand in SUBCOMMANDS.values():
         subcommand.add_parser(subparsers)
     return parser
@@ -94,7 +97,7 @@ def main(
     :raises SystemExit: after --help, with code 0; for wrong usage, with code 2.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # escape characters that its encoding lacks
+        if isinstance(stream, TextIOWrapper):  # escape characters that the encoding lacks
             stream.reconfigure(errors="backslashreplace")
     _buffer_output()
     try:
@@ -104,13 +107,16 @@ def main(
                 parser.print_help(sys.stderr)
                 return 2
             options = parser.parse_args(arguments)
-            options.settings = settings  # None without Scrapy
-            code: int = SUBCOMMANDS[options.subcommand].run(options)
+            options.settings = settings
+            try:
+                code: int = options.run(options) or 0
+            except WrongUsage as error:
+                options.error(str(error))
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has ended, as in `| head`. Python's flush at exit would report an error.
+        # The reader has closed the pipe, as `| head` does. Python's flush at exit would fail.
         _discard_output()
         return 0
     except KeyboardInterrupt:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.choice import choose_preset
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
     EXTRACTION,
-    add_command,
+    WrongUsage,
     add_max_distance,
     add_number,
     choose_tables,
@@ -24,28 +25,9 @@ from scrapy_simhash.commands._output import note, progress, show_result, shown_t
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
     from scrapy_simhash.maintenance.rewriting import RewriteResult
     from scrapy_simhash.maintenance.sources import Location
-
-
-class MaintenanceCommand(NamedTuple):
-    """A subcommand on one index.
-
-    :param add_arguments: adds arguments besides those of `add_command`.
-    """
-
-    name: str
-    summary: str
-    description: str
-    add_arguments: Callable[[argparse.ArgumentParser], object]
-    run: Callable[[argparse.Namespace], int]
-
-    def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
-        """Add the subcommand."""
-        parser = add_command(subparsers, self.name, self.description, self.summary, index=True)
-        self.add_arguments(parser)
 
 
 def _show_result(
@@ -96,26 +78,24 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if report.problems else 0
 
 
-def _repair(options: argparse.Namespace) -> int:
+def _repair(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.repair import repair
     from scrapy_simhash.maintenance.sources import require_directory
 
     directory = require_directory(index_location(options), "repair")
     with progress("entries") as on_progress:
         report = repair(directory, on_progress=on_progress)
-    salvaged = ["some files could not be read: the database kept the readable rows"]
-    _show_result(
-        options,
-        directory,
-        asdict(report),
-        *(salvaged if report.salvaged else ()),
+    lines = []
+    if report.salvaged:
+        lines.append("some files could not be read: the database kept the readable rows")
+    lines.append(
         f"{report.entries:,} entries and {report.near_duplicates:,} lines of the near-duplicate "
-        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt",
+        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt"
     )
-    return 0
+    _show_result(options, directory, asdict(report), *lines)
 
 
-def _compact(options: argparse.Namespace) -> int:
+def _compact(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.rebuild import compact
 
     where = index_location(options)
@@ -123,7 +103,6 @@ def _compact(options: argparse.Namespace) -> int:
     sizes = {"before_bytes": before_bytes, "after_bytes": after_bytes}
     line = f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {where}"
     _show_result(options, where, sizes, line)
-    return 0
 
 
 def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +113,7 @@ def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _merge(options: argparse.Namespace) -> int:
+def _merge(options: argparse.Namespace) -> None:
     from scrapy_simhash.commands._settings import page_scope
     from scrapy_simhash.maintenance.merge import merge
 
@@ -144,19 +123,24 @@ def _merge(options: argparse.Namespace) -> int:
         in_scope = page_scope(options.settings)
         result = merge(where, other, in_scope=in_scope, on_progress=on_progress)
     _show_rewritten(options, where, result, merged=str(other))
-    return 0
 
 
 def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
     when = parser.add_mutually_exclusive_group(required=True)
-    for option, metavar, example in (
-        ("--not-seen-for", "AGE", "36h, 30d or 8w (s, m, h, d, w)"),
-        ("--not-seen-since", "DATE", "2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)"),
-    ):
-        help_text = f"such as {example}"
-        when.add_argument(
-            option, dest="before_s", metavar=metavar, type=point_in_time, help=help_text
-        )
+    when.add_argument(
+        "--not-seen-for",
+        dest="before_s",
+        metavar="AGE",
+        type=point_in_time,
+        help="such as 36h, 30d or 8w (s, m, h, d, w)",
+    )
+    when.add_argument(
+        "--not-seen-since",
+        dest="before_s",
+        metavar="DATE",
+        type=point_in_time,
+        help="such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
+    )
     parser.add_argument(
         "--log",
         action="store_true",
@@ -164,14 +148,13 @@ def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _expire(options: argparse.Namespace) -> int:
+def _expire(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.remove import expire
 
     where = index_location(options)
     with progress("entries") as on_progress:
         result = expire(where, options.before_s, log=options.log, on_progress=on_progress)
     _show_rewritten(options, where, result, not_seen_since=shown_time(options.before_s))
-    return 0
 
 
 def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
@@ -188,7 +171,7 @@ def _remove(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.remove import delete, remove
 
     if options.all == bool(options.keys):
-        options.wrong_usage("give either keys or --all")
+        raise WrongUsage("give either keys or --all")
     where = index_location(options)
     if options.all:
         delete(where)
@@ -206,9 +189,9 @@ def _remove(options: argparse.Namespace) -> int:
     return 1 if missing else 0
 
 
-def _read_keys(given: list[str]) -> list[str]:
+def _read_keys(arguments: list[str]) -> list[str]:
     keys: list[str] = []
-    for key in given:
+    for key in arguments:
         if key == "-" and sys.stdin is not None:
             keys += [line.rstrip("\r\n") for line in sys.stdin]
         else:
@@ -241,7 +224,7 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _rebuild(options: argparse.Namespace) -> int:
+def _rebuild(options: argparse.Namespace) -> None:
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.rebuild import rebuild
@@ -249,9 +232,10 @@ def _rebuild(options: argparse.Namespace) -> int:
 
     directory = require_directory(index_location(options), "rebuild")
     if options.preset is not None:
-        return _reindex(options, directory)
+        _reindex(options, directory)
+        return
     if options.drop_without_text:
-        options.wrong_usage("--drop-without-text needs --preset")
+        raise WrongUsage("--drop-without-text needs --preset")
     plan = None  # the tables of the index
     if given(options, "tables", "pages", "max_distance"):
         manifest = read_manifest(directory, older=True)
@@ -267,17 +251,16 @@ def _rebuild(options: argparse.Namespace) -> int:
             on_progress=on_progress,
         )
     _show_rewritten(options, directory, result)
-    return 0
 
 
-def _reindex(options: argparse.Namespace, directory: Path) -> int:
+def _reindex(options: argparse.Namespace, directory: Path) -> None:
     from scrapy_simhash.commands._settings import page_scope, scheme_settings
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.reindex import reindex
 
     if options.tables is not None or options.database is not None:
-        options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
+        raise WrongUsage("--preset chooses its own tables, and keeps the kind of database")
     manifest = read_manifest(directory, older=True)
     _, preset = choose_preset(options.preset)
     # Stored texts are extracted already, so extraction cannot change.
@@ -294,52 +277,48 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
             in_scope=page_scope(options.settings),
             on_progress=on_progress,
         )
-    lines = [
-        f"left out   {count:,} entries and log lines: {why}"
-        for count, why in (
-            (report.without_text, "their texts are not stored"),
-            (report.too_short, "their texts are too short"),
-        )
-        if count
-    ]
+    lines = []
+    for count, why in (
+        (report.without_text, "their texts are not stored"),
+        (report.too_short, "their texts are too short"),
+    ):
+        if count:
+            lines.append(f"left out   {count:,} entries and log lines: {why}")
     lines.append(_size(report.entries, report.near_duplicates, directory))
     _show_result(options, directory, asdict(report), *lines)
-    return 0
 
 
-MAINTENANCE_COMMANDS = {
-    command.name: command
-    for command in (
-        MaintenanceCommand(
-            "check",
-            "check the consistency of an index",
-            """\
+MAINTENANCE_COMMANDS = (
+    Command(
+        "check",
+        "check the consistency of an index",
+        """\
 Reads all rows of an index and checks that they are consistent. Nothing is changed.
 
   {program} check --index .scrapy/simhash/spiders/news
 
-The exit code is 1 if there are problems. {program} repair fixes an index in a directory.
+The exit code is 1 if there are problems. `repair` mends an index in a directory.
 """,
-            lambda _: None,
-            _check,
-        ),
-        MaintenanceCommand(
-            "repair",
-            "rebuild a damaged index",
-            """\
+        _check,
+        index=True,
+    ),
+    Command(
+        "repair",
+        "rebuild a damaged index",
+        """\
 Keeps every readable entry of a damaged index and rebuilds its buckets. Pages whose entries are lost
 count as new in the next crawl. Copy the directory first if you cannot crawl again. If the command
 is interrupted, start it again.
 
   {program} repair --index .scrapy/simhash/spiders/news
 """,
-            lambda _: None,
-            _repair,
-        ),
-        MaintenanceCommand(
-            "expire",
-            "remove pages that were not seen for some time",
-            """\
+        _repair,
+        index=True,
+    ),
+    Command(
+        "expire",
+        "remove pages that no crawl has seen for some time",
+        """\
 Removes the entries of pages that no crawl has seen since a given time. An index in a directory is
 rewritten atomically: if the command is interrupted, nothing has changed. An index in Redis is
 changed while crawls go on; if the command is interrupted, start it again.
@@ -347,15 +326,17 @@ changed while crawls go on; if the command is interrupted, start it again.
   {program} expire --not-seen-for 90d
   {program} expire --not-seen-since 2026-01-31 --log
 """,
-            _add_expire_arguments,
-            _expire,
-        ),
-        MaintenanceCommand(
-            "remove",
-            "remove pages from an index",
-            """\
+        _expire,
+        _add_expire_arguments,
+        index=True,
+    ),
+    Command(
+        "remove",
+        "remove pages from an index",
+        """\
 Removes the entries of pages from an index; in a directory, all in one write. The pages no longer
-represent other pages, and count as new when a crawl sees them again. The near-duplicate log stays.
+represent other pages, and count as new when a crawl sees them again. The near-duplicate log keeps
+its lines.
 
   {program} remove https://example.com/blocked
   grep '/search?' urls.txt | {program} remove -
@@ -363,39 +344,40 @@ represent other pages, and count as new when a crawl sees them again. The near-d
 
 The exit code is 1 if a page has no entry; the entries of the other pages are still removed.
 """,
-            _add_remove_arguments,
-            _remove,
-        ),
-        MaintenanceCommand(
-            "rebuild",
-            "rebuild an index with other tables",
-            """\
+        _remove,
+        _add_remove_arguments,
+        index=True,
+    ),
+    Command(
+        "rebuild",
+        "rebuild an index with other tables",
+        """\
 Rebuilds an index with other tables, for another k, or in another kind of database. Everything
-else stays as it is. The index is replaced atomically: if the command is interrupted, nothing has
+else stays the same. The index is replaced atomically: if the command is interrupted, nothing has
 changed. An index of the previous release (format 2) is converted to the present format; its pages
 have no sketches until a crawl sees them again.
 
   {program} rebuild --max-distance 40
   {program} rebuild --pages 50000000
-  {program} rebuild --tables 5,2
   {program} rebuild --database rocksdb
 
-With --preset, the fingerprints are made again for another scheme, from the texts that a crawl with
-SIMHASH_KEEP_TEXT has stored. The result is what a crawl of the same pages would leave.
+With --preset, new fingerprints are made by another scheme, from the texts that a crawl with
+SIMHASH_KEEP_TEXT has stored. The result is the index that a crawl of the same pages would leave.
 
   {program} rebuild --preset classic
 """,
-            _add_rebuild_arguments,
-            _rebuild,
-        ),
-        MaintenanceCommand(
-            "merge",
-            "merge another index into this one",
-            """\
-Merges another index into this one, as if the crawl of the other index had come later. Pages of the
-other index replace the entries of this index that are copies of them. The near-duplicate logs are
-joined. The other index stays as it is. This one is replaced atomically; in Redis, it is changed in
-place: stop its crawls first.
+        _rebuild,
+        _add_rebuild_arguments,
+        index=True,
+    ),
+    Command(
+        "merge",
+        "merge another index into an index",
+        """\
+Merges another index, OTHER, into this one, as if the crawl of OTHER had come later. Pages of OTHER
+replace the entries of this index that are copies of them. The near-duplicate logs are joined. OTHER
+does not change. This index is replaced atomically; in Redis, it is changed in place: stop its
+crawls first.
 
   {program} merge --index archive/ .scrapy/simhash/spiders/news
   {program} merge --index archive/ redis://host:6379/0#news:simhash
@@ -403,21 +385,21 @@ place: stop its crawls first.
 Both indexes need the same scheme. The tables and k of this index stay. SIMHASH_SCOPE applies. Don't
 merge into the index of a paused crawl (JOBDIR), which would count the merged pages as its own.
 """,
-            _add_merge_arguments,
-            _merge,
-        ),
-        MaintenanceCommand(
-            "compact",
-            "free disk space",
-            """\
-Makes the database free the space of overwritten and deleted rows now, as it also does over time.
-This takes as much time and temporary disk space as a copy of the index, and can be interrupted. In
-Redis, removes the records of pages that are gone or have changed, while crawls go on.
+        _merge,
+        _add_merge_arguments,
+        index=True,
+    ),
+    Command(
+        "compact",
+        "free disk space of an index",
+        """\
+Makes the database free the space of overwritten and deleted rows now; otherwise, it does so over
+time. This takes as much time and temporary disk space as a copy of the index, and can be
+interrupted. In Redis, removes the rows of pages that are gone or have changed, while crawls go on.
 
   {program} compact --index .scrapy/simhash/spiders/news
 """,
-            lambda _: None,
-            _compact,
-        ),
-    )
-}
+        _compact,
+        index=True,
+    ),
+)

@@ -55,7 +55,7 @@ def project_indexes(settings: Settings | None) -> list[ProjectIndex]:
 
 
 def supports(manifest: Manifest, max_distance: int) -> bool:
-    """Return True if a crawl with this k can use the tables of an index, as in `open_index`."""
+    """Return True if `open_index` with this k would accept the tables of an index."""
     from scrapy_simhash.index.plan import MIN_RECALL
 
     if max_distance <= manifest.max_distance:
@@ -64,7 +64,7 @@ def supports(manifest: Manifest, max_distance: int) -> bool:
 
 
 def served_distance(indexes: Sequence[ProjectIndex], scheme: Scheme) -> int | None:
-    """Return the largest k that all indexes with this scheme support; None if no index has it."""
+    """Return the largest k that all indexes with this scheme support; None if there are none."""
     distances = []
     for _, manifest in indexes:
         if manifest.scheme == scheme:

@@ -7,12 +7,14 @@ import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
+    WrongUsage,
     add_max_distance,
     add_number,
+    add_share,
     given,
 )
 from scrapy_simhash.commands._output import (
@@ -44,7 +46,6 @@ from scrapy_simhash.passages.cutting import (
 )
 from scrapy_simhash.passages.result import DEFAULT_HIGH_SIMILARITY, SHOWN_DIGITS
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
-from scrapy_simhash.scheme import Scheme
 
 if TYPE_CHECKING:
     from scrapy_simhash.passages.index import PassageIndex
@@ -59,7 +60,7 @@ Finds sentences that appear elsewhere, word for word or nearly so.
 """
 _ADD = """\
 Adds documents to the index, which is created if necessary. A document replaces a stored one with
-the same name and another text. After an interruption, run the same command again to continue.
+the same name and another text. After an interruption, run the same command again to go on.
 
 A text file or an HTML page is one document, named by its path. Only the main text of a page counts.
 Each line of a JSON lines file is one document, named by its url or id. Files may be compressed by
@@ -90,16 +91,19 @@ _SHOWN_SOURCES = 10
 _LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "common": "common"}
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``passages`` with its actions."""
-    parser = add_command(
-        subparsers, "passages", _DESCRIPTION, "find passages that appear elsewhere", json=False
-    )
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    add = add_command(actions, "add", _ADD, "add documents to the index")
-    add.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
-    creation = add.add_argument_group(
-        "the index", "These are fixed when the index is created, and need not be given again."
+def _add_actions(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    for action in (
+        Command("add", "add documents to the index", _ADD, _add, _add_arguments_of_add),
+        Command("check", "check a text against the index", _CHECK, _check, _add_arguments_of_check),
+    ):
+        action.add_parser(actions)
+
+
+def _add_arguments_of_add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
+    creation = parser.add_argument_group(
+        "a new index", "An index keeps these values, so they need not be given again."
     )
     creation.add_argument(
         "--keep-text",
@@ -110,15 +114,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     creation.add_argument(
         "--unit",
         choices=("sentences", "runs"),
-        help="sentences, or runs of about N characters (--characters N; default: sentences)",
+        help="what a passage is: a sentence, or a run of about N characters (--characters N; "
+        "default: sentences)",
     )
-    add_number(
-        creation,
-        "--characters",
-        f"length of a run (default: {DEFAULT_RUN_CHARACTERS})",
-        MIN_RUN_CHARACTERS,
-        MAX_RUN_CHARACTERS,
-    )
+    meaning = f"length of a run (default: {DEFAULT_RUN_CHARACTERS})"
+    add_number(creation, "--characters", meaning, MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS)
     creation.add_argument(
         "--overlapping",
         action="store_true",
@@ -128,7 +128,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     creation.add_argument(
         "--bits",
         metavar="B",
-        type=_bits,
+        type=int,
         help="width of fingerprints: a multiple of 8 up to 512 (default: 256)",
     )
     add_max_distance(
@@ -136,74 +136,55 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "largest distance of fingerprints in bits (default: "
         f"{DEFAULT_MAX_DISTANCE} for 256 bits, in proportion for others)",
     )
-    add_number(
-        creation,
-        "--min-characters",
-        "passages with fewer letters and digits are not looked up (default: "
-        f"{DEFAULT_MIN_CHARACTERS})",
-        1,
-    )
-    check = add_command(actions, "check", _CHECK, "check a text against the index")
-    check.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
-    check.add_argument(
+    meaning = "passages with fewer letters and digits are not looked up"
+    add_number(creation, "--min-characters", f"{meaning} (default: {DEFAULT_MIN_CHARACTERS})", 1)
+    _add_arguments_of_both(parser)
+
+
+def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
+    parser.add_argument(
         "--mode",
         choices=("exact", "fast"),
         default="exact",
-        help="exact finds the most similar sources; fast stops at the first (default: exact)",
+        help="exact finds the most similar sources; fast stops at the first that is similar "
+        "enough (default: exact)",
     )
-    for option, whose, default in (
-        ("--min-similarity", "source", DEFAULT_MIN_SIMILARITY),
-        ("--high-similarity", "highly similar passage", DEFAULT_HIGH_SIMILARITY),
-    ):
-        meaning = f"least similarity of a {whose}"
-        add_number(check, option, meaning, 0, 1, default=default, metavar="S", kind=float)
-    add_number(
-        check,
-        "--common-documents",
-        "a passage in N documents or more is common; 0: no passage is",
-        0,
-        default=DEFAULT_COMMON_DOCUMENTS,
-    )
-    check.add_argument(
+    meaning = "least similarity of a source"
+    add_share(parser, "--min-similarity", meaning, default=DEFAULT_MIN_SIMILARITY, metavar="S")
+    meaning = "least similarity of a highly similar passage"
+    add_share(parser, "--high-similarity", meaning, default=DEFAULT_HIGH_SIMILARITY, metavar="S")
+    meaning = "a passage in N documents or more is common; with 0, none is"
+    add_number(parser, "--common-documents", meaning, 0, default=DEFAULT_COMMON_DOCUMENTS)
+    parser.add_argument(
         "--ignore-common", action="store_true", help="leave common passages out of the shares"
     )
-    check.add_argument(
+    parser.add_argument(
         "--exclude",
         metavar="NAME",
         help="a document to ignore (default: the text itself, if the index has it)",
     )
     # The old name of --exclude.
-    check.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
-    check.add_argument("--html", metavar="FILE", help="write a page for browsers")
-    for action in (add, check):
-        action.add_argument("--index", metavar="DIR", help=_INDEX)
-        add_reading_options(action)
+    parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
+    parser.add_argument("--html", metavar="FILE", help="write a page for browsers")
+    _add_arguments_of_both(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the action."""
-    return {"add": _add, "check": _check}[options.action](options)
-
-
-def _bits(text: str) -> int:
-    try:
-        return Scheme(bits=int(text)).bits
-    except SchemeError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _add_arguments_of_both(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--index", metavar="DIR", help=_INDEX)
+    add_reading_options(parser)
 
 
 def _index_directory(options: argparse.Namespace) -> Path:
     if options.index is not None:
         return Path(options.index)
-    from scrapy_simhash.commands._settings import passages_directory
+    from scrapy_simhash.commands._settings import settings_reader
 
-    return passages_directory(options.settings)
+    return settings_reader(options.settings).path("SIMHASH_PASSAGES_DIR")
 
 
 def _add(options: argparse.Namespace) -> int:
-    """Add all readable documents. Return the exit code: 1 if documents were found, but none is
-    readable.
-    """
+    """Add all readable documents. Return 1 if documents were found, but none is readable."""
     from scrapy_simhash.passages.index import open_passages
 
     paths, directory, skips = existing_paths(options.files), _index_directory(options), Skips()
@@ -253,7 +234,7 @@ def _add(options: argparse.Namespace) -> int:
 def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
     """Return the scheme of the index, or the default for a new index, changed by the options.
 
-    Return None if no option changes it.
+    Return None if the options change nothing.
     """
     cutting = given(options, "unit", "characters", "overlapping")
     changes = given(options, "max_distance", "min_characters")
@@ -265,7 +246,7 @@ def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | Non
     try:
         manifest = PassagesManifest.read(directory)
     except OSError:
-        manifest = None  # `open_passages` raises the error
+        manifest = None  # `open_passages` will raise the error
     scheme = PassageScheme() if manifest is None else manifest.scheme
     try:
         if options.bits is not None and options.bits != scheme.scheme.bits:
@@ -274,8 +255,7 @@ def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | Non
             changes["scheme"] = replace(scheme.scheme, bits=options.bits)
         return replace(scheme, cutting=replace(scheme.cutting, **cutting), **changes)
     except (SchemeError, PlanError) as error:
-        options.wrong_usage(str(error))
-        raise  # pragma: no cover - wrong_usage exits
+        raise WrongUsage(str(error)) from error
 
 
 def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
@@ -291,7 +271,7 @@ def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
         show(f"             {count:,} {reason}")
 
 
-def _check(options: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> None:
     from scrapy_simhash.passages.index import open_passages
     from scrapy_simhash.passages.matching import CheckOptions
 
@@ -319,7 +299,6 @@ def _check(options: argparse.Namespace) -> int:
         show_json(report.to_dict() | {"excluded": excluded})
     else:
         _show_report(report)
-    return 0
 
 
 def _own_name(index: PassageIndex, name: str) -> str | None:
@@ -384,3 +363,8 @@ def _show_passage(passage: CheckedPassage) -> None:
 
 def _share(share: float) -> str:
     return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %"  # noqa: PLR2004
+
+
+COMMAND = Command(
+    "passages", "find passages that appear elsewhere", _DESCRIPTION, None, _add_actions, json=False
+)

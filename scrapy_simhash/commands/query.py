@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    add_command,
     add_max_distance,
     add_number,
     index_location,
@@ -44,15 +44,7 @@ of a page, you can give its fingerprint in hexadecimal digits; then fewer pages 
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``query``."""
-    parser = add_command(
-        subparsers,
-        "query",
-        _DESCRIPTION,
-        "find the pages within k of a page",
-        index=True,
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
     parser.add_argument(
         "--key",
@@ -68,14 +60,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_number(parser, "--top", "number of matches to show", 0, default=20)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Show the answer, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     answer = _answer(options)
     if options.json:
         show_json(answer | {"matches": answer["matches"][: options.top]})
     else:
         _show(answer, options.top)
-    return 0
 
 
 def _answer(options: argparse.Namespace) -> dict[str, Any]:
@@ -89,7 +79,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     where = index_location(options)
     manifest = manifest_of(where)
     bits = manifest.scheme.bits
-    require_distance_below(bits, options.max_distance or 0, options)
+    require_distance_below(bits, options.max_distance or 0)
     policy, chosen = query_settings(options.settings, manifest)
     confirmation = chosen.confirmation
     k = chosen.max_distance if options.max_distance is None else options.max_distance
@@ -155,18 +145,18 @@ def _bare_fingerprint(text: str, bits: int) -> int | None:
 
 
 def _reach(plan: TablePlan, max_distance: int) -> dict[str, float]:
-    """Return the reach of a lookup by a bare fingerprint, without the certainty of its bits.
+    """Return what a lookup by a bare fingerprint finds, without the certainty of its bits.
 
-    Every page within the distance `all_to` is found. `recall` is the share of the pages at distance
-    k that is found, if all bits are equally likely to differ.
+    It finds every page up to the distance `all_to`. Of the pages at distance k, it finds the share
+    `recall`, if all bits are equally likely to differ.
     """
     if not plan.probes:
         all_to, recall = plan.guaranteed_distance, plan.expected_recall(max_distance)
         return {"all_to": all_to, "recall": recall}
     from scrapy_simhash.index.probing import expected_recall_bare
 
-    # Probes find prefixes with at most one different bit. If fewer than two bits per table differ,
-    # some table has such a prefix.
+    # Probes find prefixes with at most one different bit. If the bits that differ are fewer than
+    # two for each table, some prefix has at most one of them.
     return {"all_to": 2 * plan.blocks - 1, "recall": expected_recall_bare(plan, max_distance)}
 
 
@@ -215,3 +205,13 @@ def _show(answer: dict[str, Any], top: int) -> None:
         show(f"  distance {match['distance']:>3}{shown}  {escaped(match['key'])}{no_copy}")
     if answer["match_count"] > top:
         note(f"{answer['match_count'] - top:,} more matches: --top shows them")
+
+
+COMMAND = Command(
+    "query",
+    "find pages near a page, and predict its verdict",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    index=True,
+)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._options import add_command, add_number, index_location
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import add_number, index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -29,15 +30,7 @@ If SIMHASH_REPORT names a file, each crawl writes its own report, with its count
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``report``."""
-    parser = add_command(
-        subparsers,
-        "report",
-        _DESCRIPTION,
-        "write a report on an index as HTML",
-        index=True,
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -61,8 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Write the report, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.commands._settings import settings_reader
     from scrapy_simhash.report.page import render
     from scrapy_simhash.report.writing import report_data, write_report
@@ -76,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     }
     if is_standard_output(options.file):
         show_bytes(render(report_data(where, **report_options)).encode())
-        return 0
+        return
     data = write_report(writable(options.file), where, **report_options)
     counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
     show_result(
@@ -85,4 +77,8 @@ def run(options: argparse.Namespace) -> int:
         f"{counted(counts['near_duplicates'], 'near-duplicate')}, "
         f"{counted(counts['representatives'], 'representative')}, in {options.file}",
     )
-    return 0
+
+
+COMMAND = Command(
+    "report", "write a report on an index as HTML", _DESCRIPTION, _run, _add_arguments, index=True
+)

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, index_location
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -44,26 +45,27 @@ have spared. Removed rules are not learned again, unless --forget deletes all ru
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``rules``."""
-    parser = add_command(
-        subparsers, "rules", _DESCRIPTION, "list or change the rules of URLs", index=True
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
     parser.add_argument(
-        "--all", action="store_true", help="also list rules without enough evidence, or removed"
+        "--all",
+        action="store_true",
+        help="also list rules without enough evidence, and removed ones",
     )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--remove", metavar="ID", nargs="+", help="remove rules for good")
     action.add_argument(
-        "--forget", action="store_true", help="delete all rules (of --site); they may be relearned"
+        "--remove", metavar="ID", nargs="+", help="remove rules, and do not learn them again"
+    )
+    action.add_argument(
+        "--forget",
+        action="store_true",
+        help="delete all rules, or those of --site; crawls may learn them again",
     )
     action.add_argument("--export", metavar="FILE", help="write the rules; - is standard output")
     action.add_argument("--import", metavar="FILE", dest="source", help="add the rules of a file")
 
 
-def run(options: argparse.Namespace) -> int:
-    """List, remove, delete, export or import rules, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.sources import opened_index
 
     where = index_location(options)
@@ -71,27 +73,31 @@ def run(options: argparse.Namespace) -> int:
     with opened_index(where) as index:
         stored = _stored_rules(index, options.site)
         if options.remove:
-            return _remove(index, stored, options.remove)
-        if options.forget:
+            _remove(index, stored, options.remove)
+        elif options.forget:
             for site in {rule.site for rule in stored}:
                 index.change_side_row("url-rules", site, lambda _: None)
             show(f"{counted(len(stored), 'rule')} deleted")
-            return 0
-        if imported is not None:
-            return _import(index, *imported)
+        elif imported is not None:
+            _import(index, *imported)
+        else:
+            _show(options, str(where), stored)
+
+
+def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
+    """List or export rules."""
     holding = [rule for rule in stored if rule.holds]
-    if options.export:
-        return _export(options.export, holding)
     listed = stored if options.all else holding
-    if options.json:
-        show_json({"index": str(where), "rules": [_as_json(rule) for rule in listed]})
+    if options.export:
+        _export(options.export, holding)
+    elif options.json:
+        show_json({"index": where, "rules": [_as_json(rule) for rule in listed]})
     else:
         _list(listed, len(stored) - len(listed))
-    return 0
 
 
 def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
-    """Return the rules of a site, or of all for None, those that spare most first."""
+    """Return the rules of a site, or of all sites for None. Those that spare most come first."""
     from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
     from scrapy_simhash.url_rules.listing import known_rules
@@ -142,7 +148,7 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
     }
 
 
-def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> int:
+def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.url_rules.evidence import RuleRecord
 
@@ -158,12 +164,11 @@ def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: li
         removed = {rule: RuleRecord("removed")}
         index.change_side_row("url-rules", site, partial(_with_rules, removed))
     show(f"{counted(len(ids), 'rule')} removed")
-    return 0
 
 
 def _import(
     index: ObservingIndex | RedisIndex, rules: list[tuple[str, Rule]], left_out: int
-) -> int:
+) -> None:
     from scrapy_simhash.url_rules.evidence import RuleRecord
 
     by_site: dict[str, Rules] = {}
@@ -175,7 +180,6 @@ def _import(
         f"{counted(len(rules), 'rule')} imported; {left_out:,} left out: only rules that remove "
         "parameters from all URLs of a site can be imported"
     )
-    return 0
 
 
 def _with_rules(new: Rules, row: bytes | None, *, keep_stored: bool = False) -> bytes:
@@ -187,7 +191,7 @@ def _with_rules(new: Rules, row: bytes | None, *, keep_stored: bool = False) -> 
 
 
 def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
-    """Return the rules in a file by site, and how many cannot be imported."""
+    """Return the rules in a file as (site, rule), and how many cannot be imported."""
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.url_rules.exchange import from_discarder
 
@@ -197,7 +201,7 @@ def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
         raise SimhashError(f"{file} cannot be imported: {error}; nothing was changed") from error
 
 
-def _export(file: str, holding: Iterable[KnownRule]) -> int:
+def _export(file: str, holding: Iterable[KnownRule]) -> None:
     from scrapy_simhash.url_rules.exchange import to_discarder
 
     converted = [to_discarder(*rule) for rule in holding]
@@ -211,4 +215,8 @@ def _export(file: str, holding: Iterable[KnownRule]) -> int:
         f"{counted(len(written), 'rule')} exported; {len(converted) - len(written):,} left out, "
         "which duplicate-url-discarder cannot express"
     )
-    return 0
+
+
+COMMAND = Command(
+    "rules", "list or change the rules of URLs", _DESCRIPTION, _run, _add_arguments, index=True
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, add_number, index_location
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import add_number, index_location
 from scrapy_simhash.commands._output import bar, percent, progress, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
@@ -31,9 +32,7 @@ request of a crawl.
 _BAR_CHARACTERS = 40
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Add ``stats``."""
-    parser = add_command(subparsers, "stats", _DESCRIPTION, "show what an index holds", index=True)
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--top", "number of clusters and hosts to show", 0, default=10)
     parser.add_argument(
         "--tables",
@@ -42,8 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Show the statistics, and return the exit code."""
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.duplication import duplication as duplication_in
     from scrapy_simhash.maintenance.sources import opened_source
     from scrapy_simhash.maintenance.statistics import statistics as statistics_of
@@ -56,11 +54,10 @@ def run(options: argparse.Namespace) -> int:
     result = _as_json(str(where), statistics, duplication, options.top)
     if options.json:
         show_json(result)
-        return 0
+        return
     _show(result, statistics.manifest)
     if options.tables:
         _show_tables(result)
-    return 0
 
 
 def _as_json(
@@ -111,8 +108,11 @@ def _show(result: dict[str, Any], manifest: Manifest | RedisManifest) -> None:
     )
     show(f"scheme           {manifest.scheme.id}, k = {manifest.max_distance}")
     show(f"a copy           {_conditions(manifest.confirmation)}")
-    checks = f"checks of {manifest.check_bits} bits" if manifest.check_bits else "in each process"
-    show(f"tables           {manifest.plan}, {checks}")
+    if not manifest.check_bits:
+        where = ", in each process"  # of an index in Redis
+    else:
+        where = "" if manifest.plan.probes else f", checks of {manifest.check_bits} bits"
+    show(f"tables           {manifest.plan}{where}")
     show(f"representatives  {representatives:,}")
     pages = representatives + near_duplicates
     share = f", {percent(near_duplicates / pages)} of the pages" if pages else ""
@@ -161,3 +161,8 @@ def _show_tables(result: dict[str, Any]) -> None:
     row = "{name:<16}{prefix_bits:>12}{records:>14,}{used:>10,}{largest:>9,}{skew:>8.1f}"
     for table in result["tables"]:
         show(row.format(**table))
+
+
+COMMAND = Command(
+    "stats", "show what an index holds", _DESCRIPTION, _run, _add_arguments, index=True
+)

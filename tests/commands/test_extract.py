@@ -110,7 +110,7 @@ def test_selectors(run, folder):
     ran = run("extract", "--select", ".comment", name)
     assert ran.out == f"{NOTICE}\n"
     assert "--select '.comment' finds 1 element\n" in ran.err
-    assert "skipped    few_tokens: its text is shorter than --min-tokens" in ran.err
+    assert "skipped    few_tokens: its text has fewer tokens than --min-tokens" in ran.err
     ran = run("extract", "--select", "p[", name)
     assert (ran.code, ran.out) == (2, "")
     assert "neither CSS nor XPath" in ran.err

@@ -274,7 +274,12 @@ def test_head_of_an_export(index, folder):
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("none.jsonl", "none.jsonl"), ("folder", "folder"), ("binary", "line 1"), ("", "name")],
+    [
+        ("none.jsonl", "error: none.jsonl: no such file"),
+        ("folder", "folder"),
+        ("binary", "line 1"),
+        ("", "name"),
+    ],
 )
 def test_files_that_cannot_be_imported(run, folder, name, told):
     (folder / "folder").mkdir()

@@ -13,12 +13,14 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import choose_plan, index_url, open_index
+from scrapy_simhash.index.cost import probed_candidates
 from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.probing import expected_recall_bare
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
+from scrapy_simhash.scheme import PRESETS
 
 MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
 
@@ -247,6 +249,12 @@ def test_rebuild(ran_json, run, index):
     assert run("rebuild", "--tables", "4").code == 1
     assert entries(index) == before
     assert check(index).problems == []
+
+
+def test_plan_shows_the_candidates_that_it_costs(ran_json):
+    wide = PRESETS["wide"]
+    plan = choose_plan(wide.scheme.bits, wide.max_distance, 1_000_000)
+    assert ran_json("plan")["candidates_per_query"] == probed_candidates(plan, 1_000_000)
 
 
 def test_export_import_and_merge(ran_json, run, index, folder):

@@ -21,7 +21,6 @@ from .samples import CHINESE, FERRY, NOTICE, PAGE, written
 
 def options_of(*arguments, settings=None, several=False):
     parser = argparse.ArgumentParser()
-    parser.set_defaults(wrong_usage=parser.error)
     _pages.add_reading_options(parser, json=False)
     _options.add_scheme_options(parser, several=several)
     options = parser.parse_args(arguments)
@@ -146,7 +145,7 @@ def test_several_urls_in_one_process(run_process, folder):
 
 
 def test_the_scheme_is_that_of_the_settings_or_options():
-    chosen = _options.scheme_and_distance(options_of())
+    chosen = _options.chosen_settings(options_of())
     wide = PRESETS["wide"]
     assert chosen[:4] == ("wide", wide.scheme, wide.max_distance, wide.confirmation)
     settings = {
@@ -157,7 +156,7 @@ def test_the_scheme_is_that_of_the_settings_or_options():
         "SIMHASH_CONTENT_REMOVE": [".ad"],
         "SIMHASH_MIN_TOKENS": 7,
     }
-    chosen = _options.scheme_and_distance(options_of(settings=settings))
+    chosen = _options.chosen_settings(options_of(settings=settings))
     scheme = chosen.scheme
     assert (chosen.max_distance, chosen.preset, scheme.bits) == (5, "classic", 64)
     assert (scheme.extractor, scheme.select, scheme.remove) == ("text", ("main",), (".ad",))
@@ -165,26 +164,26 @@ def test_the_scheme_is_that_of_the_settings_or_options():
     arguments = ["--preset", "wide", "--extractor", "readability-only", "--select", "article"]
     arguments += ["--select", "//p", "--min-tokens", "9"]
     options = options_of(*arguments, settings=settings)
-    chosen = _options.scheme_and_distance(options)
+    chosen = _options.chosen_settings(options)
     assert (chosen.max_distance, chosen.preset) == (wide.max_distance, "wide")
     scheme = chosen.scheme
     assert scheme.bits == 256
     assert (scheme.extractor, scheme.remove) == ("readability-only", (".ad",))
     assert scheme.select == ("article", "//p")
     assert chosen.min_tokens == 9
-    assert _options.scheme_and_distance(options_of("--max-distance", "4")).max_distance == 4
+    assert _options.chosen_settings(options_of("--max-distance", "4")).max_distance == 4
 
 
 def test_several_presets():
     options = options_of("--preset", "wide", "--preset", "classic", several=True)
-    found = _options.schemes_and_distances(options)
+    found = _options.settings_of_presets(options)
     assert [(one.preset, one.max_distance) for one in found] == [
         ("wide", PRESETS["wide"].max_distance),
         ("classic", 3),
     ]
-    found = _options.schemes_and_distances(options_of("--preset", "all", several=True))
+    found = _options.settings_of_presets(options_of("--preset", "all", several=True))
     assert [one.preset for one in found] == list(PRESETS)
-    found = _options.schemes_and_distances(options_of(several=True))
+    found = _options.settings_of_presets(options_of(several=True))
     assert [one.preset for one in found] == ["wide"]
 
 
@@ -205,14 +204,13 @@ def test_several_presets():
     ],
 )
 def test_wrong_options(capsys, arguments, told):
-    with pytest.raises(SystemExit) as caught:
-        _options.scheme_and_distance(options_of(*arguments))
-    assert caught.value.code == 2
-    assert told in capsys.readouterr().err
+    with pytest.raises((SystemExit, _options.WrongUsage)) as caught:
+        _options.chosen_settings(options_of(*arguments))
+    assert told in f"{caught.value} {capsys.readouterr().err}"
 
 
 def test_wrong_settings():
     with pytest.raises(SettingsError, match="SIMHASH_PRESET"):
-        _options.scheme_and_distance(options_of(settings={"SIMHASH_PRESET": "broad"}))
+        _options.chosen_settings(options_of(settings={"SIMHASH_PRESET": "broad"}))
     with pytest.raises(SettingsError, match="SIMHASH_CONTENT_SELECT"):
-        _options.scheme_and_distance(options_of(settings={"SIMHASH_CONTENT_SELECT": "p["}))
+        _options.chosen_settings(options_of(settings={"SIMHASH_CONTENT_SELECT": "p["}))

@@ -1,7 +1,7 @@
 """A small news site, served on this machine, that is full of near-duplicate pages.
 
-Its texts were written for it. The manifest lists the *families*, pages that are near-duplicates of
-each other, so that the result of a crawl can be scored.
+Its texts were written for it. Pages that are near-duplicates of each other are a *family*, so that
+`score` can compare the result of a crawl with the families. manifest.json lists them for readers.
 """
 
 from .build import build_site

@@ -33,8 +33,10 @@ DEAD_LINKS = {
 
 @dataclass(frozen=True)
 class Frames:
-    """The templates, to be filled. By article name, `sessions` has a path with a session id, and
-    `other_views` the (path, label) of its other versions.
+    """Fills the templates.
+
+    :param sessions: article name → path of the article with a session id.
+    :param other_views: article name → (path, label) of each of its other versions.
     """
 
     main_url: str

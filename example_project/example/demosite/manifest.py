@@ -19,8 +19,11 @@ PLANTED_KINDS = ("session", "print", "mirror", "syndicated", "reordered")
 
 @dataclass(frozen=True)
 class Manifest:
-    """The pages by family (originals first), and resemblances of plants (near-duplicates of an
-    article) to their originals, by (role, path).
+    """The families, and how much the planted near-duplicates of articles resemble these.
+
+    :param families: name of the family → its pages, the original first.
+    :param resemblances: (role, path) of a *plant*, a near-duplicate of an article → its resemblance
+        to the article.
     """
 
     families: dict[str, list[Page]]
@@ -28,7 +31,7 @@ class Manifest:
 
     @classmethod
     def of(cls, site: Site) -> Manifest:
-        """Return the manifest of a site, without the pages that only `Site.endless` returns."""
+        """Return the manifest of the pages of a site, without those of `Site.endless`."""
         families: dict[str, list[Page]] = defaultdict(list)
         resemblances = {}
         for page in site.pages.values():
@@ -40,7 +43,7 @@ class Manifest:
         return cls(dict(families), resemblances)
 
     def plants(self) -> list[tuple[Page, float]]:
-        """Return the (plant, resemblance) pairs, by kind, then with the highest value first."""
+        """Return (plant, resemblance) pairs, sorted by kind, then with the highest value first."""
         plants = [
             (page, self.resemblances[page.role, page.path])
             for members in self.families.values()

@@ -36,7 +36,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Site:
-    """The pages by (role, path). `endless` returns more pages of the main host by path, or None."""
+    """The demo site.
+
+    :param pages: (role, path) → page.
+    :param endless: returns another page of the main host by its path, or None if there is none.
+    """
 
     main_port: int
     mirror_port: int

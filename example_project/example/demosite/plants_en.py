@@ -9,7 +9,7 @@ from __future__ import annotations
 from .plants import Plant
 from .text import add, cut, headline, order, swap, without_captions
 
-# The same URL with a session id; the article was updated meanwhile.
+# The article at a URL with a session id, after a small update.
 SESSIONS = (
     Plant("session", "en-ferry", (swap("240 passengers", "236 passengers"),)),
     Plant(
