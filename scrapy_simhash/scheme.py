@@ -174,7 +174,7 @@ class Preset:
 
     :param max_distance: k, inclusive.
     :param source: the publication or program that the scheme follows, or why it was chosen.
-    :param confirmation: the conditions for a page within k bits to be a copy; none in literature.
+    :param confirmation: the conditions for a page within k bits to be a copy; by default none.
     :param has_tables: tables find the pairs within k bits, so the preset can drive a crawl. If
         False, only a linear scan finds them, as in the index ``memory:``.
     """
@@ -207,7 +207,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 feature_hash="bkdr",
                 sums="in-order",
             ),
-            # More than half of the bits are equal.
+            # As in the source: more than half of the 32 bits are equal.
             max_distance=15,
             has_tables=False,
             source="linyiqun's lyq-algorithms-lib, folder Simhash (Java).",
@@ -265,7 +265,7 @@ DEFAULT_PRESET = "wide"
 
 
 def preset(name: str) -> Preset:
-    """Return the preset of that name. :raises SchemeError: no preset has it."""
+    """Return a preset by its name. :raises SchemeError: no preset has that name."""
     try:
         return PRESETS[name]
     except (KeyError, TypeError):
@@ -273,7 +273,7 @@ def preset(name: str) -> Preset:
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the distinct hashes, ascending; also sort `hashes`. Faster than numpy's `unique`."""
+    """Return the distinct hashes, and sort `hashes` in place: faster than numpy's `unique`."""
     import numpy as np
 
     hashes.sort()

@@ -68,7 +68,7 @@ class Pair(NamedTuple):
     :param similarity: estimated resemblance of the main texts; None if unknown.
     :param resemblance: exact resemblance of the main texts.
     :param content_resemblance: exact resemblance of the whole contents.
-    :param confirmed: a crawl finds the pair if it is within k.
+    :param confirmed: a crawl confirms the pair, so it finds the pair within k.
     :param a: name of the first page.
     :param b: name of the second page.
     """

@@ -48,7 +48,10 @@ class HtmlDocument(Document):
 
 
 class Skipped(NamedTuple):
-    """A file or document that could not be read; for `reason` and `detail` see `NotReadable`."""
+    """A file or document that could not be read; for `reason` and `detail` see `NotReadable`.
+
+    :param place: name of the file, followed by ``:NUMBER`` for one of its documents.
+    """
 
     place: str
     reason: str
@@ -90,7 +93,7 @@ class DocumentReader:
             yield Skipped(name, "cannot be opened", error.strerror or str(error))
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        """Yield the documents of an open file: JSON by its name, HTML by its name or beginning."""
+        """Yield the documents of an open file. Its name tells JSON; its name or beginning, HTML."""
         lower = name.lower().removesuffix(".gz")
         is_json = lower.endswith(_JSON_ENDINGS)
         try:
@@ -99,7 +102,7 @@ class DocumentReader:
                     yield from self._json(name, content, may_be_list=lower.endswith(".json"))
                 else:
                     whole = self._read_all(content)
-            if not is_json:  # the exit of `uncompressed` raises an error if the file is damaged
+            if not is_json:  # not earlier: the exit of `uncompressed` raises DamagedFile
                 yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))

@@ -97,8 +97,8 @@ def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
-    :param clean: ignore attributes, which is faster: none hides an element, or makes it chrome or
-        a logo.
+    :param clean: ignore attributes, which is faster. Otherwise they may hide an element, or make it
+        chrome or a logo.
     """
     renamed = [] if clean else _rename(root)
     try:
@@ -198,11 +198,11 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
 
 
 def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bool]:
-    """Return a test: True if an element, or an element that contains it, passes.
+    """Return a function that returns True if an element, or one that contains it, passes.
 
-    It tests each element once. Otherwise deeply nested pages take minutes.
+    Each element is tested once. Otherwise deeply nested pages would take minutes.
     """
-    answers: dict[HtmlElement | None, bool] = {None: False}  # the root is in nothing
+    answers: dict[HtmlElement | None, bool] = {None: False}  # no element contains the root
 
     def is_inside(element: HtmlElement) -> bool:
         visited = []
@@ -261,7 +261,7 @@ def _names(element: HtmlElement) -> str:
 
 
 def _has_one_of(words: Iterable[str], names: str) -> bool:
-    """Return True if the names contain one of the words: a fast test before slower ones."""
+    """Return True if the names contain one of the words."""
     return any(word in names for word in words)
 
 
@@ -297,7 +297,7 @@ def _split(marked: str) -> list[Line]:
         if not text:
             continue
         row = heading = False
-        mark = text[0]  # the stylesheet writes the other marks right after a break
+        mark = text[0]  # all marks except `_LINK` come right after a break
         if _CHROME <= mark <= _ROW:
             chrome_depth += (mark == _CHROME) - (mark == _END_CHROME)
             row, heading = mark == _ROW, mark == _HEADING

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from scrapy_simhash.intervals import Z95_ONE_SIDED, wilson
 
-# A rule holds with nine pages for it if no URL is against it (then the lower bound of its precision
-# is 0.75), else with 200 pages for each URL against it.
+# A rule holds with nine pages for it if no URL is against it (the lower bound of its precision is
+# then 0.77), else with 200 pages for each URL against it.
 _MIN_PAGES = 9
 _PAGES_FOR_EACH_AGAINST = 200
 # Larger counts are halved. So old evidence fades, and a rule ends soon after its site has changed.
