@@ -18,8 +18,8 @@ from scrapy_simhash.calibration.choosing import (
     Score,
     choose,
     choose_resemblance,
-    figures,
     fill_weight,
+    scores_by_k,
     table_recall,
 )
 from scrapy_simhash.calibration.counting import STEPS, Counts, Pairs
@@ -225,7 +225,7 @@ def _calibrate_preset(
 
     def scores_and_choice(least_per_cent: int) -> tuple[list[Score], Choice | None]:
         confirmed = different[least_per_cent:].sum(axis=0)
-        scores = figures(
+        scores = scores_by_k(
             near[least_per_cent:].sum(axis=0).tolist(),
             confirmed.tolist(),
             total=total,

@@ -1,4 +1,4 @@
-"""Chains of pages without content, and what is never taken for one."""
+"""Chains of pages without content, and pages that are never in a chain."""
 
 from __future__ import annotations
 
