@@ -108,9 +108,9 @@ class ErrorAnswers:
         if is_home(requested):
             self._home = (url, page)
             return None
-        if url in self._targets:
-            return self._targets[url]
-        impossible = None
+        impossible = self._targets.get(url)
+        if impossible is not None:
+            return None if _is_above(requested, impossible) else impossible
         for answer in self._answers:
             if not self._compare(answer, url, page):
                 continue

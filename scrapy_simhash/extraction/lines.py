@@ -115,7 +115,7 @@ def join(lines: Iterable[Line]) -> str:
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the root and elements below it that ``hidden`` or a style hides, in document order."""
+    """Return the elements, root included, that ``hidden`` or a style hides, in document order."""
     return list(dict.fromkeys(value.getparent() for value in _attributes()(root) if _hides(value)))
 
 
@@ -138,14 +138,14 @@ def own_heading(lines: Iterable[Line]) -> Line | None:
 
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the cookie banners and consent dialogs without an ``h1``, in document order."""
+    """Return the cookie banners and dialogs without an ``h1``, in document order."""
     named = set(_named_for_consent(root, *_CONSENT_TAGS))
     found = [
         element
         for element in root.iter(*_CONSENT_TAGS)
         if element in named or element.tag == "dialog" or element.get("role") in _DIALOG_ROLES
     ]
-    # The content of a page about cookies may look like a consent dialog, too.
+    # The content of a page about cookies may have such a name, too.
     return _unless_headed(root, found)
 
 

@@ -73,8 +73,8 @@ def article_of(
 
     :param root: a page parsed into elements of `element_class`, without comments; it is changed.
     :param parse_again: returns a new tree of the page, for a second attempt that removes less.
-    :param drop_consent: first remove cookie banners and consent dialogs, because readability takes
-        a long one for the article.
+    :param drop_consent: first remove the `consent_elements`, because readability takes a long one
+        for the article.
     :raises readability.readability.Unparseable: readability fails for another reason.
     """
     characters = len(root.text_content())

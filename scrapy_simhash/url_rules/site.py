@@ -127,10 +127,7 @@ class Site:
                 self.generation += 1
 
     def confirm(self, rule: Rule, form: UrlParts, values: int) -> None:
-        """Remember that values of parameters made no difference.
-
-        :param values: hash of the values that the rule removed.
-        """
+        """Remember that values of parameters made no difference. `values` is a hash of them."""
         confirmed = self._confirmed.setdefault((rule, self.patterns.of(form)), set())
         if len(confirmed) < MANY_VALUES:
             confirmed.add(values)
