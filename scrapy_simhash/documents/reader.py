@@ -65,7 +65,8 @@ class DocumentReader:
     :param text_field: field of a JSON object that contains the text of the document.
     :param name_field: field with its name; None for ``url`` or, if that is missing, ``id``. The
         default name is FILE:NUMBER, with the number of the line or item.
-    :param encoding: encoding of all files; None to detect it.
+    :param encoding: encoding of all files. None detects it, but JSON without a byte order mark
+        is read as UTF-8.
     :param max_bytes: upper limit of a document, a JSON list or a UTF-16 file; 0 for no limit.
     :param keep_html: return HTML pages unchanged instead of their main text.
     """

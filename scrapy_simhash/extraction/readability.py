@@ -116,13 +116,8 @@ def element_class() -> type[HtmlElement]:
 
         def drop_tree(self) -> None:
             # The removal joins the text after the element to the text before it.
-            before, above = self.getprevious(), self.getparent()
-            if before is not None:
-                text = before.tail
-            elif above is not None:
-                text = above.text
-            else:
-                text = None
+            before = self.getprevious()
+            text = self.getparent().text if before is None else before.tail
             _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_UNIT)
             super().drop_tree()
 
@@ -214,9 +209,6 @@ def _lean_document() -> type[Any]:
             # The original cleans each text with three searches, and formats messages for its log.
             candidates: dict[HtmlElement, dict[str, Any]] = {}
             for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
-                parent = element.getparent()
-                if parent is None:
-                    continue
                 text = element.text_content()
                 # Cleaning makes no text longer.
                 if len(text) < self.min_text_length:
@@ -225,9 +217,7 @@ def _lean_document() -> type[Any]:
                 if length < self.min_text_length:
                     continue
                 score = 2 + text.count(",") + min(length / 100, 3)
-                for above, share in ((parent, score), (parent.getparent(), score / 2)):
-                    if above is None:
-                        continue
+                for above, share in zip(element.iterancestors(), (score, score / 2), strict=False):
                     if above not in candidates:
                         candidates[above] = self.score_node(above)
                     candidates[above]["content_score"] += share
