@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict
 from random import Random
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
+from scrapy_simhash.url_rules.url_parts import url_parts
 
 if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict
@@ -74,10 +74,10 @@ def _are_alike(one: str, other: str) -> bool:
 
 
 def repeats_itself(url: str) -> bool:
-    """Return True for a URL that grows: too long, or with five equal segments or parameters."""
-    parts = url_parts(url) if len(url) <= MAX_URL_CHARACTERS else None
-    if parts is None:
-        return True
+    """Return True for a web URL that grows: with five equal segments or parameters, or too long."""
+    parts = url_parts(url)
+    if parts is None:  # too many characters or parameters, or no web URL
+        return url[:6].lower().startswith(("http:", "https:"))
     segments = Counter(filter(None, parts.segments))
     params = Counter(name for name, _ in parts.params)
     return max([*segments.values(), *params.values()], default=0) > _MAX_REPEATED
