@@ -51,12 +51,12 @@ _NEEDS_TOKEN_SEARCH = re.compile(f"[{_HAN}{_UNSPACED}{IN_WORDS}]")
 _NUMBER_SIGNS = ".,:/-"  # between two digits, these separate no tokens
 _INSIDE_NUMBER = f"(?<=\\d)[{_NUMBER_SIGNS}](?=\\d)"
 _PLAIN_WORD = re.compile(f"[^\\W_]+(?:{_INSIDE_NUMBER}[^\\W_]+)*")
-# Tables of `_split_plain_words`. This one turns ASCII besides letters and digits into spaces.
+# Tables of `_split_plain_words`. This one turns ASCII other than letters and digits into spaces.
 _ASCII_WORDS = bytes(
     byte if chr(byte).isalnum() or not chr(byte).isascii() else 32 for byte in range(256)
 )
-# This one turns digits into 0, `_NUMBER_SIGNS` into dots and other bytes into spaces. A sign
-# between two digits becomes `_SIGN_IN_NUMBER`.
+# This one turns digits into 0, `_NUMBER_SIGNS` into dots and other bytes into spaces. So two digits
+# with a sign between them become `_SIGN_IN_NUMBER`.
 _NUMBER_CLASSES = bytes(
     48 if chr(byte) in "0123456789" else 46 if chr(byte) in _NUMBER_SIGNS else 32
     for byte in range(256)

@@ -1,11 +1,7 @@
 """The rules of one site, and which of them apply to a URL.
 
-A *rule* rewrites URLs whose difference does not change the content (`rewriting`). The *form* of a
-URL is the URL that the rules which apply make of it. A *path pattern* is a part of the site, such
-as ``/shop/*`` (`path_patterns`). On each pattern, evidence for and against a rule is counted
-(`evidence`). The `learner` compares pages, and has a table of the pages that were handled, by the
-forms of their URLs. If rules have changed, it *revises* the table: it adds the last pages under
-their new forms.
+The `learner` has a table of the pages that were handled, by the forms of their URLs. If rules have
+changed, it *revises* the table: it adds the last pages under their new forms.
 """
 
 from __future__ import annotations
