@@ -83,9 +83,9 @@ class Scheme(SchemeParameters):
         :param hashes: the `token_hashes` of the tokens, if the caller has them.
         """
         if self._adds_occurrences:
-            return self._of_features(weighted_occurrences(tokens))
-        if not self._takes_hashes:
-            return self._of_features(self.features(tokens).items())
+            return self._fingerprint_of(weighted_occurrences(tokens))
+        if not self._uses_token_hashes:
+            return self._fingerprint_of(self.features(tokens).items())
         import numpy as np
 
         if hashes is None:
@@ -96,10 +96,10 @@ class Scheme(SchemeParameters):
         try:
             return simhash_of_hashes(_distinct(features), self.bits, tie=self.tie)
         except EmptyText:
-            return self._of_features(())  # as `empty` demands
+            return self._fingerprint_of(())  # as `empty` demands
 
     @property
-    def _takes_hashes(self) -> bool:
+    def _uses_token_hashes(self) -> bool:
         """Return True if `simhash_of_hashes` makes the same fingerprint in less time."""
         return (
             self.feature_hash == "xxh3-mix"
@@ -137,13 +137,13 @@ class Scheme(SchemeParameters):
                 continue
             for feature, weight in self.features(self.tokens(text)).items():
                 total[feature] = total.get(feature, 0.0) + field_weight * weight
-        return self._of_features(total.items())
+        return self._fingerprint_of(total.items())
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
         """Return the fingerprint of features with weights. For exceptions see `simhash`."""
-        return self._of_features(features.items()).value
+        return self._fingerprint_of(features.items()).value
 
-    def _of_features(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
+    def _fingerprint_of(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
         try:
             return simhash(
                 features, self.bits, feature_hash=self.feature_hash, tie=self.tie, sums=self.sums
