@@ -90,7 +90,7 @@ class Line(NamedTuple):
 
 
 # Makes a Line from a tuple, twice as fast as `Line(…)`.
-_new_line = partial(tuple.__new__, Line)
+_make_line = partial(tuple.__new__, Line)
 
 
 def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
@@ -146,7 +146,7 @@ def consent_elements(root: HtmlElement) -> list[HtmlElement]:
         if element in named or element.tag == "dialog" or element.get("role") in _DIALOG_ROLES
     ]
     # The content of a page about cookies may have such a name, too.
-    return _unless_headed(root, found)
+    return _without_h1(root, found)
 
 
 def count_words(text: str) -> int:
@@ -179,7 +179,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         if value in _CHROME_ROLES and value.attrname == "role":
             rename(value.getparent(), "nav")
     # Other consent dialogs are chrome by their tag or role already.
-    for element in _unless_headed(root, _named_for_consent(root, "div", "section", "form")):
+    for element in _without_h1(root, _named_for_consent(root, "div", "section", "form")):
         rename(element, "nav")
     named_as_logo = _inside(_is_named_as_logo)
     in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
@@ -219,7 +219,7 @@ def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bo
     return is_inside
 
 
-def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
+def _without_h1(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
     """Return the elements without an ``h1`` inside."""
     headed: set[HtmlElement | None] = {None}
     for heading in root.iter("h1") if elements else ():
@@ -313,7 +313,7 @@ def _split(marked: str) -> list[Line]:
             link_characters = min(characters, len(text))
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-            lines.append(_new_line((text, words, link_characters, chrome_depth > 0, row, heading)))
+            lines.append(_make_line((text, words, link_characters, chrome_depth > 0, row, heading)))
     return lines
 
 
