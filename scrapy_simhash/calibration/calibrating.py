@@ -48,8 +48,7 @@ class PresentSettings(NamedTuple):
     """A preset to calibrate, with its present settings.
 
     :param max_distance: the present k.
-    :param served_distance: largest k that the tables of all existing indexes with this scheme
-        support; None for no limit.
+    :param served_distance: largest k that all indexes with this scheme support; None without one.
     """
 
     name: str
