@@ -1,6 +1,6 @@
 """Near-duplicate detection for Scrapy crawls, by SimHash.
 
-Names are imported on first use. `Addon` and the exceptions of crawls need Scrapy.
+Names are imported on first use, so that a program without crawls does not import Scrapy.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ def choose_preset(value: object) -> tuple[str, Preset]:
     :param value: one of
 
         - the name of a preset;
-        - a mapping, or its JSON: ``preset`` (by default ``wide``), the parameters of a `Scheme`
-          that differ, and ``max_distance``, which only widths besides 64 and 256 bits need;
+        - a mapping, or its JSON: ``preset`` (by default ``wide``), the parameters of its `Scheme`
+          to change, and ``max_distance``, which is needed only if ``bits`` is changed to a width
+          other than 64 or 256;
         - the path of a TOML file with such a mapping;
         - the import path of a `Preset`, or of a `Scheme` with 64 or 256 bits.
     :raises SchemeError: the value is none of these, cannot be read or imported, or is not valid.
@@ -71,7 +72,7 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
     if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:
-        # The new weighting may need another IDF table than the base preset has, or none.
+        # The base preset may have no IDF table, or one that the new weighting does not use.
         changes.setdefault("idf", "jieba" if changes["weighting"] in IDF_WEIGHTINGS else "")
     try:
         scheme = replace(base.scheme, **changes)

@@ -42,8 +42,8 @@ class Evidence(NamedTuple):
     :param site: the `site_number` of the page's site; 0 if unknown.
     :param title: the ``title`` of the page as `name_bytes`; empty if it has none.
     :param heading: the page's own ``h1`` as `name_bytes`; empty if it has none.
-    :param certainty: of the fingerprint, see `scrapy_simhash.fingerprint.Fingerprint`; empty if
-        unknown. An index chooses its probes by it, and does not store it.
+    :param certainty: see `scrapy_simhash.fingerprint.Fingerprint`; empty if unknown. An index uses
+        the certainty to choose its probes, and does not store it.
     """
 
     sketch: bytes = b""
@@ -81,18 +81,18 @@ class Confirmation:
     """The conditions that confirm a copy.
 
     :param min_resemblance: lower limit of the estimated resemblance, from 0 to 1.
-    :param same_name: compare names, too. If they differ, the page is no copy. If `names_agree` is
-        in doubt, the lower limit of the resemblance is at least 0.85.
+    :param same_name: compare names, too. Pages with different names are no copies. If `names_agree`
+        returns None, the lower limit of the resemblance is at least 0.85.
     """
 
     min_resemblance: float = DEFAULT_MIN_RESEMBLANCE
     same_name: bool = True
 
     def compare(self, page: Evidence, other: Evidence) -> tuple[float | None, bool]:
-        """Compare two pages. Return (the estimated resemblance, True if the pages are copies).
+        """Return (the estimated resemblance of two pages, True if they are copies).
 
-        If a sketch is missing or their sizes differ, the resemblance is None, and the pages are
-        copies unless their names differ.
+        The resemblance is None if a sketch is missing, or the sketches have different sizes. The
+        pages are then copies unless their names differ.
         """
         one, two = page.sketch, other.sketch
         estimate = estimate_resemblance(one, two) if one and len(one) == len(two) else None

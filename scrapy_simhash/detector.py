@@ -1,7 +1,7 @@
 """`Detector`: the facade of the core, from a page and its key to a verdict.
 
-Its work has two halves. `fingerprint_page` takes milliseconds and needs the page alone, so it may
-run in any thread. `judge` asks the index, which takes microseconds unless the index is in Redis.
+`fingerprint_page` takes milliseconds and needs the page alone, so it may run in any thread. `judge`
+asks the index, which takes microseconds unless the index is in Redis.
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ _TITLE_CHARACTERS = 200
 class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
+    :param tokens: number of tokens.
     :param way: how the text was extracted, see `Extraction`.
     :param evidence: what an index needs, besides the fingerprint, to find and confirm copies.
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``; from
         workers also ``timeout`` or ``worker_died``, and from dedupe why a record cannot be read.
         None if there is a fingerprint, and for a page that the crawl recognized as an error page.
-    :param error: message of the ExtractionError, if the extraction failed.
+    :param error: message of the ExtractionError; None if the extraction did not fail.
     :param canonical: canonical URL of the page, as the page writes it, or empty.
     :param excerpt: the first 400 characters of the text.
     :param text: the whole text of a record; that of a page only if the detector keeps texts.
     :param title: the whole title if the detector keeps texts, else its first 200 characters.
     :param unmatched: selectors of the scheme that matched nothing; for a record, empty fields.
-    :param extraction_ms: CPU time of the thread. Wall-clock time would include the work of other
-        threads. The same holds for the other two times.
+    :param extraction_ms: CPU time of the thread, like the other two times. Wall-clock time would
+        include the work of other threads.
     """
 
     fingerprint: int | None = None
@@ -86,7 +87,7 @@ class Detector:
     sketches: bool = True
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
-        """Return the fingerprint of a page's main text. :raises SchemeError: no such extractor."""
+        """Return the fingerprint of a page's main text. :raises SchemeError: see `extract`."""
         started = time.thread_time()
         try:
             extraction = extract(html, self.scheme.extractor, self.scheme.selectors)
@@ -220,9 +221,7 @@ class Detector:
 
 
 def evidence_of(key: str, page: PageFingerprint) -> Evidence:
-    """Return the evidence of a page. If there is a sketch and the key has a URL, the site is that
-    of the URL.
-    """
+    """Return a page's evidence, with the site of the key's URL if there are a sketch and a URL."""
     evidence = page.evidence
     if evidence.sketch and (site := site_of(key)):
         return evidence._replace(site=site_number(site))

@@ -1,12 +1,12 @@
 """Recognize error pages with status 200 by a site's answer to a URL that cannot exist.
 
 The answer shows how an error page of the site looks, in any language. Another page is an error page
-if such a URL redirects to it, or if it has the same title as the answer and
+if such a URL redirects to it, or if it has the title of the answer and
 
 - its text is a near-duplicate of the answer, under the same heading, or
-- its opening (the letters at the start of its text) shares a prefix with the answer's opening, at
-  least 12 bytes longer than the prefix that any page with another title shares, and most pages of
-  the site have titles of their own.
+- it begins like the answer: their *openings* (the first letters of the texts) share at least 12
+  bytes more than the answer shares with any page with another title. This counts only if at least
+  half of the pages with other titles have titles of their own.
 
 Titles and openings are compared without parts of the URL, because error pages may repeat them.
 """
@@ -108,9 +108,9 @@ class ErrorAnswers:
         if is_home(requested):
             self._home = (url, page)
             return None
-        if url in self._targets:
-            return self._targets[url]
-        impossible = None
+        impossible = self._targets.get(url)
+        if impossible is not None:
+            return None if _is_above(requested, impossible) else impossible
         for answer in self._answers:
             if not self._compare(answer, url, page):
                 continue

@@ -109,7 +109,7 @@ class IdfTable:
     """Inverse document frequencies (IDF) by word; unknown words get the median, as in jieba.
 
     :param path: a UTF-8 file with a word, a space and a number on each line.
-    :raises SchemeError: the file cannot be read or is empty, or a number is not finite or negative.
+    :raises SchemeError: the file cannot be read or is empty, or a number is negative or infinite.
     """
 
     def __init__(self, path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -30,7 +30,7 @@ FeatureHashName = Literal[
 JOINER = "\x1f"
 _XXH3_BITS = 128
 _WORD_BITS = 64
-# The first seed of `widen`. The seeds below are for shingles: their numbers of tokens.
+# The first seed of `widen`. Smaller seeds are for shingles: their numbers of tokens.
 _WIDEN_SEED = 256
 
 
@@ -46,7 +46,7 @@ class FeatureHash(NamedTuple):
 
 
 def _xxh3(features: Sequence[str], bits: int) -> bytes:
-    """Return for each feature its XXH3-128 with the seeds 0, 1, …, joined and cut to the width."""
+    """Return the XXH3-128 of each feature with the seeds 0, 1, …, joined and cut to the width."""
     import numpy as np
     import xxhash
 
@@ -154,9 +154,9 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
 
 @lru_cache
 def _mixing_constants(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
-    """Return the steps and constants of `mix` as arrays, which are cached.
+    """Return the steps and constants of `mix` as arrays.
 
-    A page has few hashes, so numpy would spend most of its time on converting Python's numbers.
+    They are cached, because numpy would otherwise spend most of its time on converting numbers.
     """
     import numpy as np
 
@@ -176,16 +176,13 @@ def _md5(features: Sequence[str], bits: int) -> bytes:
     return b"".join([digest[-(bits // 8) :] for digest in digests])
 
 
-def _one_by_one(hash_feature: Callable[[str, int], int]) -> Callable[[Sequence[str], int], bytes]:
-    """Return `FeatureHash.digests` for a function that returns a number for (feature, bits)."""
-
-    def digests(features: Sequence[str], bits: int) -> bytes:
-        width = bits // 8
-        return b"".join(
-            [hash_feature(feature, bits).to_bytes(width, "big") for feature in features]
-        )
-
-    return digests
+def _one_by_one(
+    hash_feature: Callable[[str, int], int], features: Sequence[str], bits: int
+) -> bytes:
+    """Return the hashes of features by a function from (feature, bits) to a number."""
+    return b"".join(
+        [hash_feature(feature, bits).to_bytes(bits // 8, "big") for feature in features]
+    )
 
 
 def _bkdr(feature: str, bits: int) -> int:
@@ -203,12 +200,12 @@ def _bkdr(feature: str, bits: int) -> int:
 
 
 def _string_hash(feature: str, bits: int) -> int:
-    """Return the low bits of Python 2's hash of strings, which multiplies by 1000003."""
+    """Return the low bits of Python 2's hash of strings."""
     return _multiplied(list(map(ord, feature)), bits)
 
 
 def _string_hash_java(feature: str, bits: int) -> int:
-    """Return the `_string_hash` of the chars of a Java string with its bits in reverse order."""
+    """Return the `_string_hash` of the chars of a Java string, its bits in reverse order."""
     return int(f"{_multiplied(_utf16_units(feature), bits):0{bits}b}"[::-1], 2)
 
 
@@ -249,8 +246,8 @@ FEATURE_HASHES: Mapping[str, FeatureHash] = {
     "xxh3": FeatureHash(_xxh3, range(8, 513, 8)),
     "xxh3-mix": FeatureHash(_xxh3_mix, range(8, 513, 8)),
     "md5": FeatureHash(_md5, range(8, 129, 8)),
-    "bkdr": FeatureHash(_one_by_one(_bkdr), range(8, 65, 8)),
-    "string-hash": FeatureHash(_one_by_one(_string_hash), range(8, 129, 8)),
-    "string-hash-java": FeatureHash(_one_by_one(_string_hash_java), range(8, 129, 8)),
-    "mt19937": FeatureHash(_one_by_one(_mt19937), range(32, 33, 8)),
+    "bkdr": FeatureHash(partial(_one_by_one, _bkdr), range(8, 65, 8)),
+    "string-hash": FeatureHash(partial(_one_by_one, _string_hash), range(8, 129, 8)),
+    "string-hash-java": FeatureHash(partial(_one_by_one, _string_hash_java), range(8, 129, 8)),
+    "mt19937": FeatureHash(partial(_one_by_one, _mt19937), range(32, 33, 8)),
 }

@@ -32,9 +32,7 @@ class _HealthMonitor(Monitor):  # type: ignore[misc]
 
 
 class NearDuplicatesMonitor(_HealthMonitor):
-    """Monitors of near-duplicates: their share of the pages, its change since the crawl before, and
-    floods.
-    """
+    """Monitors of the share of near-duplicates, its change since the last crawl, and floods."""
 
     def test_few_near_duplicates(self) -> None:
         """Fail if too many pages of the crawl, or of one site, are near-duplicates.
@@ -65,11 +63,11 @@ class PagesMonitor(_HealthMonitor):
     """Monitors of pages without a text, and of error pages."""
 
     def test_pages_have_a_text(self) -> None:
-        """Fail if the share without a text is above SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS."""
+        """Fail if more pages have no text than SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS allows."""
         self.check(CrawlHealth.extraction)
 
     def test_few_error_pages(self) -> None:
-        """Fail if the share of error pages is above SIMHASH_MONITOR_MAX_ERROR_PAGES."""
+        """Fail if there are more error pages than SIMHASH_MONITOR_MAX_ERROR_PAGES allows."""
         self.check(CrawlHealth.error_pages)
 
 
@@ -77,7 +75,7 @@ class IndexMonitor(_HealthMonitor):
     """A monitor of the indexes of the crawl."""
 
     def test_the_index_did_not_fail(self) -> None:
-        """Fail if another process used an index, or if it was unreachable or failed."""
+        """Fail if another process used an index, or if an index was unreachable or failed."""
         self.check(CrawlHealth.index)
 
 

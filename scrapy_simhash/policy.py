@@ -34,7 +34,7 @@ DROP = Action(call=False, items=False, follow=False)
 
 
 def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
-    """Return the outcome under which a page or item is counted, or None.
+    """Return the outcome under which a page or item is counted; None for any other page or item.
 
     A near-duplicate, an unchanged page or an error page is ``tagged`` if its items pass, else
     ``followed`` if its callback runs, else ``dropped``. A page that is only similar is ``passed``.
@@ -77,7 +77,7 @@ class Policy:
         requested_again: bool = False,
         no_retry: NoRetry | None = None,
     ) -> tuple[Action, KeptReason | None]:
-        """Return the action, and why a page with seen content passes nevertheless, or None.
+        """Return the action, and the reason if a page with seen content passes nevertheless.
 
         :param preferred: the representative names this page as its canonical URL, and the settings
             prefer canonical pages.
@@ -98,7 +98,7 @@ class Policy:
         # The answers to a form resemble each other, so only pages of GET requests are dropped.
         if not action.items and (preferred or flood or method != "GET"):
             return PASS, "canonical" if preferred else "flood" if flood else "method"
-        # The page is unchanged: an earlier response had this content, but failed or was refused.
+        # An earlier response had this content, but was not used: see `requested_again`.
         if requested_again and verdict.kind != "near-duplicate":
             return PASS, "rescheduled"
         if no_retry and verdict.observation and verdict.observation.provisional:

@@ -40,7 +40,7 @@ def shingle_tokens(text: str) -> list[str]:
 
 
 def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
-    """Return the tokens per shingle for comparing texts: 8 if they are mostly CJK, else 5."""
+    """Return the number of tokens in a shingle: 8 if the texts are mostly CJK, else 5."""
     characters = cjk_characters = 0
     for tokens in token_lists:
         characters += sum(map(len, tokens))
@@ -49,7 +49,7 @@ def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
 
 
 def shingles(tokens: Sequence[str], length: int) -> set[tuple[str, ...]]:
-    """Return the set of shingles: of all tokens, if there are fewer than `length`."""
+    """Return the set of shingles; fewer than `length` tokens are a single shingle."""
     if len(tokens) < length:
         return {tuple(tokens)} if tokens else set()
     return set(zip(*(tokens[start:] for start in range(length)), strict=False))

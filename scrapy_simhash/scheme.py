@@ -83,9 +83,9 @@ class Scheme(SchemeParameters):
         :param hashes: the `token_hashes` of the tokens, if the caller has them.
         """
         if self._adds_occurrences:
-            return self._of_features(weighted_occurrences(tokens))
-        if not self._takes_hashes:
-            return self._of_features(self.features(tokens).items())
+            return self._fingerprint_of(weighted_occurrences(tokens))
+        if not self._uses_token_hashes:
+            return self._fingerprint_of(self.features(tokens).items())
         import numpy as np
 
         if hashes is None:
@@ -96,10 +96,10 @@ class Scheme(SchemeParameters):
         try:
             return simhash_of_hashes(_distinct(features), self.bits, tie=self.tie)
         except EmptyText:
-            return self._of_features(())  # as `empty` demands
+            return self._fingerprint_of(())  # as `empty` demands
 
     @property
-    def _takes_hashes(self) -> bool:
+    def _uses_token_hashes(self) -> bool:
         """Return True if `simhash_of_hashes` makes the same fingerprint in less time."""
         return (
             self.feature_hash == "xxh3-mix"
@@ -137,13 +137,13 @@ class Scheme(SchemeParameters):
                 continue
             for feature, weight in self.features(self.tokens(text)).items():
                 total[feature] = total.get(feature, 0.0) + field_weight * weight
-        return self._of_features(total.items())
+        return self._fingerprint_of(total.items())
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
         """Return the fingerprint of features with weights. For exceptions see `simhash`."""
-        return self._of_features(features.items()).value
+        return self._fingerprint_of(features.items()).value
 
-    def _of_features(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
+    def _fingerprint_of(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
         try:
             return simhash(
                 features, self.bits, feature_hash=self.feature_hash, tie=self.tie, sums=self.sums
@@ -174,7 +174,7 @@ class Preset:
 
     :param max_distance: k, inclusive.
     :param source: the publication or program that the scheme follows, or why it was chosen.
-    :param confirmation: the conditions for a page within k bits to be a copy; none in literature.
+    :param confirmation: the conditions for a page within k bits to be a copy; by default none.
     :param has_tables: tables find the pairs within k bits, so the preset can drive a crawl. If
         False, only a linear scan finds them, as in the index ``memory:``.
     """
@@ -207,7 +207,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 feature_hash="bkdr",
                 sums="in-order",
             ),
-            # More than half of the bits are equal.
+            # As in the source: more than half of the 32 bits are equal.
             max_distance=15,
             has_tables=False,
             source="linyiqun's lyq-algorithms-lib, folder Simhash (Java).",
@@ -265,7 +265,7 @@ DEFAULT_PRESET = "wide"
 
 
 def preset(name: str) -> Preset:
-    """Return the preset of that name. :raises SchemeError: no preset has it."""
+    """Return a preset by its name. :raises SchemeError: no preset has that name."""
     try:
         return PRESETS[name]
     except (KeyError, TypeError):
@@ -273,7 +273,7 @@ def preset(name: str) -> Preset:
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the distinct hashes, ascending; also sort `hashes`. Faster than numpy's `unique`."""
+    """Return the distinct hashes, and sort `hashes` in place: faster than numpy's `unique`."""
     import numpy as np
 
     hashes.sort()

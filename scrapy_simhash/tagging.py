@@ -16,7 +16,7 @@ _UNSEEN = -3.14e100  # jieba's log probability of a character that a state never
 class Tagger(POSTokenizer):  # type: ignore[misc]
     """jieba's POSTokenizer with the Viterbi search in numpy.
 
-    jieba's loop in Python takes 1 ms for a common character, and far more for a rare one.
+    jieba's loop in Python takes a millisecond for each common character, and longer for rare ones.
     """
 
     def _POSTokenizer__cut(self, sentence: str) -> Iterator[Any]:  # noqa: N802
@@ -34,8 +34,8 @@ class Tagger(POSTokenizer):  # type: ignore[misc]
 
 @lru_cache(maxsize=1)
 def _model() -> Any:
-    """Return (states, log probabilities of the steps between them, True for each possible step,
-    True for each state with a possible step).
+    """Return the states, and three arrays: the log probability of each step from state to state,
+    whether the step is possible, and whether any step from a state is possible.
     """
     import numpy as np
 
@@ -48,7 +48,7 @@ def _model() -> Any:
 
 @lru_cache(maxsize=30_000)
 def _emitting_states(character: str) -> Any:
-    """Return the numbers of the states that may emit a character, with the log probabilities."""
+    """Return the numbers of the states that may emit a character, and its log probabilities."""
     import numpy as np
 
     states = _model()[0]

@@ -6,7 +6,8 @@ has no segmenter for them. They become overlapping pairs of characters, because 
 single characters, and few share whole runs. A number, date, time, version, URL or e-mail address is
 one token (``08:15``, ``1,299.00``, ``2026-11-22``), because numbers are the content of a timetable.
 
-Ranges of characters decide these scripts; Python's Unicode version decides what else is a letter.
+These scripts are fixed ranges of characters. What else is a letter depends on Python's version of
+Unicode.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ _NEEDS_TOKEN_SEARCH = re.compile(f"[{_HAN}{_UNSPACED}{IN_WORDS}]")
 _NUMBER_SIGNS = ".,:/-"  # between two digits, these separate no tokens
 _INSIDE_NUMBER = f"(?<=\\d)[{_NUMBER_SIGNS}](?=\\d)"
 _PLAIN_WORD = re.compile(f"[^\\W_]+(?:{_INSIDE_NUMBER}[^\\W_]+)*")
-# Tables of `_split_plain_words`. This one turns ASCII besides letters and digits into spaces.
+# Tables of `_split_plain_words`. This one turns ASCII other than letters and digits into spaces.
 _ASCII_WORDS = bytes(
     byte if chr(byte).isalnum() or not chr(byte).isascii() else 32 for byte in range(256)
 )
-# This one turns digits into 0, `_NUMBER_SIGNS` into dots and other bytes into spaces. A sign
-# between two digits becomes `_SIGN_IN_NUMBER`.
+# This one turns digits into 0, `_NUMBER_SIGNS` into dots and other bytes into spaces. So two digits
+# with a sign between them become `_SIGN_IN_NUMBER`.
 _NUMBER_CLASSES = bytes(
     48 if chr(byte) in "0123456789" else 46 if chr(byte) in _NUMBER_SIGNS else 32
     for byte in range(256)
@@ -88,7 +89,7 @@ _SIMHASH_PACKAGE_WORD = re.compile("[\\w\u4e00-\u9fcc]+")
 # Soft hyphen, word joiner, byte order mark. They may be inside words.
 _INVISIBLE = "\u00ad\u2060\ufeff"
 _MAX_MARKS = 30
-# Matches each run of more than 30 combining marks, and seldom anything else in ordinary texts.
+# Matches every run of more than 30 combining marks, and seldom anything else.
 _MAYBE_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
 _GRAPHEME_JOINER = "\u034f"
 # (character, its NFKC), for characters in almost all Chinese texts. Replacing them first is faster.
@@ -126,7 +127,7 @@ def nfkc(text: str) -> str:
 
 
 def _divide(run: re.Match[str]) -> str:
-    """Return a run of characters with a joiner before each mark that would be the 31st in a row."""
+    """Return a run of characters with joiners, so that at most 30 marks follow each other."""
     parts = []
     marks = 0
     for character in run.group():

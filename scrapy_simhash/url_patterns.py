@@ -42,7 +42,7 @@ def url_pattern(key: str) -> str:
 class PatternCount(NamedTuple):
     """Counts of the pages with one URL pattern.
 
-    :param alike: number of near-duplicates of, and pages similar to, another page of the pattern.
+    :param alike: number of pages within k bits of another page of the pattern.
     :param dropped: number of alike pages that were dropped.
     :param example: key of the last alike page, or of the first page if none is alike.
     """
@@ -65,9 +65,9 @@ class PatternCounts:
         self._counts: dict[str, PatternCount] = {}
 
     def add(self, key: str, nearest: str | None = None, *, dropped: bool = False) -> None:
-        """Count a page; a key that is not a URL is ignored.
+        """Count a page; ignore a key that is not a URL.
 
-        :param nearest: key of the page that it is a near-duplicate of, or similar to; or None.
+        :param nearest: key of the page that this page is a near-duplicate of, or similar to.
         """
         pattern = url_pattern(key)
         if pattern == key:  # not a URL
@@ -86,7 +86,7 @@ class PatternCounts:
     def templates(
         self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
     ) -> Sequence[PatternCount]:
-        """Return the patterns that reach both lower limits, the one with most alike pages first."""
+        """Return the patterns that reach both limits, sorted by falling number of alike pages."""
         templates = [
             count
             for count in self._counts.values()

@@ -26,10 +26,10 @@ class Verdict:
         None, to the last fingerprint of `key`, stored or pending; None without one.
     :param similarity: estimated resemblance to the page that `distance` is measured to, from 0
         to 1; None if unknown.
-    :param similar_to: for a new or changed page, the key of the nearest page within k bits, which
-        it is no copy of; None if there is no such page. The page passes and is stored.
-    :param reason: why the page was skipped; for an error page, the URL that cannot exist and whose
-        answer the page is like; else None.
+    :param similar_to: for a new or changed page, the key of the nearest page within k bits that it
+        is not a copy of; None if there is none. The page passes and is stored.
+    :param reason: why the page was skipped; for an error page, the URL that cannot exist and has a
+        similar answer; else None.
     :param canonical: ``representative`` if a near-duplicate names its representative as its
         canonical URL (rel=canonical), ``page`` if the representative names this page; else None.
     :param index_ms: wall-clock time spent in the index, in milliseconds.

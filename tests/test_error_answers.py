@@ -129,6 +129,15 @@ def test_the_target_of_a_redirect_is_an_error_page():
     assert known.match(f"{SITE}/", home, "http://site.example") is None
 
 
+def test_a_folder_that_a_redirect_leads_to_is_no_error_page():
+    known = ErrorAnswers(12)
+    known.add_redirect(ASKED, f"{SITE}/news/")
+    listing = page("News", text("listing"))
+    assert known.match(f"{SITE}/news/", listing, f"{SITE}/news/gone") == ASKED
+    assert known.match(f"{SITE}/news/", listing, f"{SITE}/news/") is None
+    assert known.match(f"{SITE}/news/", listing, f"{SITE}/news") is None
+
+
 def test_an_answer_like_a_real_page_is_discarded():
     story = page("Story", text("story"))
     known = answers(story)

@@ -28,7 +28,7 @@ ARTICLE, FORGERY = "https://gazette.example/mill", "https://forger.example/"
 # The presets that a crawl can use.
 CRAWLING = [name for name, preset in PRESETS.items() if preset.has_tables]
 UNCONFIRMED = [name for name in CRAWLING if not PRESETS[name].confirmation.min_resemblance]
-# Preset → how many words the forgery has, and their letters; else 400 of six.
+# Preset → (words in the forgery, letters in a word); otherwise 400 words of six letters.
 WORDS = {"wide": (1500, 6), "jieba-tfidf": (50, 6), "leonsim": (1500, 4), "ascii-mt19937": (400, 1)}
 LIMIT_S = 60
 
@@ -46,7 +46,7 @@ def forged(name):
     if length > 1:
         best = np.argsort(-agrees.sum(axis=1), kind="stable")[:count]
         return " ".join(pool[number] for number in best)
-    # Few characters to choose from: each may repeat, and bits that are still wrong count most.
+    # There are few characters, so they repeat. Bits that are still wrong count most.
     chosen = ""
     sums = np.zeros(scheme.bits)
     for _ in range(count):
@@ -57,10 +57,10 @@ def forged(name):
 
 
 def with_sketch():
-    """The same for the default, with most of the article's sketch, too.
+    """Return a text that also has most of the article's sketch, for the default preset.
 
-    Of millions of runs of three words, those that have the least hash among those that put the
-    article's value in a bin.
+    From millions of runs of three words, it takes for each bin the run with the least hash that
+    puts the article's value there.
     """
     scheme = PRESETS[DEFAULT_PRESET].scheme
     target = np.frombuffer(sketch(token_hashes(scheme.tokens(TEXT))), dtype=np.uint8)

@@ -110,7 +110,7 @@ def test_every_mutation_changes_a_page_and_keeps_within_its_budget(lib, pages):
             rng = lib.cases.Random(f"{name} {number}")
             found = mutation(page, lib.mutations.Dice(rng, pages, 3_000))
             changed += found != page
-            # Twice: some close what they open, or rename each tag.
+            # Twice, because some mutations close what they open, or rename each tag.
             assert len(found) <= 2 * (len(page) + 3_000) + 3_000, name
             assert mutation(b"", lib.mutations.Dice(rng, pages, 300)) is not None
         assert changed > 10, name

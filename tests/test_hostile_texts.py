@@ -86,7 +86,7 @@ def cpu_s(function, *arguments):
 @pytest.mark.parametrize("step", STEPS)
 def test_every_step_takes_linear_time(step):
     STEPS[step]("warm up: 热身。")
-    # Guessing words is slow for all texts, and only Chinese words are guessed, so few units do.
+    # Only Chinese words are guessed, which is slow for all texts, so a few units are enough.
     for unit in ("中", "的一是", "か", "w") if "keywords" in step else UNITS:
         text = (unit * (CHARACTERS // len(unit) + 1))[:CHARACTERS]
         assert cpu_s(STEPS[step], text) < LIMIT_S, repr(unit)
@@ -110,7 +110,7 @@ def test_short_runs_of_marks_are_plain_nfkc():
 
 
 def test_joiners_divide_runs_of_more_than_thirty_marks():
-    # As the Stream-Safe Text Format of UAX #15 has it.
+    # This is the Stream-Safe Text Format of UAX #15.
     safe = nfkc("a" + "\u0315\u0316" * 50)
     counts = (15, 15, 15, 5)
     assert safe == "a" + "\u034f".join("\u0316" * count + "\u0315" * count for count in counts)

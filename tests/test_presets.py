@@ -81,7 +81,7 @@ class TestTable:
         found = preset(name)
         if found.has_tables:
             plan = choose_plan(found.scheme.bits, found.max_distance)
-            # The recall of probed tables is for real near-duplicates, else for pairs at distance k.
+            # Probed tables state the recall of real near-duplicates, others that of pairs at distance k.
             least = 0.985 if plan.prefix_bits else 0.95
             assert plan.recall(found.max_distance) >= least
         else:
@@ -333,7 +333,7 @@ class TestLeonsim:
         assert self.SCHEME.fingerprint(text) == simhash_package.Simhash(text).value
 
     def test_features_too_frequent_for_the_package_follow_its_definition(self):
-        # In the package, numpy 2 refuses counts above 255.
+        # With numpy 2, the package refuses counts above 255.
         assert self.SCHEME.fingerprint("ha" * 600) == oracles.simhash_package("ha" * 600)
 
 

@@ -53,7 +53,7 @@ FETCHING = (
 
 
 class Unpickled:
-    """Makes a file where it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -70,7 +70,7 @@ def test_no_element_of_a_page_causes_a_request(extractor):
             tempting = markup.format(url=site.url(""))
             for html in (tempting + article_page(), article_page(tempting, *PARAGRAPHS)):
                 verdict = detector.check(index, f"https://a.example/{number}", html)
-                if extractor in OURS:  # others may take such a page for none
+                if extractor in OURS:  # others may find no text
                     assert verdict.kind in JUDGED, markup
         assert site.hits == []
 
@@ -86,7 +86,7 @@ page = sys.stdin.buffer.read().decode("utf-8")
 scheme = Scheme.preset("wide")
 detectors = [Detector(dataclasses.replace(scheme, extractor=name)) for name in INSTALLED]
 index = open_index("memory:", scheme)
-# What is imported and compiled at the first page is none of the second's doing.
+# The first pages import and compile modules; later pages must not.
 for warm in (known, known.replace("ferry", "train"), known[:900] + "\\0" + known[900:]):
     for detector in detectors:
         detector.check(index, "a", warm)
@@ -148,7 +148,7 @@ KEYS = (
 
 
 def tree(directory):
-    """Names below a directory; the numbers of a database's files aside."""
+    """Return the paths below a directory, with N for the numbers of a database's files."""
     paths = directory.rglob("*")
     return {re.sub(r"\d{6}", "N", str(path.relative_to(directory))) for path in paths}
 
@@ -186,7 +186,7 @@ def test_stored_files_are_private_with_any_umask(tmp_path, umask):
     files = [path for path in directory.rglob("*") if path.is_file()]
     assert len(files) > 2
     directories = [directory, *(path for path in directory.rglob("*") if path.is_dir())]
-    # Nobody else gets past these, whatever the modes of the files are.
+    # Only the owner can enter these, so the modes of the files do not matter.
     assert {path.stat().st_mode & 0o777 for path in directories} == {0o700}
     assert all(path.stat().st_mode & 0o111 == 0 for path in files), "nothing can be run"
 
@@ -195,7 +195,7 @@ FORGED = "\r\nCRITICAL [root] FORGED \x1b[2J\x1b]0;owned\x07\u2028\u202e\x85"
 
 
 def hostile(html: str) -> str:
-    """An extractor that says what the page says."""
+    """Raise an error whose message is from the page."""
     raise ValueError(re.search("<h1>(.*?)</h1>", html, re.DOTALL)[1] + FORGED)
 
 
@@ -249,8 +249,7 @@ def test_long_class_names_are_not_cached():
     assert after - before < 5_000_000
 
 
-# What is looked at again and again, copied again and again, or nested: each took more than 20
-# seconds before readability had a budget, and takes one or two.
+# Before readability had a budget, each of these took more than 20 seconds. Now it takes one or two.
 SENTENCES = "<p>The ferry waits, at the pier, for bread and post.</p>" * 9
 TEXT = f"<div>{SENTENCES}</div>"
 WORST = {
@@ -265,7 +264,7 @@ WORST = {
     "links in nested tables": "<table><tr><td>" * 80 + "<a href=x>word</a> " * 40_000,
     "leads of an article": f"<article>{'<div class=dek>ab</div>' * 44_000}{TEXT}</article>",
 }
-# Read once, if nothing goes wrong.
+# Long runs of these must take linear time.
 LONG = (
     *(" ", "\n", " \n", "\0", "&nbsp;", "<", "&", "&#", "&#1;", ";", '"', "</", "<!", "<!--", "<?"),
     *("<![CDATA[", "a", "1", "\u0301", "\u00ad", "\ufdfa", "\u0e01", "<br> \n&nbsp;"),

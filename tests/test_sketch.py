@@ -92,7 +92,7 @@ class TestEstimate:
             mine, theirs = (shingles(tokens, SHINGLE_TOKENS) for tokens in (one, other))
             true = len(mine & theirs) / len(mine | theirs)
             errors.append(estimate(sketch_of(one), sketch_of(other))[0] - true)
-        # The number of used bins, which short texts have fewer of.
+        # The expected number of used bins: short texts use fewer.
         bins = 128 * (1 - (1 - 1 / 128) ** (length * 2 / (1 + resemblance)))
         deviation = math.sqrt(resemblance * (1 - resemblance) / bins + 1 / (255 * bins))
         assert abs(sum(errors) / len(errors)) < 4 * deviation / math.sqrt(len(errors))

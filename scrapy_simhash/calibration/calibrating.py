@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,8 +18,8 @@ from scrapy_simhash.calibration.choosing import (
     Score,
     choose,
     choose_resemblance,
-    figures,
     fill_weight,
+    scores_by_k,
     table_recall,
 )
 from scrapy_simhash.calibration.counting import STEPS, Counts, Pairs
@@ -47,7 +48,7 @@ class PresentSettings(NamedTuple):
     """A preset to calibrate, with its present settings.
 
     :param max_distance: the present k.
-    :param served_distance: largest k that the tables of indexes with this scheme support, or None.
+    :param served_distance: largest k that all indexes with this scheme support; None without one.
     """
 
     name: str
@@ -140,8 +141,8 @@ class Calibration:
     @property
     def best(self) -> Calibrated | None:
         """Return the first preset with the highest F1 at its chosen k; None if no k was chosen."""
-        chosen = [preset for preset in self.presets if preset.chosen is not None]
-        return max(chosen, key=lambda each: each.chosen.f1 if each.chosen else 0.0, default=None)
+        chosen = [(each.chosen.f1, each) for each in self.presets if each.chosen is not None]
+        return max(chosen, key=itemgetter(0))[1] if chosen else None
 
 
 def calibrate(
@@ -223,7 +224,7 @@ def _calibrate_preset(
 
     def scores_and_choice(least_per_cent: int) -> tuple[list[Score], Choice | None]:
         confirmed = different[least_per_cent:].sum(axis=0)
-        scores = figures(
+        scores = scores_by_k(
             near[least_per_cent:].sum(axis=0).tolist(),
             confirmed.tolist(),
             total=total,
@@ -241,7 +242,7 @@ def _calibrate_preset(
             table[:, : choice.max_distance + 1].sum(axis=1).tolist() for table in (near, loss)
         )
         least = choose_resemblance(pairs, wrong, present_per_cent)
-        if least.per_cent != present_per_cent:  # k depends on it, and is chosen again
+        if least.per_cent != present_per_cent:  # k depends on the least resemblance
             scores, choice = scores_and_choice(least.per_cent)
     recall = None
     if choice is not None and choice.plan is not None:

@@ -119,7 +119,7 @@ def fill_weight(near_duplicates: int, copies: int) -> float:
     return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / copies if copies else 0.0
 
 
-def figures(
+def scores_by_k(
     near_duplicates: Sequence[float],
     different: Sequence[int],
     *,

@@ -68,7 +68,7 @@ class Pair(NamedTuple):
     :param similarity: estimated resemblance of the main texts; None if unknown.
     :param resemblance: exact resemblance of the main texts.
     :param content_resemblance: exact resemblance of the whole contents.
-    :param confirmed: a crawl finds the pair if it is within k.
+    :param confirmed: a crawl confirms the pair, so it finds the pair within k.
     :param a: name of the first page.
     :param b: name of the second page.
     """
@@ -114,8 +114,8 @@ class Pairs:
         tables = [np.zeros(shape, dtype=np.int64) for shape in shapes]
         for page, kinds, *_ in self._rows():
             for scheme, table in zip(self._schemes, tables, strict=True):
-                later, distance = scheme.after(page)
-                judged = scheme.judged(page, later, distance, kinds[later])
+                later, distance = scheme.later_than(page)
+                judged = scheme.judge(page, later, distance, kinds[later])
                 cells = np.ravel_multi_index((*judged, distance), table.shape)
                 np.add.at(table.reshape(-1), cells, 1)
             on_progress(page + 1, len(self._pages))
@@ -159,7 +159,7 @@ class Pairs:
         contents) of pairs on the wrong side of k, or near k. The margin is the difference from k.
         """
         for page, kinds, *resemblances in self._rows():
-            later, distance = scheme.after(page)
+            later, distance = scheme.later_than(page)
             is_found = distance <= max_distance
             is_right = kinds[later] != np.where(is_found, _DIFFERENT, _NEAR)
             margins = abs(distance.astype(int) - max_distance)
@@ -202,14 +202,14 @@ class _Fingerprints:
         names = ((one.site, one.title, one.heading) for one in self._evidence)
         self._names = np.array([first.setdefault(name, page) for page, name in enumerate(names)])
 
-    def after(self, page: int) -> tuple[Array, Array]:
+    def later_than(self, page: int) -> tuple[Array, Array]:
         """Return the later pages that have fingerprints, and their distances to a page."""
         later = np.flatnonzero(self._has_fingerprint[page + 1 :]) + page + 1
         if not self._has_fingerprint[page]:
             later = later[:0]
         return later, distances(self._words, self._words, np.full_like(later, page), later)
 
-    def judged(self, page: int, later: Array, distance: Array, kinds: Array) -> tuple[Array, Array]:
+    def judge(self, page: int, later: Array, distance: Array, kinds: Array) -> tuple[Array, Array]:
         """Return the kinds of pairs, and their similarities in per cent.
 
         In `kinds`, near-duplicate pairs with different names become `_NAMED_APART`. The similarity

@@ -11,6 +11,7 @@ from scrapy_simhash.resemblance import TOKEN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+# Upper limits for the share of words that are replaced, and for the length of a run.
 _MAX_WORDS_SHARE = 0.02
 _MAX_RUN_SHARE = 0.18
 

@@ -121,8 +121,8 @@ def _page(name: str, text: str, detectors: Sequence[Detector], *, is_html: bool)
         scheme = detectors[0].scheme
         try:
             extraction = extract(text, scheme.extractor, scheme.selectors)
-        except ExtractionError:
-            failed = PageFingerprint(skipped="extraction_error")
+        except ExtractionError as error:
+            failed = PageFingerprint(skipped="extraction_error", error=str(error))
             return SampledPage(name, Extraction(""), "", [failed] * len(detectors))
         is_selected = extraction.way == "selected"
         content = extraction.text if is_selected else content_text(text, scheme.remove)

@@ -1,6 +1,6 @@
 """Decode pages and files by the rules of Scrapy's `TextResponse.text`, or in a given encoding.
 
-By these rules, the first of these that exists tells the encoding: a byte order mark, the HTTP
+By these rules, the encoding comes from the first of these that exists: a byte order mark, the HTTP
 header, a declaration in the page, a guess.
 """
 
@@ -12,8 +12,8 @@ from w3lib.encoding import html_to_unicode, read_bom, resolve_encoding
 
 from scrapy_simhash.errors import SimhashError
 
-# A file is binary if its first block has a zero byte, and no byte order mark explains it; or if too
-# many of its first characters are control characters.
+# A file is binary if its first block has a zero byte but no byte order mark, or if too many of its
+# first characters are control characters.
 _FIRST_BLOCK_BYTES = 8192
 _MAX_CONTROL_SHARE = 0.02
 _CHECKED_CHARACTERS = 64_000
@@ -55,7 +55,9 @@ def decoded_file(content: bytes) -> str:
         raise NotReadable("binary")
     encoding, text = _encoding_and_text(content)
     if encoding == _UNKNOWN:
-        raise NotReadable("in an unknown encoding", "it is not UTF-8; name it with --encoding")
+        raise NotReadable(
+            "in an unknown encoding", "the file is not UTF-8; name its encoding with --encoding"
+        )
     start = text[:_CHECKED_CHARACTERS]
     if len(_CONTROLS.findall(start)) > _MAX_CONTROL_SHARE * len(start):
         raise NotReadable("binary")

@@ -1,4 +1,4 @@
-"""Recognise HTML: texts by their beginning, responses as Scrapy does."""
+"""Recognize HTML: texts by their beginning, responses as Scrapy does."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ class HtmlDocument(Document):
 
 
 class Skipped(NamedTuple):
-    """A file or document that could not be read; for `reason` and `detail` see `NotReadable`."""
+    """A file or document that could not be read; for `reason` and `detail` see `NotReadable`.
+
+    :param place: name of the file, followed by ``:NUMBER`` for one of its documents.
+    """
 
     place: str
     reason: str
@@ -62,7 +65,8 @@ class DocumentReader:
     :param text_field: field of a JSON object that contains the text of the document.
     :param name_field: field with its name; None for ``url`` or, if that is missing, ``id``. The
         default name is FILE:NUMBER, with the number of the line or item.
-    :param encoding: encoding of all files; None to detect it.
+    :param encoding: encoding of all files. None detects it, but JSON without a byte order mark
+        is read as UTF-8.
     :param max_bytes: upper limit of a document, a JSON list or a UTF-16 file; 0 for no limit.
     :param keep_html: return HTML pages unchanged instead of their main text.
     """
@@ -90,7 +94,7 @@ class DocumentReader:
             yield Skipped(name, "cannot be opened", error.strerror or str(error))
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        """Yield the documents of an open file: JSON by its name, HTML by its name or beginning."""
+        """Yield the documents of an open file. Its name tells JSON; its name or beginning, HTML."""
         lower = name.lower().removesuffix(".gz")
         is_json = lower.endswith(_JSON_ENDINGS)
         try:
@@ -99,14 +103,14 @@ class DocumentReader:
                     yield from self._json(name, content, may_be_list=lower.endswith(".json"))
                 else:
                     whole = self._read_all(content)
-            if not is_json:  # the exit of `uncompressed` raises an error if the file is damaged
+            if not is_json:  # not earlier: the exit of `uncompressed` raises DamagedFile
                 yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))
         except NotReadable as error:
             yield Skipped(name, error.reason, error.detail)
         except UnicodeError as error:  # JSON in UTF-16
-            yield Skipped(name, "not of its encoding", str(error))
+            yield Skipped(name, "not in its encoding", str(error))
         except OSError as error:
             yield Skipped(name, "cannot be read", error.strerror or str(error))
 
@@ -164,9 +168,8 @@ class DocumentReader:
             try:
                 value = json.loads(part.data.decode(encoding).removeprefix("\ufeff"))
             except UnicodeError:
-                yield Skipped(
-                    place, "not of its encoding", "UTF-8, unless --encoding names another"
-                )
+                detail = f"it is not {encoding}; name its encoding with --encoding"
+                yield Skipped(place, "not in its encoding", detail)
                 continue
             except (ValueError, RecursionError) as error:
                 value = error

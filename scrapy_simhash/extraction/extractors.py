@@ -2,8 +2,8 @@
 
 readability is made for articles. On other pages, such as documentation, it often returns a sidebar
 or almost nothing. Different pages with the same sidebar would then look like copies. So if
-readability finds fewer than 80 % as many words as `scrapy_simhash.extraction.segments`, the
-segments are the text. The rule needs no other page, so the same page always has the same text.
+readability finds fewer than 80 % as many words as `scrapy_simhash.extraction.segments`, the text is
+that of the segments. The rule needs no other page, so the same page always has the same text.
 ``docs/decisions/extraction.md`` has the figures.
 """
 
@@ -100,7 +100,7 @@ EXTRACTORS: Mapping[str, Callable[[Page], str]] = {
     "resiliparse": _resiliparse,
 }
 """Functions that return the text of a page, by name."""
-# Each of these needs the extra of the same name.
+# These need the extra of the same name.
 _EXTRAS = ("trafilatura", "resiliparse")
 
 

@@ -90,15 +90,15 @@ class Line(NamedTuple):
 
 
 # Makes a Line from a tuple, twice as fast as `Line(…)`.
-_new_line = partial(tuple.__new__, Line)
+_make_line = partial(tuple.__new__, Line)
 
 
 def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
-    :param clean: ignore attributes, which is faster: none hides an element, or makes it chrome or
-        a logo.
+    :param clean: ignore attributes, which is faster. Otherwise they may hide an element, or make it
+        chrome or a logo.
     """
     renamed = [] if clean else _rename(root)
     try:
@@ -115,7 +115,7 @@ def join(lines: Iterable[Line]) -> str:
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the root and elements below it that ``hidden`` or a style hides, in document order."""
+    """Return the elements, root included, that ``hidden`` or a style hides, in document order."""
     return list(dict.fromkeys(value.getparent() for value in _attributes()(root) if _hides(value)))
 
 
@@ -138,15 +138,15 @@ def own_heading(lines: Iterable[Line]) -> Line | None:
 
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the cookie banners and consent dialogs without an ``h1``, in document order."""
+    """Return the cookie banners and dialogs without an ``h1``, in document order."""
     named = set(_named_for_consent(root, *_CONSENT_TAGS))
     found = [
         element
         for element in root.iter(*_CONSENT_TAGS)
         if element in named or element.tag == "dialog" or element.get("role") in _DIALOG_ROLES
     ]
-    # The content of a page about cookies may look like a consent dialog, too.
-    return _unless_headed(root, found)
+    # The content of a page about cookies may have such a name, too.
+    return _without_h1(root, found)
 
 
 def count_words(text: str) -> int:
@@ -179,7 +179,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         if value in _CHROME_ROLES and value.attrname == "role":
             rename(value.getparent(), "nav")
     # Other consent dialogs are chrome by their tag or role already.
-    for element in _unless_headed(root, _named_for_consent(root, "div", "section", "form")):
+    for element in _without_h1(root, _named_for_consent(root, "div", "section", "form")):
         rename(element, "nav")
     named_as_logo = _inside(_is_named_as_logo)
     in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
@@ -198,11 +198,11 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
 
 
 def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bool]:
-    """Return a test: True if an element, or an element that contains it, passes.
+    """Return a function that returns True if an element, or one that contains it, passes.
 
-    It tests each element once. Otherwise deeply nested pages take minutes.
+    Each element is tested once. Otherwise deeply nested pages would take minutes.
     """
-    answers: dict[HtmlElement | None, bool] = {None: False}  # the root is in nothing
+    answers: dict[HtmlElement | None, bool] = {None: False}  # no element contains the root
 
     def is_inside(element: HtmlElement) -> bool:
         visited = []
@@ -219,7 +219,7 @@ def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bo
     return is_inside
 
 
-def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
+def _without_h1(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
     """Return the elements without an ``h1`` inside."""
     headed: set[HtmlElement | None] = {None}
     for heading in root.iter("h1") if elements else ():
@@ -261,7 +261,7 @@ def _names(element: HtmlElement) -> str:
 
 
 def _has_one_of(words: Iterable[str], names: str) -> bool:
-    """Return True if the names contain one of the words: a fast test before slower ones."""
+    """Return True if the names contain one of the words."""
     return any(word in names for word in words)
 
 
@@ -297,7 +297,7 @@ def _split(marked: str) -> list[Line]:
         if not text:
             continue
         row = heading = False
-        mark = text[0]  # the stylesheet writes the other marks right after a break
+        mark = text[0]  # all marks except `_LINK` come right after a break
         if _CHROME <= mark <= _ROW:
             chrome_depth += (mark == _CHROME) - (mark == _END_CHROME)
             row, heading = mark == _ROW, mark == _HEADING
@@ -313,7 +313,7 @@ def _split(marked: str) -> list[Line]:
             link_characters = min(characters, len(text))
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-            lines.append(_new_line((text, words, link_characters, chrome_depth > 0, row, heading)))
+            lines.append(_make_line((text, words, link_characters, chrome_depth > 0, row, heading)))
     return lines
 
 

@@ -57,11 +57,11 @@ class Extraction:
 
 
 def prepared(html: str) -> bytes:
-    """Return a page in UTF-8, with spaces instead of characters that the parser cannot handle.
+    """Return a page in UTF-8, without characters that the parser cannot handle.
 
     Spaces replace control characters, noncharacters, the marks of `lines_of`, and references to
-    these. NUL is removed. lxml raises an error if text with control characters is moved in the
-    tree, and browsers do not show them.
+    these. NUL is removed. Browsers do not show control characters, and lxml raises an error if text
+    with them is moved in the tree.
     """
     data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
@@ -76,11 +76,11 @@ class Page:
     """A parsed page, without the elements that the selectors remove.
 
     `root` is the tree, or None if the page has no element. `selected` is the text of the elements
-    that ``select`` selectors match, or None if there are none. An extractor that returns the text
-    of another extractor sets `way` to the name of the other.
+    that ``select`` selectors match, or None if there are none. `way` is empty unless an extractor
+    sets it to the name of another extractor whose text it returns.
 
     :param html: from `prepared`, not empty.
-    :raises: the errors of `compiled_selector`.
+    :raises SchemeError: see `compiled_selector`.
     """
 
     def __init__(self, html: bytes, selectors: Selectors) -> None:

@@ -3,8 +3,8 @@
 `readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
 ones. Their results are the same, with two exceptions: link densities count a run of any white space
-as one character, and the HTML of a long text is measured with its attributes. These change the text
-of few pages; `benchmarks/fingerprints.py --extraction` compares the texts.
+as one character, and the HTML of a long text is measured with its attributes. These exceptions
+change the text of few pages, as `benchmarks/fingerprints.py --extraction` shows.
 
 Some steps, such as the search for text around a picture, take quadratic time, or longer on deeply
 nested pages. A budget of work limits them. Work is counted, not timed, so a page always has the
@@ -69,12 +69,12 @@ def _spend(work: float) -> None:
 def article_of(
     root: HtmlElement, parse_again: Callable[[], Any], *, drop_consent: bool = False
 ) -> HtmlElement:
-    """Return the article that readability finds, cleaned; an empty element if it costs too much.
+    """Return the article that readability finds, cleaned; an empty element beyond the budget.
 
     :param root: a page parsed into elements of `element_class`, without comments; it is changed.
     :param parse_again: returns a new tree of the page, for a second attempt that removes less.
-    :param drop_consent: first remove cookie banners and consent dialogs, because readability takes
-        a long one for the article.
+    :param drop_consent: first remove the `consent_elements`, because readability takes a long one
+        for the article.
     :raises readability.readability.Unparseable: readability fails for another reason.
     """
     characters = len(root.text_content())
@@ -116,13 +116,8 @@ def element_class() -> type[HtmlElement]:
 
         def drop_tree(self) -> None:
             # The removal joins the text after the element to the text before it.
-            before, above = self.getprevious(), self.getparent()
-            if before is not None:
-                text = before.tail
-            elif above is not None:
-                text = above.text
-            else:
-                text = None
+            before = self.getprevious()
+            text = self.getparent().text if before is None else before.tail
             _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_UNIT)
             super().drop_tree()
 
@@ -157,7 +152,7 @@ def drop_all(elements: Iterable[HtmlElement]) -> None:
 
 @lru_cache(maxsize=1)
 def _lean_document() -> type[Any]:
-    """Return the class, created on first use so that importing this module stays cheap."""
+    """Return the class `LeanDocument`. It is created on first use, to keep imports cheap."""
     import readability
     from lxml.etree import XPath, tostring
     from readability.cleaners import clean_attributes
@@ -182,7 +177,7 @@ def _lean_document() -> type[Any]:
     )
 
     class LeanDocument(readability.Document):  # type: ignore[misc]
-        """A readability document with cheaper steps; see the module."""
+        """A readability document with the cheaper steps that the module's docstring describes."""
 
         article: HtmlElement | None = None
 
@@ -193,7 +188,7 @@ def _lean_document() -> type[Any]:
             self._leads_seen: int | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
-            # summary() calls this again with `input`, if its first attempt finds too little.
+            # summary() parses `input` again if its first attempt finds too little.
             self.input = None
             if root is None:
                 root = self._parse_again()
@@ -214,9 +209,6 @@ def _lean_document() -> type[Any]:
             # The original cleans each text with three searches, and formats messages for its log.
             candidates: dict[HtmlElement, dict[str, Any]] = {}
             for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
-                parent = element.getparent()
-                if parent is None:
-                    continue
                 text = element.text_content()
                 # Cleaning makes no text longer.
                 if len(text) < self.min_text_length:
@@ -225,9 +217,7 @@ def _lean_document() -> type[Any]:
                 if length < self.min_text_length:
                     continue
                 score = 2 + text.count(",") + min(length / 100, 3)
-                for above, share in ((parent, score), (parent.getparent(), score / 2)):
-                    if above is None:
-                        continue
+                for above, share in zip(element.iterancestors(), (score, score / 2), strict=False):
                     if above not in candidates:
                         candidates[above] = self.score_node(above)
                     candidates[above]["content_score"] += share

@@ -42,13 +42,11 @@ def content_lines(lines: Sequence[Line]) -> list[Line]:
     heading = own_heading(lines)
     if heading is None or heading in content:
         return content
-    between: list[Line] = []
-    if content:
-        # A few lines between heading and content, such as a price, are content, too.
-        start, end = lines.index(heading) + 1, lines.index(content[0])
-        if end - start <= _MAX_LINES_BETWEEN:
-            between = [line for line in lines[start:end] if _is_content(line)]
-    return [heading, *between, *content]
+    # A few lines between heading and content, such as a price, are content, too.
+    between = lines[lines.index(heading) + 1 : lines.index(content[0])]
+    if len(between) > _MAX_LINES_BETWEEN:
+        between = []
+    return [heading, *filter(_is_content, between), *content]
 
 
 def words_of(lines: Iterable[Line]) -> int:

@@ -19,7 +19,7 @@ class Selectors:
     """The content selectors of a scheme: CSS, or XPath if they begin with ``/`` or ``(``.
 
     :param select: selectors of the content; an extractor runs only if none matches.
-    :param remove: selectors of elements to remove before.
+    :param remove: selectors of elements to remove first.
     """
 
     select: tuple[str, ...] = ()

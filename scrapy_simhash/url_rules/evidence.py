@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from scrapy_simhash.intervals import Z95_ONE_SIDED, wilson
-
-# A rule holds with nine pages for it if no URL is against it (then the lower bound of its precision
-# is 0.75), else with 200 pages for each URL against it.
+# A rule holds with nine pages for it if no URL is against it (the lower bound of its precision is
+# then 0.77), else with 200 pages for each URL against it.
 _MIN_PAGES = 9
 _PAGES_FOR_EACH_AGAINST = 200
 # Larger counts are halved. So old evidence fades, and a rule ends soon after its site has changed.
@@ -16,11 +14,6 @@ _MAX_PAGES = 400
 MAX_PATTERNS = 100
 
 Origin: TypeAlias = Literal["learned", "imported", "removed"]
-
-
-def lower_bound(pages: int, against: int) -> float:
-    """Return the Wilson lower bound of a rule's precision; 0 without evidence."""
-    return wilson(pages, pages + against, Z95_ONE_SIDED)[0]
 
 
 @dataclass

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.url_rules.evidence import RuleRecord
     from scrapy_simhash.url_rules.rewriting import Rule
 
-_ORDER = 100  # duplicate-url-discarder applies rules in this order
+_ORDER = 100  # duplicate-url-discarder applies rules by ascending order
 
 
 def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | None:

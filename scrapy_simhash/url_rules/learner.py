@@ -1,10 +1,10 @@
 """`UrlRules`: learns rules from the pages of a crawl, and finds requests that are not needed.
 
-The *form* of a URL is the URL that the rules which apply make of it. A table contains each handled
-page under its form and, for each rule of its site, under the URL that this rule makes of the form.
-If the table has another page under such a URL, the rule makes the URLs of both pages equal. The
-same content is evidence for the rule, other content is evidence against it. Every page is compared
-in this way, so the share of contradictions is that of the whole site.
+A table contains each handled page under the form of its URL and, for each rule of its site, under
+the URL that this rule makes of the form. If the table has another page under such a URL, the rule
+makes the URLs of both pages equal. The same content is evidence for the rule, other content is
+evidence against it. Every page is compared in this way, so the share of contradictions is that of
+the whole site.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Equal(NamedTuple):
     :param form: the URL that the rules make of both.
     :param rules: the rules that rewrite one of the URLs, or both.
     :param explore: request the URL nevertheless, to test the rules.
-    :param untested: for each rule, an identifier of the parameters of the URL that it names, if
-        they were not tested yet. One request tests them; others with the same identifier can wait.
+    :param untested: identifiers of the parameters that the rules name, if no request has tested
+        them yet. One request tests them; others with the same identifier can wait.
     """
 
     site: str

@@ -6,12 +6,14 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.url_rules.evidence import RuleRecord, lower_bound
+from scrapy_simhash.intervals import Z95_ONE_SIDED, wilson
 from scrapy_simhash.url_rules.rewriting import Rule, describe
 from scrapy_simhash.url_rules.rows import decode_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from scrapy_simhash.url_rules.evidence import RuleRecord
 
 
 class KnownRule(NamedTuple):
@@ -34,8 +36,9 @@ class KnownRule(NamedTuple):
 
     @property
     def lower_bound(self) -> float:
-        """Return the `lower_bound` of the rule's precision on its site; 0 without evidence."""
-        return lower_bound(self.record.total.pages, self.record.total.against)
+        """Return the Wilson lower bound of the rule's precision on its site; 0 without evidence."""
+        total = self.record.total
+        return wilson(total.pages, total.pages + total.against, Z95_ONE_SIDED)[0]
 
     @property
     def holds_on(self) -> int:

@@ -24,7 +24,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,4}$")
 class PathPatterns:
     """The path patterns of one site: up to 16 names below each of up to 500 folders.
 
-    Folders are also ``/script?name``, for the values of a parameter.
+    A parameter of a script, ``/script?name``, counts as a folder whose names are its values.
     """
 
     def __init__(self) -> None:

@@ -93,7 +93,7 @@ def _to_path(step: Step, parts: UrlParts) -> UrlParts:
 
 
 def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
-    """Return the parts of a URL that a rule may change. URLs with equal parts are no evidence."""
+    """Return the parts of a URL that a rule may change. URLs equal in them are no evidence."""
     touched: list[object] = []
     for step in rule:
         if step[0] in PARAM_STEPS:
@@ -114,7 +114,7 @@ def _params_of(step: Step, parts: UrlParts) -> tuple[tuple[str, str], ...]:
 
 
 def wider(rule: Rule) -> Rule:
-    """Return the rule for any value instead of the values that a rule names, if it names some."""
+    """Return a rule for any value in place of the values that the given rule names."""
     return tuple(map(_wider, rule))
 
 
@@ -127,8 +127,8 @@ def _wider(step: Step) -> Step:
 
 
 def sort_key(rule: Rule) -> tuple[int, str]:
-    """Return the sort key of a rule: high-ranking origins first, as they may be rewritten twice."""
-    step = rule[0]
+    """Return the sort key of a rule: rules that replace origins come first, by falling rank."""
+    step = rule[0]  # a later rule may replace the new origin again
     return (-1, "") if step[0] != "origin" else (-rank(step[1]), step[1])
 
 
@@ -145,17 +145,21 @@ def describe(rule: Rule) -> str:
 
 def _describe_step(step: Step) -> str:
     kind, *words = step
-    listed = ", ".join(words)
     if kind == "segment" and words == [""]:
         return "without a trailing slash"
+    if kind == "path":
+        return "/{2}… instead of /{0}?{1}=…".format(*words)
+    if kind in ("origin", "instead"):
+        return "{1} instead of {0}".format(*(word or "(nothing)" for word in words))
+    if kind == "default":
+        words = ["=".join(pair) for pair in zip(words[::2], words[1::2], strict=True)]
+    listed = ", ".join(words)
     return {
         "drop": f"without {listed}",
-        "default": "without "
-        + ", ".join(map("=".join, zip(words[::2], words[1::2], strict=False))),
+        "default": f"without {listed}",
         "value": f"without the value of {listed}",
         "segment": f"without /{listed}/ in the path",
-        "words": f"without words at * in /{'/'.join(word for word in words if word)}",
+        "words": f"without words at * in /{'/'.join(filter(None, words))}",
         "suffix": f"without {listed} at the end of the file name",
         "case": "path in lower case",
-        "path": "/{2}… instead of /{0}?{1}=…".format(*words) if kind == "path" else "",
-    }.get(kind) or " instead of ".join(f"{word or '(nothing)'}" for word in reversed(words))
+    }[kind]

@@ -1,11 +1,7 @@
 """The rules of one site, and which of them apply to a URL.
 
-A *rule* rewrites URLs whose difference does not change the content (`rewriting`). The *form* of a
-URL is the URL that the rules which apply make of it. A *path pattern* is a part of the site, such
-as ``/shop/*`` (`path_patterns`). On each pattern, evidence for and against a rule is counted
-(`evidence`). The `learner` compares pages, and has a table of the pages that were handled, by the
-forms of their URLs. If rules have changed, it *revises* the table: it adds the last pages under
-their new forms.
+The `learner` has a table of the pages that were handled, by the forms of their URLs. If rules have
+changed, it *revises* the table: it adds the last pages under their new forms.
 """
 
 from __future__ import annotations
@@ -127,10 +123,7 @@ class Site:
                 self.generation += 1
 
     def confirm(self, rule: Rule, form: UrlParts, values: int) -> None:
-        """Remember that values of parameters made no difference.
-
-        :param values: hash of the values that the rule removed.
-        """
+        """Remember that values of parameters made no difference. `values` is a hash of them."""
         confirmed = self._confirmed.setdefault((rule, self.patterns.of(form)), set())
         if len(confirmed) < MANY_VALUES:
             confirmed.add(values)

@@ -13,14 +13,14 @@ from collections import Counter, OrderedDict
 from random import Random
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
+from scrapy_simhash.url_rules.url_parts import url_parts
 
 if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict
 
-# A barren page counts if its chain is at least so long.
+# A barren page counts if its chain is at least this long.
 MIN_CHAIN = 3
-# So many barren pages in a row make a trap of a shape of URLs, or of a folder.
+# This many barren pages in a row make a trap of a shape of URLs, or of a folder.
 MIN_BARREN = 50
 MIN_BARREN_IN_FOLDER = 200
 MIN_SIMILARITY = 0.85
@@ -37,7 +37,8 @@ def shape_of(url: str) -> str:
 def folders_of(url: str) -> list[str]:
     """Return the folders of a URL, down to the first name with a digit.
 
-    A script before parameters counts as one, and the site if the path begins with such a name.
+    A script with parameters counts as a folder. If the first name has a digit, the only folder is
+    the site.
     """
     parts = url_parts(url)
     if parts is None:
@@ -73,10 +74,10 @@ def _are_alike(one: str, other: str) -> bool:
 
 
 def repeats_itself(url: str) -> bool:
-    """Return True for a URL that grows: too long, or with five equal segments or parameters."""
-    parts = url_parts(url) if len(url) <= MAX_URL_CHARACTERS else None
-    if parts is None:
-        return True
+    """Return True for a web URL that grows: with five equal segments or parameters, or too long."""
+    parts = url_parts(url)
+    if parts is None:  # too many characters or parameters, or no web URL
+        return url[:6].lower().startswith(("http:", "https:"))
     segments = Counter(filter(None, parts.segments))
     params = Counter(name for name, _ in parts.params)
     return max([*segments.values(), *params.values()], default=0) > _MAX_REPEATED
@@ -124,7 +125,7 @@ class Traps:
         The sample shrinks with each barren page in it. A page with content ends the trap.
         """
         barren = self._barren_around(url) if chain >= MIN_CHAIN else 0
-        if chain and repeats_itself(url):  # which has a new shape each time, so nothing is counted
+        if chain and repeats_itself(url):  # each such URL has a new shape, so none was counted
             barren = max(barren, MIN_BARREN)
         return barren > 0 and self._random.random() * 2 * barren >= 1
 

@@ -1,4 +1,4 @@
-"""From documents to the k that fits them."""
+"""`calibrate` chooses the k and the least resemblance that fit documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXTS = articles(40, 25)
 
 
 def preset(name):
-    """A preset that asks for no confirmation."""
+    """Return the settings of a preset without confirmation."""
     return PresentSettings(name, PRESETS[name].scheme, PRESETS[name].max_distance)
 
 
@@ -109,7 +109,7 @@ def test_too_few_pages():
 
 
 def test_copies_that_extraction_takes_apart_count_as_near_duplicates():
-    """Of one page the article, of its copy a part of it that somebody selected."""
+    """Extraction takes the article of one page, and only a selected part of its copy."""
     body = "".join(f"<p>{text}</p>" for text in TEXTS[0].split(". "))
     half = "".join(f"<p>{text}</p>" for text in TEXTS[0].split(". ")[:4])
     whole = f"<html><body><article>{body}</article></body></html>"
@@ -157,7 +157,7 @@ def test_pairs_near_k_begin_with_those_that_it_gets_wrong():
 
 
 def test_pairs_are_counted_by_similarity_and_names():
-    """As two pages at a time are judged by a crawl."""
+    """The counts are those of a crawl that compares two pages at a time."""
     titles = ["Ferries", "Boats", "Ferries to the island"]
     pages = [
         HtmlDocument(
@@ -181,7 +181,7 @@ def test_pairs_are_counted_by_similarity_and_names():
             agree = names_agree(*evidence)
             apart += alike >= 0.8 and agree is False
             similarity, _ = confirmation.compare(*evidence)
-            # Names that leave a doubt ask for more.
+            # Names in doubt require a higher similarity.
             if distance <= 256 // 3 and (agree or (agree is None and similarity >= 0.8)):
                 step = int(similarity * 100 + 1e-9)
                 expected[0][step][distance] += alike >= 0.8
@@ -190,13 +190,13 @@ def test_pairs_are_counted_by_similarity_and_names():
     assert list(one.counts.confirmable) == expected
     assert one.counts.named_apart == apart > 0
     assert one.near_duplicate_pairs == 25 - apart
-    # What the names say is not asked for.
+    # Names are not compared.
     one = calibrated(pages, presets=[confirmed(same_name=False)]).presets[0]
     assert (one.counts.named_apart, one.near_duplicate_pairs) == (0, 25)
 
 
 def test_a_least_resemblance_that_tells_them_apart():
-    """Texts of one form, in which every tenth word is a text's own."""
+    """The texts are equal except for every tenth word."""
     form = TEXTS[39].split()
     texts = [
         " ".join(own if at % 10 == 0 else word for at, (word, own) in enumerate(both))
@@ -207,7 +207,7 @@ def test_a_least_resemblance_that_tells_them_apart():
     texts += [f"{text} Nobody waved." for text in texts[:22]]
     texts += articles(20, 0, seed=9)
     low = calibrated(documents(texts), presets=[confirmed(min_resemblance=0.2)]).presets[0]
-    # Runs of 3 words have more in common than runs of 5.
+    # Sketches compare runs of 3 words, which are more often equal than runs of 5.
     assert 0.4 < low.confirmation.min_resemblance == low.least.low / 100 < 0.8
     assert (low.chosen.recall, low.chosen.precision) == (1, 1)
     now = calibrated(documents(texts), presets=[confirmed(min_resemblance=0.8)]).presets[0]
@@ -241,7 +241,7 @@ def test_progress():
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["daniel", "ota_html", "cc_legalcode"])
 def test_on_real_pages_the_k_is_one_of_the_best(shared, name):
-    """As benchmarks/calibration.py measures it, against pairs that people's texts make."""
+    """Measured as in benchmarks/calibration.py, on pairs of real texts."""
     folder = shared / "data" / name
     if not folder.is_dir():
         pytest.skip(f"there is no page set {name}")

@@ -1,4 +1,4 @@
-"""The rules: the middle of the best k, what it costs, and the least resemblance."""
+"""The choice of k and of the least resemblance."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scrapy_simhash.calibration.choosing import (
     Score,
     choose,
     choose_resemblance,
-    figures,
     fill_weight,
+    scores_by_k,
     table_recall,
 )
 from scrapy_simhash.index import choose_plan
@@ -25,8 +25,8 @@ def counts(bits, **at):
     return row
 
 
-def test_figures_are_of_all_pairs_within_k():
-    rows = figures([3, 0, 1, 0], [0, 2, 0, 7])
+def test_scores_count_all_pairs_within_k():
+    rows = scores_by_k([3, 0, 1, 0], [0, 2, 0, 7])
     assert rows == [Score(0, 3, 4, 0), Score(1, 3, 4, 2), Score(2, 4, 4, 2), Score(3, 4, 4, 9)]
     assert [row.recall for row in rows] == [0.75, 0.75, 1, 1]
     assert [row.precision for row in rows] == [1, 0.6, 4 / 6, 4 / 13]
@@ -39,66 +39,66 @@ def test_figures_are_of_all_pairs_within_k():
 def test_few_pairs_are_filled_up_to_twenty():
     assert fill_weight(5, 30) == 0.5
     assert fill_weight(0, 200) == 0.1
-    # Not where there are enough, or none could be made.
+    # Enough near-duplicates, or no copies.
     assert fill_weight(21, 18) == 0
     assert fill_weight(1, 0) == 0
-    rows = figures([4, 10, 1, 5], [0, 0, 5, 0])
+    rows = scores_by_k([4, 10, 1, 5], [0, 0, 5, 0])
     assert [row.recall for row in rows] == pytest.approx([0.2, 0.7, 0.75, 1])
     assert rows[3].precision == pytest.approx(20 / 25)
     assert rows[3].recall_95 == wilson(20, 20, Z95)
 
 
 def test_the_middle_of_the_gap():
-    choice = choose(figures(counts(256, d3=20, d21=5), counts(256, d60=100)), 256)
+    choice = choose(scores_by_k(counts(256, d3=20, d21=5), counts(256, d60=100)), 256)
     assert (choice.low, choice.middle, choice.max_distance, choice.high) == (21, 40, 40, 59)
     assert choice.plan == choose_plan(256, 40)
 
 
 def test_where_they_overlap_the_best_balance():
     near = counts(64, d2=90, d5=5, d9=5)
-    choice = choose(figures(near, counts(64, d6=1, d8=40, d20=100)), 64)
+    choice = choose(scores_by_k(near, counts(64, d6=1, d8=40, d20=100)), 64)
     assert (choice.low, choice.max_distance, choice.high) == (5, 5, 5)
-    # One wrong pair is worth five right ones.
-    choice = choose(figures(near, counts(64, d8=1, d14=100)), 64)
+    # Five more right pairs outweigh one wrong pair.
+    choice = choose(scores_by_k(near, counts(64, d8=1, d14=100)), 64)
     assert (choice.low, choice.max_distance, choice.high) == (9, 11, 13)
 
 
 def test_tables_that_are_very_many_lower_it():
-    rows = figures(counts(64, d3=20), counts(64, d32=100))
+    rows = scores_by_k(counts(64, d3=20), counts(64, d32=100))
     choice = choose(rows, 64)
     assert (choice.low, choice.middle, choice.high) == (3, 17, 31)
     assert 3 <= choice.max_distance < 17
     assert len(choice.plan.tables) <= 100
     assert len(choose_plan(64, choice.max_distance + 1).tables) > 100
-    # There is no lower one that is as good.
-    choice = choose(figures(counts(32, d15=20), counts(32, d16=100)), 32)
+    # No lower k is as good.
+    choice = choose(scores_by_k(counts(32, d15=20), counts(32, d16=100)), 32)
     assert choice.max_distance == 15
     assert choice.plan is None
 
 
 def test_confirmation_lets_k_be_large_but_not_for_nothing():
     near, similar = counts(256, d3=20, d21=5), counts(256, d30=10, d35=15, d36=1, d50=1000)
-    rows = figures(near, counts(256), similar=similar)
+    rows = scores_by_k(near, counts(256), similar=similar)
     assert [rows[k].similar for k in (29, 30, 36)] == [0, 10, 26]
     assert {row.f1 for row in rows[21:]} == {1.0}
     choice = choose(rows, 256)
-    # From 36 bits on, more pages are compared for nothing than are copies.
+    # At 36 bits, rejected pairs outnumber the found near-duplicate pairs.
     assert (choice.low, choice.middle, choice.high) == (21, 28, 35)
-    # Where the nearest copy is farther than that, k goes no further than needed.
-    rows = figures(near, counts(256), similar=counts(256, d20=1000))
+    # If they outnumber them at every k of the range, the lowest k is chosen.
+    rows = scores_by_k(near, counts(256), similar=counts(256, d20=1000))
     choice = choose(rows, 256)
     assert (choice.low, choice.max_distance, choice.high) == (21, 21, 21)
 
 
 def test_pairs_that_no_k_finds_are_missed():
-    rows = figures(counts(64, d3=20), counts(64, d30=100), total=25)
+    rows = scores_by_k(counts(64, d3=20), counts(64, d30=100), total=25)
     assert rows[-1].recall == 0.8
     choice = choose(rows, 64)
     assert (choice.low, choice.high) == (3, 29)
 
 
 def test_a_k_that_tables_in_use_serve_is_taken_if_it_is_as_good():
-    rows = figures(counts(256, d3=20, d21=5), counts(256, d60=100))
+    rows = scores_by_k(counts(256, d3=20, d21=5), counts(256, d60=100))
     for served, chosen in ((20, 40), (21, 21), (36, 36), (50, 40), (None, 40)):
         choice = choose(rows, 256, served=served)
         assert (choice.max_distance, choice.middle) == (chosen, 40)
@@ -106,7 +106,7 @@ def test_a_k_that_tables_in_use_serve_is_taken_if_it_is_as_good():
 
 
 def test_the_present_k_stays_if_it_is_one_of_the_best():
-    rows = figures(counts(256, d3=20, d21=5), counts(256, d60=100))
+    rows = scores_by_k(counts(256, d3=20, d21=5), counts(256, d60=100))
     for present, chosen in ((20, 40), (21, 21), (48, 48), (60, 40)):
         assert choose(rows, 256, present=present).max_distance == chosen
     assert choose(rows, 256, present=48, served=44).max_distance == 44
@@ -121,7 +121,7 @@ def test_the_least_resemblance_stays_if_it_is_one_of_the_best():
     near, loss = by_per_cent(p82=20, p95=30), by_per_cent(p10=90, p41=8)
     for now in (42, 60, 82):
         assert choose_resemblance(near, loss, now) == (now, 42, 82)
-    # Else the nearest that is.
+    # Otherwise the nearest one of the best is chosen.
     assert choose_resemblance(near, loss, 30) == (42, 42, 82)
     assert choose_resemblance(near, loss, 90) == (82, 42, 82)
 
@@ -154,9 +154,9 @@ def test_no_other_least_resemblance_is_better(near, loss, now):
 
 
 def test_too_little_to_choose_by():
-    assert choose(figures(counts(64), counts(64, d30=1000)), 64) is None
-    assert choose(figures(counts(64, d3=1000), counts(64, d30=99)), 64) is None
-    assert choose(figures(counts(64, d3=1), counts(64, d30=100)), 64) is not None
+    assert choose(scores_by_k(counts(64), counts(64, d30=1000)), 64) is None
+    assert choose(scores_by_k(counts(64, d3=1000), counts(64, d30=99)), 64) is None
+    assert choose(scores_by_k(counts(64, d3=1), counts(64, d30=100)), 64) is not None
 
 
 @given(
@@ -166,7 +166,7 @@ def test_too_little_to_choose_by():
 def test_no_other_k_is_better(near, different):
     near[3] += 1
     different[64] += 100
-    rows = figures(near, different)
+    rows = scores_by_k(near, different)
     choice = choose(rows, 64)
     best = max(row.f1 for row in rows[:64])
     assert choice.low <= choice.max_distance <= choice.high < 64

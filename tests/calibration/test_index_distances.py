@@ -1,4 +1,4 @@
-"""Which directories are read as indexes."""
+"""Directories that are recognized as indexes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_an_index(tmp_path):
     with open_index(index_url(tmp_path / "index"), Scheme.preset("classic")):
         pass
     assert is_index(tmp_path / "index")
-    # Its database is gone, or its manifest says nothing: still one, that cannot be used.
+    # An index without its database is still one, although it cannot be used.
     (tmp_path / "index" / default_kind_name()).rename(tmp_path / "elsewhere")
     assert is_index(tmp_path / "index")
 

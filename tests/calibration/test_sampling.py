@@ -1,4 +1,4 @@
-"""Samples: each document has the same chance, and they are what a crawl makes of them."""
+"""Every document has the same chance to be drawn, and is fingerprinted as in a crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML is recognised as Scrapy recognises it."""
+"""HTML is recognized as Scrapy recognizes it."""
 
 from __future__ import annotations
 

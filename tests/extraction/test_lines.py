@@ -33,7 +33,7 @@ def lines(html: str) -> list[Line]:
 
 
 def texts(html: str, **wanted: bool) -> str:
-    """The lines that are as is wanted, with bars between them."""
+    """Return the texts of the wanted lines, joined by bars."""
     found = [
         line for line in lines(html) if all(getattr(line, name) == wanted[name] for name in wanted)
     ]

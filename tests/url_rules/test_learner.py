@@ -1,4 +1,4 @@
-"""What is learned from the pages of a site, and what would be spared."""
+"""Rules that are learned from the pages of a site, and the requests that they spare."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import random
 
 import pytest
 
-from scrapy_simhash.url_rules.evidence import Evidence, RuleRecord, lower_bound
+from scrapy_simhash.url_rules.evidence import Evidence, RuleRecord
 from scrapy_simhash.url_rules.learner import EVERY_SITE, UrlRules
+from scrapy_simhash.url_rules.listing import KnownRule
 from scrapy_simhash.url_rules.rows import (
     combined,
     decode_evidence,
@@ -258,6 +259,9 @@ def test_a_strange_url_teaches_nothing(url):
 
 
 def test_lower_bound_is_wilsons():
+    def lower_bound(pages, against):
+        return KnownRule("", SID, RuleRecord(total=Evidence(pages, against))).lower_bound
+
     # Brown, Cai and DasGupta (2001): (p + z²/2n - z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)
     assert lower_bound(0, 0) == 0
     assert lower_bound(9, 1) == pytest.approx(0.6523, abs=5e-4)
@@ -330,7 +334,7 @@ def test_two_crawlers_add_up_what_they_find():
         site.stored(pickle.loads(pickle.dumps(stored)), now)
     assert one.rules == other.rules == stored
     assert stored[SID].total.pages >= 2 * 9
-    # What one of them finds against a rule reaches the other.
+    # Each learns of the evidence against a rule that the other has found.
     one.rules[SID].count("/topic", same=False, is_new_page=False)
     now, before = one.to_store()
     stored = combined(now, before, stored)

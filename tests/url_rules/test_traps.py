@@ -1,4 +1,4 @@
-"""Chains of pages without content, and what is never taken for one."""
+"""Chains of pages without content, and pages that are never in a chain."""
 
 from __future__ import annotations
 
@@ -145,7 +145,9 @@ def test_urls_that_grow_are_seen_early():
     assert repeats_itself(growing)
     assert repeats_itself(f"{SITE}/?" + "&".join(f"a={n}" for n in range(5)))
     assert repeats_itself(SITE + "/" + 3000 * "a")
+    assert repeats_itself(f"{SITE}/?" + "&".join(f"a{n}" for n in range(65)))
     assert not repeats_itself(f"{SITE}/2024/05/05/05//a?a=1&a=2&b")
+    assert not repeats_itself("ftp://example.com/a")
     traps = Traps(random.Random(1))
     chain = chain_after(similar(f"{SITE}/a/b", f"{SITE}/a/b"), 0, growing)
     assert sum(traps.spares(growing, chain) for _ in range(100)) > 90
