@@ -155,7 +155,7 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
         for line in logged.similar:
             groups.setdefault(line.representative, []).append(line)
     elif logged.similar:
-        note(f"{len(logged.similar):,} similar pages that are not copies: --similar lists them")
+        note(f"{len(logged.similar):,} similar, but no copies: --similar lists them")
     clusters = [
         (key, [Member(line.key, line.distance, line.similarity, line.action) for line in lines])
         for key, lines in groups.items()
