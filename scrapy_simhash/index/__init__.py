@@ -30,7 +30,7 @@ from scrapy_simhash.index.cost import (
     require_distance,
 )
 from scrapy_simhash.index.database import unusable
-from scrapy_simhash.index.kinds import database_kind, default_kind_name
+from scrapy_simhash.index.kinds import database_kind, default_kind_name, destroy_database
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
@@ -312,8 +312,7 @@ def reset_index(url: str) -> bool:
                     return False
             texts = (texts_path(directory, kind) for kind in DATABASES)
             for path in (*databases(directory), *filter(Path.is_dir, texts)):
-                kind = database_kind(path.name.partition("-")[0])
-                kind.destroy(str(directory), path)
+                destroy_database(str(directory), path)
             (directory / REPAIRING).unlink(missing_ok=True)
             (directory / FILE_NAME).unlink()
         except OSError as error:
@@ -375,20 +374,13 @@ def _open_tables(
                     directory,
                     "; ".join(changed),
                 )
-        path = manifest.database_path(directory)
-        database = kind(location, path)
+        database = kind(location, manifest.database_path(directory))
         try:
             if Manifest.read(directory) != manifest:  # Another process has just rewritten it.
                 database.close()
                 return _open_tables(directory, spec, sync, buffer_bytes)
             store = TableStore(
-                database,
-                manifest.plan,
-                manifest.check_bits,
-                location,
-                sync=sync,
-                buffer_bytes=buffer_bytes,
-                path=path,
+                database, manifest.plan, manifest.check_bits, sync=sync, buffer_bytes=buffer_bytes
             )
         except BaseException:
             database.close()

@@ -40,7 +40,7 @@ _TABLES_PER_STEP = 4
 class Buckets:
     """The buckets of each table. Page keys are the last table.
 
-    `spill` and `removal` return rows. The caller writes them, then calls `dropped` or `removed`.
+    `spill` and `removal` return rows. The caller writes them, then calls `end_step` or `forget`.
 
     :param check_bits: width of the fingerprint check in a record; a multiple of 32.
     :param buffer_bytes: upper limit for the records in each of two generations; defaults to
@@ -75,7 +75,7 @@ class Buckets:
         )
         self._key_prefix_and_check = cached(lambda key: records.key_hash(records.encode_key(key)))
         self.frozen_below = 0
-        """Entries with lower ordinals are in rows once `spilled` returns True."""
+        """Entries with lower ordinals are in rows once `end_spill` returns True."""
         self._has_rows = False
         # Rows may already hold records of entries below this ordinal.
         self._repeated_below = 0
@@ -140,16 +140,16 @@ class Buckets:
         """Return False: the records of removed entries are removed at once."""
         return False
 
-    def add(self, entry: Entry, ordinal: int) -> None:
+    def add(self, entry: Entry) -> None:
         """Add an entry's records to the buffer; freeze a full generation if no other is frozen."""
         prefixes, check = self._prefixes_and_check(entry.fingerprint)
         key_prefix, key_check = self._key_prefix_and_check(entry.key)
-        record = records.record(check, self._check_bits, ordinal)
-        key_record = records.record(key_check, KEY_CHECK_BITS, ordinal)
+        record = records.record(check, self._check_bits, entry.ordinal)
+        key_record = records.record(key_check, KEY_CHECK_BITS, entry.ordinal)
         buffer = self._buffer
         buffer.add([*prefixes, key_prefix], [record] * self._key_table + [key_record])
         if buffer.entry_count >= self._capacity and not buffer.frozen:
-            self.freeze(ordinal + 1)
+            self.freeze(entry.ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
         """Begin to spill all records. Their ordinals are below `next_ordinal`. No effect if there
@@ -224,7 +224,7 @@ class Buckets:
             if ordinal not in stored
         )
 
-    def dropped(self, slots: Sequence[Slot]) -> None:
+    def end_step(self, slots: Sequence[Slot]) -> None:
         """Remove the records of these slots from memory, after the rows of `spill` were written."""
         self._buffer.drop(slots)
         self._has_rows = True
@@ -236,9 +236,9 @@ class Buckets:
         self._has_rows = below > 0
         self._repeated_below = below
 
-    def spilled(self) -> bool:
+    def end_spill(self) -> bool:
         """Return True and end the spill if all records are in rows; else `spill` starts over."""
-        return self._buffer.finish_spill()
+        return self._buffer.end_spill()
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
         """Return (rows to put, keys to delete) that remove all stored records of these entries."""
@@ -262,7 +262,7 @@ class Buckets:
         puts = [(row, value) for row, value in changed.items() if value != NO_CLOSED_ROWS]
         return puts, [row for row, value in changed.items() if value == NO_CLOSED_ROWS]
 
-    def removed(self, entries: Sequence[Entry]) -> None:
+    def forget(self, entries: Sequence[Entry]) -> None:
         """Remove the records of entries from memory, after the rows of `removal` were written."""
         for entry in entries:
             for table, prefix in enumerate(self._prefixes(entry)):

@@ -139,7 +139,7 @@ class Buffer:
         for table, prefix in slots:
             self._old[table][prefix] = b""
 
-    def finish_spill(self) -> bool:
+    def end_spill(self) -> bool:
         """Return True and remove the old generation if it is empty; else restart `take_slots`."""
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
             self._slots = self._all_slots()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import SchemeError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy_simhash.index.database import Database
 
 
@@ -34,6 +36,14 @@ def database_kind(name: str) -> type[Database]:
             f"install it, or use {alternative}"
         ) from error
     raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
+
+
+def destroy_database(location: str, path: Path) -> None:
+    """Delete a closed database, whose kind its name tells: that of an index, or of texts.
+
+    For errors, see `Database.destroy` and `database_kind`.
+    """
+    database_kind(path.name.partition("-")[0]).destroy(location, path)
 
 
 def default_kind_name() -> str:

@@ -146,11 +146,14 @@ class Pages:
             return self._stored_ids.item(position)
         return self._waiting_ids.item(position - stored)
 
-    def page(self, position: int) -> tuple[int, int, int]:
-        """Return (fingerprint, hash of the key, ordinal) of a page in files."""
-        page_id = self._stored_ids.item(position)
+    def ordinal(self, position: int) -> int:
+        """Return the ordinal of a page."""
+        return ordinal_of(self.id(position))
+
+    def page(self, position: int) -> tuple[int, int]:
+        """Return (fingerprint, hash of the key) of a page in files."""
         fingerprint = int.from_bytes(self._stored[position].tobytes(), "little")
-        return fingerprint, key_hash_of(page_id), ordinal_of(page_id)
+        return fingerprint, key_hash_of(self.id(position))
 
     def newest(self, first: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return (fingerprints, ids as rows of one word) of the pages in memory from `first` on."""

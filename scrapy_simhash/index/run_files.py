@@ -73,8 +73,6 @@ class RunFiles:
             raise ValueError(f"the row of runs makes no sense ({error})") from error
 
 
-NO_FILES = RunFiles([], [], 0, 0)
-
 
 def destroy_runs(database: Path) -> None:
     """Delete the files of runs and pages in the directory of a database, and their empty folder."""

@@ -29,11 +29,10 @@ from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, key_hash_of, ordinal_of
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.run import Field, Lookup, Merge, Run, Table, map_file, sorted_run
-from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
+from scrapy_simhash.index.run_files import FOLDER, KEY_HASH_BITS, NAMES, RunFile, RunFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -62,48 +61,41 @@ _FACTOR = 0x9E3779B1
 class _Merged(NamedTuple):
     """A merge whose files are written, but whose row `records.RUNS_KEY` is not yet.
 
+    :param files: all files after the merge; the last run is the new one.
     :param replaced: the files of the runs that were merged.
-    :param frozen_pages: number of merged pages that were in memory.
-    :param removed: keys of the rows that mark removed entries which are in no run any more.
+    :param removed: keys of the rows that mark removed entries which the merge left out.
     """
 
     files: RunFiles
     replaced: list[RunFile]
-    frozen_pages: int
     removed: list[bytes]
 
 
 class Runs:
     """The probed tables, and page keys as the last table. It has the methods of `Buckets`.
 
-    :param folder: directory of the files; created by the first merge.
+    The files are in a folder in that of the database, which the first merge creates.
+
     :param durable: sync files before the database names them.
     :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is damaged.
     :raises StorageError: files cannot be read, or those of an interrupted merge cannot be deleted.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        plan: TablePlan,
-        folder: Path,
-        location: str,
-        *,
-        durable: bool = True,
-    ) -> None:
+    def __init__(self, database: Database, plan: TablePlan, *, durable: bool = True) -> None:
         self._database = database
-        self._folder = folder
-        self._location = location
+        self._folder = database.path / FOLDER
+        self._location = database.location
         self._durable = durable
         self._plan = plan
         self._prober = Prober(plan)
-        self.pages = Pages(folder, location, -(-plan.bits // _WORD_BITS), durable=durable)
+        words = -(-plan.bits // _WORD_BITS)
+        self.pages = Pages(self._folder, self._location, words, durable=durable)
         fields = [
             Field(*divmod(block.shift, _WORD_BITS), block.width, _FACTOR)
             for (block,) in plan.tables
         ]
-        words, shifts = np.array([(field.word, field.shift) for field in fields]).T
-        self._all_prefixes = Field(words, shifts.astype(np.uint64), plan.prefix_bits)
+        first_words, shifts = np.array([(field.word, field.shift) for field in fields]).T
+        self._all_prefixes = Field(first_words, shifts.astype(np.uint64), plan.prefix_bits)
         self.tables = [Table(field, self.pages.fingerprints) for field in fields]
         self.tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self.pages.ids))
         self._capacity = MEMORY_PAGES
@@ -116,10 +108,10 @@ class Runs:
         self._sorted: Run | None = None
         self._lookup: Lookup | None = None  # None after the runs have changed
         self.frozen = False
-        """True from `freeze` until `spilled` returns True."""
+        """True from `freeze` until `end_spill` returns True."""
         self._has_ignored = False  # `add` has ignored an entry that is in files already
         self.frozen_below = 0
-        """Entries with lower ordinals are in files once `spilled` returns True."""
+        """Entries with lower ordinals are in files once `end_spill` returns True."""
         self._merge: Iterator[_Merged | None] | None = None
         self._merged: _Merged | None = None
         # Steps until the merge ends; calls of `spill` until memory may be full again.
@@ -205,10 +197,11 @@ class Runs:
             return True  # the write that ends a merge may have failed after it deleted the row
         return self._database.get(row) is not None
 
-    def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry to the pages in memory; freeze these once they are `MEMORY_PAGES`. Ignore
-        an entry that is in files.
+    def add(self, entry: Entry) -> None:
+        """Add an entry to the pages in memory, unless it is in files. Freeze these pages when they
+        are `MEMORY_PAGES`.
         """
+        ordinal = entry.ordinal
         if ordinal < self.files.stop:
             self._has_ignored = True
             return
@@ -268,9 +261,9 @@ class Runs:
         row = (records.RUNS_KEY, self._merged.files.encoded())
         return self._merged, [row], self._merged.removed
 
-    def dropped(self, merged: _Merged | None) -> None:
-        """Use the files of a merge instead of the merged runs and the frozen pages, which are
-        dropped. Called after the rows of the merge were written. None has no effect.
+    def end_step(self, merged: _Merged | None) -> None:
+        """Replace the merged runs and the frozen pages by the files of a merge, after its rows were
+        written. No effect for None.
         """
         if merged is None:
             return
@@ -280,9 +273,9 @@ class Runs:
             if file not in merged.replaced
         ]
         self.files = merged.files
-        self.pages.moved(merged.frozen_pages, merged.files.pages)
+        self.pages.moved(self._frozen_pages, merged.files.pages)
         self.runs = [*kept, self._mapped(merged.files.runs[-1])]
-        self._sorted_pages -= merged.frozen_pages
+        self._sorted_pages -= self._frozen_pages
         self._keys = {}
         for page_id in self.pages.newest(0)[1].ravel().tolist():
             self._keys.setdefault(key_hash_of(page_id), []).append(ordinal_of(page_id))
@@ -296,8 +289,8 @@ class Runs:
     def may_repeat(self, below: int) -> None:
         """Do nothing, because `add` ignores entries that are in files."""
 
-    def spilled(self) -> bool:
-        """End the spill and return True if all frozen pages are in files; else return False."""
+    def end_spill(self) -> bool:
+        """Return True and end the spill if all frozen pages are in files; else return False."""
         if self._frozen_pages:
             return False
         self.frozen = self._has_ignored = False
@@ -307,7 +300,7 @@ class Runs:
         """Return (rows to put that mark these entries as removed, [])."""
         return [(records.removed_row_key(entry.ordinal), b"") for entry in entries], []
 
-    def removed(self, entries: Sequence[Entry]) -> None:
+    def forget(self, entries: Sequence[Entry]) -> None:
         """Do nothing, because runs keep removed entries until the runs are merged."""
 
     def in_order(self, run: Run, table: int) -> bool:
@@ -320,13 +313,9 @@ class Runs:
 
     def position_of(self, ordinal: int) -> int | None:
         """Return the position of a page in files or frozen; None if it is neither."""
-
-        def ordinal_at(position: int) -> int:
-            return ordinal_of(self.pages.id(position))
-
-        total = self.pages.stored + self._frozen_pages
-        position = bisect_left(range(total), ordinal, key=ordinal_at)
-        return position if position < total and ordinal_at(position) == ordinal else None
+        positions, ordinal_at = range(self.pages.stored + self._frozen_pages), self.pages.ordinal
+        at = bisect_left(positions, ordinal, key=ordinal_at)
+        return at if at in positions and ordinal_at(at) == ordinal else None
 
     @staticmethod
     def key_hash(key: str) -> int:
@@ -389,7 +378,7 @@ class Runs:
             kept_runs = [run for run in self.files.runs if run not in replaced]
             pages, next_name = [*self.files.pages, part], self.files.next_name + 1
             files = RunFiles([*kept_runs, file], pages, self.frozen_below, next_name)
-            yield _Merged(files, replaced, self._frozen_pages, removed)
+            yield _Merged(files, replaced, removed)
 
     def _removed_entries(self, first: int, stop: int) -> tuple[list[bytes], NDArray[np.uint32]]:
         """Return (keys of the rows that mark removed entries, the positions of these entries), for
@@ -407,7 +396,7 @@ class Runs:
         """Return (the files that the database names, their runs). Delete other files."""
         value = self._database.get(records.RUNS_KEY)
         try:
-            files = NO_FILES if value is None else RunFiles.decoded(value)
+            files = RunFiles([], [], 0, 0) if value is None else RunFiles.decoded(value)
         except ValueError as error:
             raise corrupt(self._location, error) from error
         try:

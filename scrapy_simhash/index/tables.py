@@ -22,7 +22,6 @@ from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
@@ -42,14 +41,13 @@ class RowReader:
     """A reader of the entries, the near-duplicate log and the side rows of an open database.
 
     :param width_bytes: bytes of a fingerprint.
-    :param location: location of the index, for errors.
     :raises IndexCorrupt: a method cannot decode a row.
     """
 
-    def __init__(self, database: Database, width_bytes: int, location: str) -> None:
+    def __init__(self, database: Database, width_bytes: int) -> None:
         self._database = database
         self._width_bytes = width_bytes
-        self.location = location
+        self.location = database.location
         self._decode_entry = records.decode_entry
         self._decode_near_duplicate = records.decode_near_duplicate
 
@@ -92,11 +90,9 @@ class TableStore(RowReader, Store):
     """A `Store` over a `Database`.
 
     :param database: an open database, which `close` closes.
-    :param check_bits: width of the fingerprint check in a record; a multiple of 32.
-    :param location: location of the index, for errors.
-    :param sync: when writes are synced to disk, see `SyncPolicy`.
+    :param check_bits: width of the fingerprint check in a record, see `Buckets`.
+    :param sync: when writes are synced to disk.
     :param buffer_bytes: see `Buckets`.
-    :param path: directory of the database; probed tables have their files in it.
     :raises StorageError: the disk fails, or rows or files are damaged (IndexCorrupt).
     """
 
@@ -105,23 +101,19 @@ class TableStore(RowReader, Store):
         database: Database,
         plan: TablePlan,
         check_bits: int,
-        location: str,
         *,
         sync: SyncPolicy = "everysec",
         buffer_bytes: int | None = None,
-        path: Path,
     ) -> None:
-        super().__init__(database, plan.bits // 8, location)
+        super().__init__(database, plan.bits // 8)
         self._sync = sync
         self._synced_at_s = time.monotonic()
         self._writes = self._synced_writes = 0
         self._buckets: Buckets | Runs
         if plan.prefix_bits:
-            from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
 
-            folder, durable = path / FOLDER, sync != "no"
-            self._buckets = Runs(database, plan, folder, location, durable=durable)
+            self._buckets = Runs(database, plan, durable=sync != "no")
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         # Ordinals by (fingerprint, certainty, distance), until an entry is added or removed.
@@ -235,7 +227,7 @@ class TableStore(RowReader, Store):
             self._state = state
         if not keeps_row:
             self._prefetched = {}
-            self._buckets.add(put, put.ordinal)
+            self._buckets.add(put)
             self._until_spill -= 1
             if not self._until_spill:
                 self._spill_in_turn()
@@ -314,7 +306,7 @@ class TableStore(RowReader, Store):
         self._write([*puts, *changed, _state_row(state)], deletes)
         if removed:
             self._prefetched = {}
-            self._buckets.removed(removed)
+            self._buckets.forget(removed)
         self._state = state
 
     def _spill_in_turn(self) -> None:
@@ -347,8 +339,8 @@ class TableStore(RowReader, Store):
         """
         step = self._buckets.spill(slot_count)
         if step is not None:
-            spilled_part: Any
-            spilled_part, puts, deletes = step
+            part: Any
+            part, puts, deletes = step
             try:
                 if puts:
                     self._write(puts, deletes)
@@ -356,9 +348,9 @@ class TableStore(RowReader, Store):
                 # A failed write may have written the records all the same.
                 self._buckets.may_repeat(self._state.next_ordinal)
                 raise
-            self._buckets.dropped(spilled_part)
+            self._buckets.end_step(part)
             return True
-        if self._buckets.spilled():
+        if self._buckets.end_spill():
             self._state = self._state._replace(first_buffered=self._buckets.frozen_below)
             self._write([_state_row(self._state)])
         return False
@@ -376,7 +368,7 @@ class TableStore(RowReader, Store):
                     entries=state.entries + 1,
                     next_ordinal=entry.ordinal + 1,
                 )
-            buckets.add(entry, entry.ordinal)
+            buckets.add(entry)
             count += 1
             if buckets.frozen:
                 while self._spill_step(_SLOTS_OF_LARGE_STEP):

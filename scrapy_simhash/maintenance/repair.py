@@ -83,7 +83,7 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
             # Opening the store rebuilds all tables from the entries.
             destroy_runs(path)
-            TableStore(database, manifest.plan, manifest.check_bits, location, path=path).close()
+            TableStore(database, manifest.plan, manifest.check_bits).close()
         marker.unlink()
     except OSError as error:
         raise StorageError(location, f"it cannot be repaired ({error})") from error

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.base import SideKind
-from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, FORMAT_VERSION, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
@@ -66,7 +66,7 @@ def rewriting(
     require_whole(directory)
     try:
         with opened_database(directory, older=older) as (manifest, database):
-            source = DatabaseSource(database, manifest, location)
+            source = DatabaseSource(database, manifest)
             _delete_leftovers(directory, manifest)
             changes["version"] = FORMAT_VERSION
             new = replace(manifest, generation=manifest.generation + 1, **changes)
@@ -102,7 +102,7 @@ def making(
         marker = directory / _MAKING
         if marker.exists():  # an earlier call was interrupted
             for path in databases(directory):
-                database_kind(path.name.partition("-")[0]).destroy(location, path)
+                destroy_database(location, path)
         elif directory.exists() and any(directory.iterdir()):
             raise StorageError(location, "it is not empty: choose a new directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
     kind = database_kind(manifest.database)
     database = kind(location, path)
     try:
-        store = TableStore(database, manifest.plan, manifest.check_bits, location, path=path)
+        store = TableStore(database, manifest.plan, manifest.check_bits)
         yield store
         database.sync()
         store.close()
@@ -139,8 +139,7 @@ def _delete_leftovers(directory: Path, manifest: Manifest) -> None:
     texts = [texts_path(directory, kind) for kind in DATABASES if kind != manifest.database]
     for path in (*databases(directory), *texts):
         if path.is_dir() and path != manifest.database_path(directory):
-            kind = database_kind(path.name.partition("-")[0])
-            kind.destroy(str(directory), path)
+            destroy_database(str(directory), path)
 
 
 def copy_all(

@@ -45,7 +45,7 @@ def opened_source(where: Location) -> Iterator[Source]:
         return
     require_whole(where)
     with opened_database(where) as (manifest, database):
-        yield DatabaseSource(database, manifest, str(where))
+        yield DatabaseSource(database, manifest)
 
 
 def opened_index(
@@ -93,15 +93,14 @@ def file_bytes(path: Path) -> int:
 class DatabaseSource(RowReader):
     """The content of an open database, in the current format version or format version 2.
 
-    :param location: directory of the index.
     :raises IndexCorrupt: the state row, or an entry newer than that row, cannot be decoded.
     """
 
     remedy = ""
     """What `corrupt` advises for damage."""
 
-    def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
-        super().__init__(database, manifest.plan.bits // 8, location)
+    def __init__(self, database: Database, manifest: Manifest) -> None:
+        super().__init__(database, manifest.plan.bits // 8)
         self.manifest = manifest
         if manifest.version != FORMAT_VERSION:
             self._decode_entry = records.decode_entry_of_format_2
@@ -114,7 +113,7 @@ class DatabaseSource(RowReader):
 
     def size_bytes(self) -> int:
         """Return the size of the database on disk."""
-        return file_bytes(self.manifest.database_path(Path(self.location)))
+        return file_bytes(self._database.path)
 
     def entries_by_age(self) -> Iterator[Entry]:
         """Yield all entries, oldest first."""

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.offline import opened_database, opened_runs
+from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.run_files import KEY_HASH_BITS
 from scrapy_simhash.maintenance.sources import EMPTY_STATE, Location, file_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.manifest import RedisManifest
-    from scrapy_simhash.index.runs import Runs
 
 ROW_KINDS = ("entries", "buckets", "page keys", "near-duplicates", "state")
 
@@ -111,13 +109,13 @@ def statistics(
             return _redis_statistics(index, on_progress)
     with opened_database(where) as (manifest, database):
         try:
-            return _directory_statistics(where, manifest, database, on_progress)
+            return _directory_statistics(manifest, database, on_progress)
         except ValueError as error:
             raise corrupt(str(where), error) from error
 
 
 def _directory_statistics(
-    directory: Path, manifest: Manifest, database: Database, on_progress: Callable[[], object]
+    manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
     """Return the statistics of an index in a directory."""
     state_value = database.get(records.STATE_KEY)
@@ -132,7 +130,7 @@ def _directory_statistics(
         for _ in _count_each(database.rows(start, stop), rows[kind], on_progress):
             pass
     if manifest.plan.prefix_bits:
-        tables = _tables_of_runs(opened_runs(directory, manifest, database), manifest, rows)
+        tables = _tables_of_runs(database, manifest, rows)
     else:
         tables = _tables_of_buckets(database, manifest, rows, on_progress)
     return IndexStatistics(
@@ -140,7 +138,7 @@ def _directory_statistics(
         entries=rows["entries"].rows,
         page_key_bytes=page_key_bytes,
         buffered=buffered,
-        file_bytes=file_bytes(manifest.database_path(directory)),
+        file_bytes=file_bytes(database.path),
         rows=rows,
         tables=tables,
     )
@@ -176,11 +174,14 @@ def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> I
 
 
 def _tables_of_runs(
-    runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
+    database: Database, manifest: Manifest, rows: dict[str, RowStatistics]
 ) -> list[TableStatistics]:
     """Return the statistics of tables in runs, and count each record as a row in `rows`."""
     import numpy as np
 
+    from scrapy_simhash.index.runs import Runs
+
+    runs = Runs(database, manifest.plan)
     tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]

@@ -305,7 +305,7 @@ def found_in(sound):
 
     def find(stored):
         try:
-            TableStore(DictDatabase(stored), manifest.plan, manifest.check_bits, "rows", path=sound)
+            TableStore(DictDatabase(stored), manifest.plan, manifest.check_bits)
         except IndexCorrupt:
             return True
         return bool(_Check(DictDatabase(stored), manifest).run().problems)
