@@ -47,8 +47,8 @@ class TablePlan:
     :param inner_blocks: number of inner blocks; 0 if there are none.
     :param prefix_bits: width of the prefixes of probed tables; 0 for other tables.
     :param probes: number of buckets to look up in all probed tables together, for a page with a
-        known certainty: the likeliest ones, and any that are as likely as the least likely of
-        these. 0 for other tables.
+        known certainty: the likeliest ones, and all that are as likely as the last of them. 0 for
+        other tables.
     :raises PlanError: the numbers do not fit each other, or make more than 4096 tables.
     """
 

@@ -95,7 +95,8 @@ class _Check:
             self._runs = Runs(self._database, self._plan)
         # By position of a page in the files of runs: 1 if a sound entry has the page.
         self._has_entry = bytearray(self._runs.pages.stored if self._runs else 0)
-        self._next_position = 0  # of the page of the next entry, or before it
+        # The page of the next entry is at this position or later.
+        self._next_position = 0
         self._report = CheckReport()
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 

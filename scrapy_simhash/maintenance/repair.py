@@ -33,7 +33,7 @@ _BATCH_ROWS = 4096
 class RepairReport:
     """The result of a repair.
 
-    :param salvaged: some files could not be read, and the database repaired them.
+    :param salvaged: some files could not be read, so the database repaired them first.
     :param near_duplicates: number of lines of the near-duplicate log.
     :param dropped: number of deleted rows: damaged and unknown rows, and superseded entries. An
         entry is superseded if its page has a later one.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.redis_store import RedisStore
 
-# Marks a directory whose index is incomplete and has no manifest yet.
+# A marker file in a directory whose index is incomplete and has no manifest yet.
 _MAKING = f".{FILE_NAME}.making"
 
 
@@ -54,7 +54,8 @@ def rewriting(
 ) -> Iterator[tuple[DatabaseSource, TableStore]]:
     """Yield the old index and an empty store. At the end, the store replaces the old index.
 
-    The store goes on with the sequence numbers of the old index, which is unchanged after an error.
+    The store goes on with the sequence numbers of the old index. After an error, the old index is
+    unchanged.
 
     :param older: also accept an index of an older format version.
     :param side_rows: kinds of side rows to copy; validators only of pages that the store has.

@@ -53,7 +53,7 @@ def opened_index(
 ) -> AbstractContextManager[ObservingIndex | RedisIndex]:
     """Open an existing index.
 
-    :param options: options of `open_index` or `open_redis_index`, which also list further errors.
+    :param options: options of `open_index` or `open_redis_index`; see there for other errors.
     :raises IndexMissing: there is no index.
     """
     if isinstance(where, RedisAddress):
@@ -139,7 +139,7 @@ class RedisSource:
         self.next_sequence = index.next_sequence
         # A copy of the entries, because callers read them repeatedly, and crawls may change them.
         self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
-        # By entry: its sequence number, and the position of its end in the file, after a 0.
+        # For each entry, its number; and 0, then for each entry, where it ends in the file.
         self._numbers, self._ends = array("Q"), array("Q", [0])
         try:
             for entry in index.entries():

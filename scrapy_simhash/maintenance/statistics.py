@@ -32,8 +32,8 @@ REDIS_KINDS = ("journal", *_REDIS_LETTERS)
 
 @dataclass
 class RowStatistics:
-    """The number and sizes of the rows of one kind: keys in Redis, or rows of the journal there;
-    records in runs.
+    """The number and sizes of the rows of one kind. In runs, records count as rows; in Redis, keys
+    and the rows of the journal.
     """
 
     rows: int = 0

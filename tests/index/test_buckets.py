@@ -71,10 +71,12 @@ class BesideDictionaries(RuleBasedStateMachine):
 
     @precondition(lambda self: self.buckets.frozen)
     @rule(
-        count=st.sampled_from([None, 1, 20, 30_000]), failed=st.sampled_from([False, False, True])
+        slots=st.sampled_from([None, 1, 20, 30_000]), failed=st.sampled_from([False, False, True])
     )
-    def spill(self, count, failed):
-        spilling = self.buckets.spill(count)
+    def spill(self, slots, failed):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(buckets, "_LARGE_STEP_SLOTS", slots)
+            spilling = self.buckets.spill(large=slots is not None)
         if spilling is None:
             frozen_below = self.buckets.frozen_below
             if self.buckets.end_spill():
@@ -159,14 +161,15 @@ def database():
     return DictDatabase()
 
 
-def test_nothing_is_read_from_the_database_before_anything_was_written(database):
+def test_nothing_is_read_from_the_database_before_anything_was_written(monkeypatch, database):
     some = made(database)
     for ordinal in range(100):
         some.add(entry(ordinal, ordinal))
     assert len(some.find_near(0, 16)) > 1
     assert some.find_key("a") == list(range(100))
     some.freeze(100)
-    spilled = some.spill(100_000)
+    monkeypatch.setattr(buckets, "_LARGE_STEP_SLOTS", 100_000)
+    spilled = some.spill(large=True)
     assert spilled is not None
     assert database.read == []
 
@@ -323,14 +326,16 @@ def test_a_removal_of_what_is_in_memory_alone_changes_no_row(database):
     assert some.find_key("a") == [1]
 
 
-def test_spilling_starts_over_with_what_could_not_be_written(database):
+def test_spilling_starts_over_with_what_could_not_be_written(monkeypatch, database):
     with small_buffers():
         some = made(database)
         some.add(entry(0, 0x1234))
         # A write fails that has some of the slots.
-        slots, puts, _ = some.spill(4 * 16)
+        monkeypatch.setattr(buckets, "_LARGE_STEP_SLOTS", 4 * 16)
+        slots, puts, _ = some.spill(large=True)
         assert len(puts) == 4
-        slots, puts, _ = some.spill(100_000)
+        monkeypatch.setattr(buckets, "_LARGE_STEP_SLOTS", 100_000)
+        slots, puts, _ = some.spill(large=True)
         assert len(puts) == 1
         database.write(puts)
         some.end_step(slots)
@@ -338,7 +343,7 @@ def test_spilling_starts_over_with_what_could_not_be_written(database):
         assert not some.end_spill()
         assert some.frozen
         assert some.find_near(0x1234, 0) == {0}
-        slots, puts, _ = some.spill(100_000)
+        slots, puts, _ = some.spill(large=True)
         assert len(puts) == 4
         database.write(puts)
         some.end_step(slots)

@@ -103,13 +103,13 @@ class BesideADictionary(RuleBasedStateMachine):
 
     @precondition(lambda self: self.runs.frozen)
     @rule(
-        count=st.sampled_from([None, None, 1]),
+        large=st.sampled_from([False, False, True]),
         written=st.sampled_from(["yes", "yes", "no", "not known"]),
         times=st.integers(1, 60),
     )
-    def spill(self, count, written, times):
+    def spill(self, large, written, times):
         for _ in range(times):
-            spilling = self.runs.spill(count)
+            spilling = self.runs.spill(large=large)
             if spilling is None:
                 below = self.runs.frozen_below
                 assert self.runs.end_spill()
