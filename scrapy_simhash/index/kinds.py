@@ -47,7 +47,7 @@ def destroy_database(location: str, path: Path) -> None:
 
 
 def default_kind_name() -> str:
-    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed, as where it has no wheel."""
+    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed."""
     from importlib.util import find_spec
 
     return "leveldb" if find_spec("plyvel") is not None else "rocksdb"

@@ -217,9 +217,8 @@ class ObservingIndex(CrawlIndex, Index):
         return self._shared
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """Return the stored and the last seen entry of a key; None for none.
-
-        The last seen entry may be pending.
+        """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
+        None).
         """
         pending = self._shared.pending.of_key(key)
         if pending:

@@ -186,7 +186,6 @@ class RunWriter:
         self._file = path.open("wb", buffering=1 << 18)
         self._hash = xxh3_64()
         self._unsynced_bytes = 0
-        self._closed = False
         self.word_count = 0
         """Number of words written."""
 
@@ -208,14 +207,13 @@ class RunWriter:
         if self._durable:
             os.fsync(self._file.fileno())
         self._file.close()
-        self._closed = True
         return self._hash.hexdigest()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._closed:
+        if not self._file.closed:
             with suppress(OSError):
                 self._file.close()
             with suppress(OSError):

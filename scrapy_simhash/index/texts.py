@@ -44,7 +44,7 @@ class Texts:
     All methods but `close` raise StorageError if the database is locked, damaged or fails.
 
     :param path: path of the database; None stores texts in memory.
-    :param max_bytes: limit for the total size of compressed texts and row keys.
+    :param max_bytes: limit for the total size of all rows: their keys and the compressed texts.
     """
 
     def __init__(

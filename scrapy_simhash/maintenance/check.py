@@ -18,7 +18,13 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database
-from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, MAX_ORDINAL, State
+from scrapy_simhash.index.records import (
+    HEADER_BYTES,
+    KEY_CHECK_BITS,
+    MAX_ORDINAL,
+    NO_CLOSED_ROWS,
+    State,
+)
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
@@ -283,8 +289,8 @@ def _packed(open_row: bytes, rows: dict[bytes, bytes], record_bytes: int) -> byt
         list(rows) != expected
         or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
         or len(value) < HEADER_BYTES
-        # A bucket without records must have no row.
-        or not any(packed)
+        # A bucket without closed rows and records must have no row.
+        or value == NO_CLOSED_ROWS
         or any(len(part) % record_bytes for part in packed)
     ):
         return None

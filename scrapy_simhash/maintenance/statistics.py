@@ -63,8 +63,8 @@ class TableStatistics:
     largest: int = 0
 
     def add_bucket(self, records_in_bucket: int) -> None:
-        """Count a bucket."""
-        self.used += 1
+        """Count a bucket, which may have rows without records after removals."""
+        self.used += records_in_bucket > 0
         self.records += records_in_bucket
         self.largest = max(self.largest, records_in_bucket)
 
