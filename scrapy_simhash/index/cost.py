@@ -56,19 +56,14 @@ def check_bits(bits: int, max_distance: int) -> int:
 
 def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
     """Return the CPU time in µs to query and insert a page in an index of `pages` pages."""
-    if plan.prefix_bits:
-        comparing_us = PROBED_CANDIDATE_US * probed_candidates(plan, pages)
-        return PROBED_PAGE_US + PROBE_US * plan.probes + comparing_us
-    words = check_bits(plan.bits, max_distance) // 32 + 1
     candidates = plan.expected_candidates(pages)
+    if plan.prefix_bits:
+        return PROBED_PAGE_US + PROBE_US * plan.probes + PROBED_CANDIDATE_US * candidates
+    words = check_bits(plan.bits, max_distance) // 32 + 1
     return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
 
 
-def probed_candidates(plan: TablePlan, pages: int) -> float:
-    """Return the expected number of candidates of a query of probed tables."""
-    # With few pages, directories have fewer bits than prefixes: see `scrapy_simhash.index.run`.
-    bits = min(plan.prefix_bits, pages.bit_length() - 1)
-    return plan.probes * pages / (1 << bits)
+probed_candidates = TablePlan.expected_candidates  # for benchmarks/index.py
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:

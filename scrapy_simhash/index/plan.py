@@ -180,7 +180,8 @@ class TablePlan:
     def expected_candidates(self, entries: int) -> float:
         """Return the expected number of records that a query reads, for random fingerprints."""
         if self.prefix_bits:
-            return self.probes * entries / (1 << self.prefix_bits)
+            # With few entries, a run has fewer buckets than prefixes (`Runs`).
+            return self.probes * entries / (1 << slot_bits(self.prefix_bits, entries))
         return sum(entries / (1 << width) for width in self.prefix_widths_bits)
 
     def __str__(self) -> str:
@@ -189,6 +190,13 @@ class TablePlan:
         count = len(self.tables)
         probed = f", {self.probes} probes" if self.probes else ""
         return f"{count} table{'s' * (count > 1)} with {prefix}-bit prefixes{probed}"
+
+
+def slot_bits(prefix_bits: int, entries: int) -> int:
+    """Return how many leading bits of a prefix tell the bucket in a run: all, or fewer, so that
+    buckets have at least one entry on average.
+    """
+    return max(1, min(prefix_bits, entries.bit_length() - 1))
 
 
 def fewest_tables(

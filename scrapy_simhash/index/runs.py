@@ -28,6 +28,7 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, key_hash_of, ordinal_of
+from scrapy_simhash.index.plan import slot_bits
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.run import Field, Lookup, Merge, Run, Table, map_file, sorted_run
 from scrapy_simhash.index.run_files import FOLDER, KEY_HASH_BITS, NAMES, RunFile, RunFiles
@@ -331,17 +332,12 @@ class Runs:
         if not len(ids):
             self._sorted = None
             return
-        rows, bits = [fingerprints] * len(self._plan.tables) + [ids], self._bits(len(ids))
+        rows = [fingerprints] * len(self._plan.tables) + [ids]
+        bits = slot_bits(self._plan.prefix_bits, len(ids))
         slots = (
             table.field.slots(words, bits) for table, words in zip(self.tables, rows, strict=True)
         )
         self._sorted = sorted_run(slots, bits, self.pages.stored + self._frozen_pages)
-
-    def _bits(self, pages: int) -> int:
-        """Return the number of bits of a slot: those of a prefix, or fewer, so that buckets have at
-        least one page on average.
-        """
-        return max(1, min(pages.bit_length() - 1, self._plan.prefix_bits))
 
     def _new_merge(self) -> Iterator[_Merged | None]:
         """Merge the frozen pages with the runs in files, but leave out a run with more than eight
@@ -362,7 +358,7 @@ class Runs:
         first = min((run.first for run in replaced), default=self.files.stop)
         sources.append(frozen)
         removed, positions = self._removed_entries(first, self.frozen_below)
-        bits = self._bits(sum(run.pages for run in sources))
+        bits = slot_bits(self._plan.prefix_bits, sum(run.pages for run in sources))
         merge = Merge(sources, self.tables, bits, positions)
         self._steps_left = merge.steps
         # The merge must end before `_capacity` new pages have collected.
