@@ -277,8 +277,7 @@ def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance
 
     The bits in which a pair differs are any set of `distance` bits, each with the same probability.
     """
-    # A mask has a bit for each table. Here: the mask of the tables whose prefixes contain a bit of
-    # the fingerprint → the number of such bits.
+    # By set of tables, as a mask: how many bits of a fingerprint are in exactly their prefixes.
     bits_by_tables = Counter(
         sum(
             1 << number

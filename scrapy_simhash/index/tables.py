@@ -342,7 +342,7 @@ class TableStore(RowReader, Store):
                 if puts:
                     self._write(puts, deletes)
             except StorageError:
-                # A failed write may have written the records all the same.
+                # A write that failed may still have written the records.
                 self._buckets.may_repeat(self._state.next_ordinal)
                 raise
             self._buckets.end_step(part)

@@ -66,7 +66,7 @@ def reindex(
 
     :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
     :param min_tokens: pages whose text has fewer tokens are left out.
-    :param drop_without_text: leave out pages whose text is not stored, instead of an error.
+    :param drop_without_text: leave out pages whose text is not stored. Else they are an error.
     :param in_scope: given the key of a page, returns the `in_scope` of `Index.observe` for it.
     :param on_progress: called for each entry and each log line of a copy.
     :raises SchemeError: the new scheme extracts other text than the old one.
