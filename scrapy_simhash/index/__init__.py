@@ -90,11 +90,7 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class IndexSpec:
-    """The index that a caller asks for. For the fields and None, see `open_index`.
-
-    :param kind: kind of database, or ``memory``.
-    :param probing: see `choose_plan`.
-    """
+    """The index that a caller asks for, by the parameters of `open_index`."""
 
     kind: str
     scheme: Scheme | None
@@ -232,10 +228,7 @@ def open_index(
 def open_tables(
     directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
 ) -> TableStore:
-    """Open a store on disk, or create one whose tables are not probed. It is not shared.
-
-    For parameters and errors, see `open_index`.
-    """
+    """Open an unshared store, or create one with unprobed tables. For errors, see `open_index`."""
     spec = IndexSpec(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
     return _open_tables(directory, spec, sync)[0]
 
@@ -356,7 +349,6 @@ def _parse_url(url: str) -> tuple[str, Path]:
 def _open_tables(
     directory: Path, spec: IndexSpec, sync: SyncPolicy, buffer_bytes: int | None = None
 ) -> tuple[TableStore, Manifest]:
-    """Open or create a store on disk, and return it with its manifest."""
     from scrapy_simhash.index.tables import TableStore
 
     kind = database_kind(spec.kind)

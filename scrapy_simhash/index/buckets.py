@@ -278,6 +278,5 @@ class Buckets:
         return [*prefixes, self._key_prefix_and_check(entry.key)[0]]
 
     def _open_row_key(self, slot: Slot) -> bytes:
-        """Return the key of a bucket's open row."""
         head, prefix_bytes = self._heads[slot[0]]
         return head + slot[1].to_bytes(prefix_bytes, "big")

@@ -171,8 +171,7 @@ def log_line(
 ) -> NearDuplicate:
     """Return the line of the near-duplicate log for a page within k of a representative.
 
-    :param representative: key of the representative.
-    :param pair: the comparison of the two.
+    :param pair: the comparison of the two pages.
     """
     similarity = pair.similarity
     return NearDuplicate(

@@ -189,7 +189,6 @@ class Database(ABC):
         return self._db
 
     def _close_driver(self) -> None:
-        """Close the driver's handle, if it is open."""
         database, self._db = self._db, None
         if database is not None:
             database.close()

@@ -39,10 +39,7 @@ def database_kind(name: str) -> type[Database]:
 
 
 def destroy_database(location: str, path: Path) -> None:
-    """Delete a closed database, whose kind its name tells: that of an index, or of texts.
-
-    For errors, see `Database.destroy` and `database_kind`.
-    """
+    """Delete a closed database, of an index or of texts. For errors, see `Database.destroy`."""
     database_kind(path.name.partition("-")[0]).destroy(location, path)
 
 

@@ -227,7 +227,6 @@ class ObservingIndex(CrawlIndex, Index):
         return stored, stored
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
-        """Write the log line of a near-duplicate or similar page."""
         line = self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         self._shared.store.log(line, self._shared.next_sequence)
         self._last_line = line

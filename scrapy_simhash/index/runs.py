@@ -77,8 +77,6 @@ class _Merged(NamedTuple):
 class Runs:
     """The probed tables, and page keys as the last table. It has the methods of `Buckets`.
 
-    The first merge creates a folder for the files in the folder of the database.
-
     :param durable: sync files before the database names them.
     :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is damaged.
     :raises StorageError: files cannot be read, or those of an interrupted merge cannot be deleted.
@@ -310,7 +308,7 @@ class Runs:
         in_order = bool((slots[1:] >= slots[:-1]).all())
         return in_order and bool((counts == np.diff(run.directory(table))).all())
 
-    def position_of(self, ordinal: int) -> int | None:
+    def _position_of(self, ordinal: int) -> int | None:
         """Return the position of a page that is in files or frozen; None for another page."""
         positions, ordinal_at = range(self.pages.stored + self._frozen_pages), self.pages.ordinal
         at = bisect_left(positions, ordinal, key=ordinal_at)
@@ -384,7 +382,7 @@ class Runs:
             for row, _ in self._database.rows(records.removed_row_key(first), records.REMOVED_END)
             if int.from_bytes(row[1:], "big") < stop
         ]
-        positions = [self.position_of(int.from_bytes(row[1:], "big")) for row in rows]
+        positions = [self._position_of(int.from_bytes(row[1:], "big")) for row in rows]
         return rows, np.array([at for at in positions if at is not None], np.uint32)
 
     def _open(self) -> tuple[RunFiles, list[Run]]:

@@ -3,7 +3,7 @@
 An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
 Its *records* are its places in the tables. They wait in memory until they are *spilled* in small
 steps: to rows (`Buckets`), or to files if tables are probed (`Runs`). After a kill, the next
-opening makes the lost records again, from the entries.
+opening makes lost records again.
 """
 
 from __future__ import annotations

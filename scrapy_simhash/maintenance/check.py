@@ -107,7 +107,6 @@ class _Check:
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
     def run(self) -> CheckReport:
-        """Check all rows, and return the report."""
         report = self._report
         value = self._database.get(records.STATE_KEY)
         if value is None and next(self._database.rows(b"", records.END), None) is None:

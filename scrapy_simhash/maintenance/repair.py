@@ -145,6 +145,5 @@ def _superseded_ordinals(
 
 
 def _delete(database: Database, rows: Iterator[bytes]) -> None:
-    """Delete rows in batches."""
     while batch := list(islice(rows, _BATCH_ROWS)):
         database.write([], batch)

@@ -117,7 +117,6 @@ def statistics(
 def _directory_statistics(
     manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
-    """Return the statistics of an index in a directory."""
     state_value = database.get(records.STATE_KEY)
     state = records.decode_state(state_value) if state_value else EMPTY_STATE
     first_buffered = records.entry_row_key(state.first_buffered)
@@ -145,7 +144,6 @@ def _directory_statistics(
 
 
 def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
-    """Return the statistics of an index in Redis."""
     layout, server = index.layout, index.server
     journal = layout.order.journal
     rows = {
