@@ -3,7 +3,7 @@
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
 So a table has several *entries* of each fingerprint: under its own prefix, and under prefixes with
 some of its least certain bits flipped. A pair is found if both have an entry under one prefix. With
-8 entries each, two fingerprints have 64 pairs of entries. An index compares as many with 64 probes.
+8 entries each, two fingerprints have 64 chances for that, as with 64 probes of one table.
 
 Example with prefixes of 4 bits and three entries: 0b1011 with the certainties 9, 200, 3, 90 has
 entries under 0b1011, 0b1001 and 0b0011. 0b0001 with the certainties 5, 90, 8, 200 has entries under
@@ -97,14 +97,14 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
     """
     random = np.random.default_rng(_SEED)
     distances = typical_distances(plan.bits, max_distance)
-    shape = len(distances), plan.blocks, plan.prefix_bits
+    shape = len(distances), len(plan.tables), plan.prefix_bits
     correlation = np.cos(np.pi * distances / plan.bits)[:, None, None]
     # The sum of each bit of a page, and of its copy. The sign gives the bit.
     sums = random.standard_normal(shape)
     others = correlation * sums + np.sqrt(1 - correlation**2) * random.standard_normal(shape)
     is_found = np.zeros(len(distances), dtype=bool)
     weights = np.uint32(1) << np.arange(plan.prefix_bits, dtype=np.uint32)[::-1]
-    for table in range(plan.blocks):
+    for table in range(len(plan.tables)):
         one, other = (
             flipped(
                 ((bit_sums[:, table] > 0) * weights).sum(axis=1, dtype=np.uint32),
@@ -121,4 +121,4 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
 
 def entries_per_table(plan: TablePlan) -> int:
     """Return the number of entries that each table has of a fingerprint."""
-    return max(plan.probes // plan.blocks, 1)
+    return max(plan.probes // len(plan.tables), 1)

@@ -30,7 +30,7 @@ from scrapy_simhash.index.cost import (
     require_distance,
 )
 from scrapy_simhash.index.database import unusable
-from scrapy_simhash.index.kinds import database_kind, default_kind_name
+from scrapy_simhash.index.kinds import database_kind, default_kind_name, destroy_database
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
@@ -77,7 +77,7 @@ logger = logging.getLogger(__name__)
 _OTHERWISE = (
     "; or choose another directory with SIMHASH_DIR; or start over with SIMHASH_RESET = True"
 )
-# What to do if a caller asks for another value of a property than an existing index has.
+# What to do if an existing index has another value than a caller asks for, by property.
 _ADVICE = {
     "database": f"`scrapy simhash rebuild --database …` converts it to another kind{_OTHERWISE}",
     "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
@@ -90,7 +90,7 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class IndexSpec:
-    """The index that a caller asks for. None takes the value of an existing index, or a default."""
+    """The index that a caller asks for, by the parameters of `open_index`."""
 
     kind: str
     scheme: Scheme | None
@@ -101,7 +101,7 @@ class IndexSpec:
     probing: bool = True
 
     def to_manifest(self) -> Manifest:
-        """Return the manifest of a new index. For errors see `open_index`."""
+        """Return the manifest of a new index. For errors, see `open_index`."""
         scheme, max_distance = known_scheme(self.scheme, self.max_distance)
         plan, scans = self.plan, self.kind == "memory"
         if plan is not None:
@@ -129,7 +129,7 @@ class IndexSpec:
     ) -> None:
         """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`.
 
-        :param advice: what to do, by property.
+        :param advice: by property, what to do if it does not fit.
         """
         for name, actual, requested in (
             ("database", manifest.database, self.kind),
@@ -146,7 +146,7 @@ class IndexSpec:
         if distance is None:
             return
         require_distance(distance, plan.bits)
-        # Up to the distance of the manifest, a low recall was accepted when the index was created.
+        # For the distance of the manifest, a low recall was accepted when the index was created.
         if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
             raise PlanError(
                 f"index {location}: its {plan} find {recall:.0%} of the pairs at distance "
@@ -187,12 +187,13 @@ def open_index(
     :param sync: when confirmed pages are synced to disk, see `SyncPolicy`; the first user of the
         directory decides.
     :param buffer_bytes: limit for the records in memory, in each of two generations, see `Buckets`;
-        the first user decides. A higher limit speeds up an index with biased fingerprints or many
-        tables, but slows down opening after a crash. No effect on probed tables.
+        defaults to 32 MiB; the first user decides. A higher limit speeds up an index with biased
+        fingerprints or many tables, but slows down opening after a crash. No effect on probed
+        tables.
     :param crawl_start: first sequence number of a resumed crawl, so that the pages it saw before
-        the pause count as seen; defaults to the next one.
+        the pause count as seen; defaults to the next sequence number.
     :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
-        existing index, or of the preset with this scheme, or `UNCONFIRMED`.
+        existing index, else of the preset with this scheme, else `UNCONFIRMED`.
     :raises SchemeError: the URL is not valid, the driver of the database cannot be imported, or
         `max_distance` is missing and no preset has the scheme.
     :raises PlanError: `max_distance` or the plan does not fit the scheme; no tables for a new index
@@ -227,7 +228,7 @@ def open_index(
 def open_tables(
     directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
 ) -> TableStore:
-    """Open tables, or create unprobed ones, for exclusive use. For errors see `open_index`."""
+    """Open an unshared store, or create one with unprobed tables. For errors, see `open_index`."""
     spec = IndexSpec(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
     return _open_tables(directory, spec, sync)[0]
 
@@ -240,7 +241,7 @@ def new_manifest(
     *,
     confirmation: Confirmation | None = None,
 ) -> Manifest:
-    """Return the manifest of a new index. For other parameters and errors see `open_index`.
+    """Return the manifest of a new index. For other parameters and errors, see `open_index`.
 
     :param kind: kind of database; defaults to LevelDB, or to RocksDB if plyvel is not installed.
     """
@@ -249,8 +250,8 @@ def new_manifest(
 
 
 def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
-    """Return the scheme and k of a new index. None takes the scheme of the default preset, and the
-    k of the preset with the scheme.
+    """Return the scheme and k of a new index. Instead of None, they are the scheme of the default
+    preset, and the k of the preset with the scheme.
 
     :raises SchemeError: `max_distance` is None, and no preset has the scheme.
     :raises PlanError: `max_distance` does not fit the scheme.
@@ -266,9 +267,9 @@ def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Schem
 
 
 def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: bool = False) -> None:
-    """Raise PlanError if a plan has other bits; log a warning if it finds less than 95 % of pairs.
+    """Raise PlanError if a plan is for another width; log a warning if its recall is below 95 %.
 
-    :param scans: the store compares all entries, so it finds all pairs with any plan.
+    :param scans: the store compares all entries, so the recall of the plan has no effect.
     """
     if plan.bits != scheme.bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
@@ -283,8 +284,8 @@ def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: boo
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the preset whose scheme differs from this one at most in extractor
-    and selectors; `UNCONFIRMED` if there is none.
+    """Return the confirmation of the preset with this scheme, or `UNCONFIRMED` if there is none.
+    The extractor and the selectors of the schemes may differ.
     """
     for known in PRESETS.values():
         extractor = known.scheme.extractor
@@ -312,8 +313,7 @@ def reset_index(url: str) -> bool:
                     return False
             texts = (texts_path(directory, kind) for kind in DATABASES)
             for path in (*databases(directory), *filter(Path.is_dir, texts)):
-                kind = database_kind(path.name.partition("-")[0])
-                kind.destroy(str(directory), path)
+                destroy_database(str(directory), path)
             (directory / REPAIRING).unlink(missing_ok=True)
             (directory / FILE_NAME).unlink()
         except OSError as error:
@@ -324,8 +324,8 @@ def reset_index(url: str) -> bool:
 def index_url(directory: Path, kind: str | None = None) -> str:
     """Return the URL of the index in a directory, which need not exist.
 
-    :param kind: kind of database; defaults to that of the index. If there is no index, or it cannot
-        be read: LevelDB, or RocksDB if plyvel is not installed.
+    :param kind: kind of database; defaults to that of the index. If there is no index, or its
+        manifest cannot be read: LevelDB, or RocksDB if plyvel is not installed.
     """
     if kind is None:
         try:
@@ -349,7 +349,6 @@ def _parse_url(url: str) -> tuple[str, Path]:
 def _open_tables(
     directory: Path, spec: IndexSpec, sync: SyncPolicy, buffer_bytes: int | None = None
 ) -> tuple[TableStore, Manifest]:
-    """Open or create tables, and return them with their manifest."""
     from scrapy_simhash.index.tables import TableStore
 
     kind = database_kind(spec.kind)
@@ -375,20 +374,13 @@ def _open_tables(
                     directory,
                     "; ".join(changed),
                 )
-        path = manifest.database_path(directory)
-        database = kind(location, path)
+        database = kind(location, manifest.database_path(directory))
         try:
             if Manifest.read(directory) != manifest:  # Another process has just rewritten it.
                 database.close()
                 return _open_tables(directory, spec, sync, buffer_bytes)
             store = TableStore(
-                database,
-                manifest.plan,
-                manifest.check_bits,
-                location,
-                sync=sync,
-                buffer_bytes=buffer_bytes,
-                path=path,
+                database, manifest.plan, manifest.check_bits, sync=sync, buffer_bytes=buffer_bytes
             )
         except BaseException:
             database.close()
@@ -399,7 +391,7 @@ def _open_tables(
 
 
 def _release(shared: SharedStore) -> None:
-    """Count one user less, and close the store after the last one."""
+    """Count one user less, and close the store if it was the last one."""
     with _lock:
         shared.users -= 1
         if shared.users:

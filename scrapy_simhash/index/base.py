@@ -25,11 +25,12 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
-"""A kind of *side rows*: small rows, each with a name, that a store holds besides the entries: URL
-rules of a site (`scrapy_simhash.url_rules.rows`), a crawl that used the index
-(`scrapy_simhash.index.history`), ETag and Last-Modified of a page
-(`scrapy_simhash.index.validators`), or how often the sitemap of a site was right
-(`scrapy_simhash.crawl.lastmod`).
+"""A kind of *side rows*: small rows with names, which a store holds besides the entries.
+
+- ``url-rules``: the URL rules of a site (`scrapy_simhash.url_rules.rows`);
+- ``history``: a crawl that used the index (`scrapy_simhash.index.history`);
+- ``validators``: ETag and Last-Modified of a page (`scrapy_simhash.index.validators`);
+- ``sitemaps``: how often the sitemap of a site was right (`scrapy_simhash.crawl.lastmod`).
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]
@@ -64,10 +65,10 @@ class Observation:
         see `scrapy_simhash.index.rules`); ``changed`` (the key was seen with another text).
     :param representative: for a near-duplicate, the key of the nearest page that it is a copy of.
     :param distance: distance to the representative or to `similar_to`; without either, to the last
-        seen page under the same key, stored or pending; None if the index has none.
+        seen page under the same key, stored or pending; without any, None.
     :param sequence: number of the observation in the index; later ones have higher numbers.
-    :param provisional: for a near-duplicate or unchanged page: all pages that it is a copy of are
-        pending, and may be discarded.
+    :param provisional: for a near-duplicate or unchanged page: it is a copy only of pending pages,
+        which may be discarded.
     :param similarity: estimated resemblance to the page that `distance` is for; None if unknown.
     :param similar_to: for a new or changed page, the key of the nearest representative within k,
         which it is not a copy of; None without one.
@@ -193,9 +194,10 @@ class Entry(NamedTuple):
 
     :param number: sequence number of the observation that first found its text. The lower, the
         older the entry.
-    :param met: sequence number of the last observation of the page that was stored.
+    :param met: sequence number of the last stored observation of the page.
     :param first_seen_s: Unix time at which a crawl first saw the key; `last_seen_s` likewise.
-    :param ordinal: place in the database, from 0; -1 if it is not stored, or in memory or Redis.
+    :param ordinal: place in the database, from 0. It is -1 for an entry that is not stored, or is
+        stored in memory or Redis.
     :param evidence: evidence of the page, without certainty.
     """
 
@@ -217,9 +219,9 @@ class Store(Protocol):
 
     @property
     def next_sequence(self) -> int:
-        """The next sequence number, as of the last `write` or `log`.
+        """The next sequence number that the last `write` or `log` was given.
 
-        They store it, so that a reopened store does not give a number twice.
+        It is stored, so that no number is used twice after the store is reopened.
         """
 
     def entry(self, key: str) -> Entry | None:

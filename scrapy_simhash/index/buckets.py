@@ -3,7 +3,8 @@
 A *record* is the check of an entry (`records.fold`) and its *ordinal*, the number of the entry's
 row. A *bucket* is the records of all entries with one prefix in one table; (table, prefix) is its
 *slot*. In the database, a bucket has an *open row*, which grows, and *closed rows*. New records
-wait in memory, in a *generation*. A full one is *spilled*: moved to rows in small steps.
+wait in memory, in a *generation* (`scrapy_simhash.index.buffer`). A full generation is *frozen*,
+and then *spilled*: moved to rows in small steps.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
 OPEN_ROW_RECORDS = 64
 # A closed row with this many records takes no more.
 CLOSED_ROW_RECORDS = 512
-# Upper limit for the records in one generation. Python's objects take about as much again.
+# Upper limit for the size of the records in a generation. Python's objects take as much again.
 BUFFER_BYTES = 32 << 20
 # While a generation is spilled, a step runs after every so many added entries.
 SPILL_EVERY = 8
 # A generation takes at least this many entries, even if they exceed the limit.
 _MIN_CAPACITY = 4096
+_LARGE_STEP_SLOTS = 4096
 _CACHED_PAGES = 256
 _TABLES_PER_STEP = 4
 
@@ -40,11 +42,11 @@ _TABLES_PER_STEP = 4
 class Buckets:
     """The buckets of each table. Page keys are the last table.
 
-    `spill` and `removal` return rows. The caller writes them, then calls `dropped` or `removed`.
+    `spill` and `removal` return rows. The caller writes them, then calls `end_step` or `forget`.
 
     :param check_bits: width of the fingerprint check in a record; a multiple of 32.
-    :param buffer_bytes: upper limit for the records in each of two generations; defaults to
-        `BUFFER_BYTES`. A generation takes at least 4096 entries, even if they exceed the limit.
+    :param buffer_bytes: upper limit for the size of the records in each of two generations;
+        defaults to 32 MiB. A generation takes at least 4096 entries, even if they exceed the limit.
     """
 
     def __init__(
@@ -62,12 +64,12 @@ class Buckets:
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        # If each prefix is one block: masks that flip one bit in each block, and together all bits.
+        # If each prefix is one block: masks that flip one bit in each block. Each bit is in a mask.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(low, plan.bits, step)) for low in range(step)]
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
         self._capacity = max(self._buffer.capacity(size_bytes), _MIN_CAPACITY)
-        self._slots_per_spill = 0
+        self._slots_per_step = 0
         # Cached, because a page is confirmed soon after it was observed.
         cached = lru_cache(_CACHED_PAGES)
         self._prefixes_and_check = cached(
@@ -75,7 +77,7 @@ class Buckets:
         )
         self._key_prefix_and_check = cached(lambda key: records.key_hash(records.encode_key(key)))
         self.frozen_below = 0
-        """Entries with lower ordinals are in rows once `spilled` returns True."""
+        """Entries with lower ordinals are in rows once `end_spill` returns True."""
         self._has_rows = False
         # Rows may already hold records of entries below this ordinal.
         self._repeated_below = 0
@@ -140,36 +142,36 @@ class Buckets:
         """Return False: the records of removed entries are removed at once."""
         return False
 
-    def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry's records to the buffer; freeze a full generation if no other is frozen."""
+    def add(self, entry: Entry) -> None:
+        """Add an entry's records; freeze the generation if it is full and no other is frozen."""
         prefixes, check = self._prefixes_and_check(entry.fingerprint)
         key_prefix, key_check = self._key_prefix_and_check(entry.key)
-        record = records.record(check, self._check_bits, ordinal)
-        key_record = records.record(key_check, KEY_CHECK_BITS, ordinal)
+        record = records.record(check, self._check_bits, entry.ordinal)
+        key_record = records.record(key_check, KEY_CHECK_BITS, entry.ordinal)
         buffer = self._buffer
         buffer.add([*prefixes, key_prefix], [record] * self._key_table + [key_record])
         if buffer.entry_count >= self._capacity and not buffer.frozen:
-            self.freeze(ordinal + 1)
+            self.freeze(entry.ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
-        """Begin to spill all records. Their ordinals are below `next_ordinal`. No effect if there
-        are none, or an earlier spill has not ended.
+        """Begin to spill all records, whose ordinals are below `next_ordinal`. No effect without
+        records, or during a spill.
         """
         buffer = self._buffer
         if buffer.entry_count and not buffer.frozen:
             # The spill must end before the next generation is full.
             steps = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
-            self._slots_per_spill = -(-buffer.slot_count // steps)
+            self._slots_per_step = -(-buffer.slot_count // steps)
             buffer.freeze()
             self.frozen_below = next_ordinal
 
-    def spill(
-        self, slot_count: int | None = None
-    ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
-        """Return (slots of a step, rows to put, []), or None if no slot is left. By default, a step
-        has as few slots as end the spill before the next generation is full.
+    def spill(self, *, large: bool = False) -> tuple[list[Slot], list[Row], list[bytes]] | None:
+        """Return (slots of a step, rows to put, []), or None if no slot is left.
+
+        :param large: take 4096 slots, not as few as end the spill before the next generation is
+            full.
         """
-        slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
+        slots = self._buffer.take_slots(_LARGE_STEP_SLOTS if large else self._slots_per_step)
         if slots is None:
             return None
         puts: list[Row] = []
@@ -224,21 +226,23 @@ class Buckets:
             if ordinal not in stored
         )
 
-    def dropped(self, slots: Sequence[Slot]) -> None:
-        """Remove the records of these slots from memory, after the rows of `spill` were written."""
+    def end_step(self, slots: Sequence[Slot]) -> None:
+        """Remove the records of a step from memory, after the rows of `spill` were written."""
         self._buffer.drop(slots)
         self._has_rows = True
 
     def may_repeat(self, below: int) -> None:
-        """From now on, check rows for records of entries with ordinals below a number before adding
-        these, because a crash or a failed write may have left them. With 0, there are no rows.
+        """Expect that rows have records of ordinals below this one, which a crash or a failed write
+        may have left, and do not add these again. With 0, there are no rows.
         """
         self._has_rows = below > 0
         self._repeated_below = below
 
-    def spilled(self) -> bool:
-        """Return True and end the spill if all records are in rows; else `spill` starts over."""
-        return self._buffer.finish_spill()
+    def end_spill(self) -> bool:
+        """End the spill and return True if all records are in rows. Otherwise return False, and let
+        `spill` start over.
+        """
+        return self._buffer.end_spill()
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
         """Return (rows to put, keys to delete) that remove all stored records of these entries."""
@@ -262,7 +266,7 @@ class Buckets:
         puts = [(row, value) for row, value in changed.items() if value != NO_CLOSED_ROWS]
         return puts, [row for row, value in changed.items() if value == NO_CLOSED_ROWS]
 
-    def removed(self, entries: Sequence[Entry]) -> None:
+    def forget(self, entries: Sequence[Entry]) -> None:
         """Remove the records of entries from memory, after the rows of `removal` were written."""
         for entry in entries:
             for table, prefix in enumerate(self._prefixes(entry)):
@@ -274,6 +278,5 @@ class Buckets:
         return [*prefixes, self._key_prefix_and_check(entry.key)[0]]
 
     def _open_row_key(self, slot: Slot) -> bytes:
-        """Return the key of a bucket's open row."""
         head, prefix_bytes = self._heads[slot[0]]
         return head + slot[1].to_bytes(prefix_bytes, "big")

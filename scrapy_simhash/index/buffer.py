@@ -1,9 +1,9 @@
-"""The youngest records of buckets (`scrapy_simhash.index.buckets`), until the database has them.
+"""The newest records of buckets (`scrapy_simhash.index.buckets`), until the database has them.
 
 To add a record to a bucket, its row in the database must be read and rewritten. So records wait in
 memory, and all new records of a bucket are written at once. There are two generations. `add` fills
-the young one. `freeze` makes it the old one, which is spilled in small steps while a new one fills,
-so that no page waits for the whole spill.
+the young one. `freeze` makes it the old one. While the old one is spilled in small steps, a new one
+fills, so no page waits for the whole spill.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Generation = list["list[Records] | _Sparse"]
 
 # Prefixes up to this width index a list. Longer prefixes are keys of a dict: most never occur.
 _MAX_LIST_BITS = 17
-# A record in a dict counts as this many records in a list: mostly it is alone under its prefix, and
-# takes about 120 bytes; a record of 8 bytes in a list takes 11.
+# A record in a dict counts as this many records in a list. It is mostly alone under its prefix, and
+# takes about 120 bytes. In a list, a record of 8 bytes takes 11.
 _SPARSE_COST = 8
 # `bytes` are small, but grow by copying. Larger buckets are a `bytearray`, which grows in place.
 _MAX_BYTES = 4096
@@ -70,7 +70,7 @@ class Buffer:
 
     @property
     def slot_count(self) -> int:
-        """Number of slots in the young generation: all slots of lists, the used slots of dicts."""
+        """Number of slots in the young generation: all slots of lists, used slots of dicts."""
         return sum(len(slots) for slots in self._young)
 
     def capacity(self, buffer_bytes: int) -> int:
@@ -99,7 +99,10 @@ class Buffer:
         self.entry_count += 1
 
     def found(self, first_table: int, prefixes: Sequence[int]) -> list[Records]:
-        """Return the records of buckets, if any: a prefix for each table from `first_table` on."""
+        """Return the records of the buckets that have any.
+
+        :param prefixes: a prefix for each table from `first_table` on.
+        """
         found: list[Records] = []
         for generation in (self._young, self._old) if self._old else (self._young,):
             for table, prefix in enumerate(prefixes, first_table):
@@ -122,8 +125,8 @@ class Buffer:
         self._slots = self._all_slots()
 
     def take_slots(self, count: int) -> list[Slot] | None:
-        """Take the next `count` slots of the old generation, and return those that have records;
-        None if no slot is left. The slots of a table are in the order of the database's rows.
+        """Take the next `count` slots of the old generation, sorted by table and prefix. Return
+        those that have records; None if no slot is left.
         """
         slots = list(islice(self._slots, count))
         if not slots:
@@ -135,12 +138,14 @@ class Buffer:
         return bytes(self._old[slot[0]][slot[1]])
 
     def drop(self, slots: Sequence[Slot]) -> None:
-        """Delete records of the old generation, which are in the database, from these slots."""
+        """Delete the records of these slots from the old generation: the database has them."""
         for table, prefix in slots:
             self._old[table][prefix] = b""
 
-    def finish_spill(self) -> bool:
-        """Return True and remove the old generation if it is empty; else restart `take_slots`."""
+    def end_spill(self) -> bool:
+        """Remove the old generation and return True if it is empty. Otherwise return False, and let
+        `take_slots` start over.
+        """
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
             self._slots = self._all_slots()
             return False

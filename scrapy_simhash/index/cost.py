@@ -14,17 +14,18 @@ from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan, fewest_tables
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
-# To query and insert a page: for the page, each table, and each 32 bits of a record that is read.
+# CPU time in µs to query and insert a page: for the page, for each table, and for each 32 bits of a
+# record that is read.
 PAGE_US = 5.0
 TABLE_US = 12.0
 CANDIDATE_WORD_US = 0.026
-# In probed tables: for the page, each probe, each candidate.
+# In probed tables: for the page, for each probe, and for each candidate.
 PROBED_PAGE_US = 130.0
 PROBE_US = 0.25
 PROBED_CANDIDATE_US = 0.042
 # Probed tables are chosen for this multiple of the expected pages: an index may grow beyond these.
 HEADROOM = 10
-# Upper limit for the share of unrelated candidates whose check is within k by chance.
+# Upper limit for the share of unrelated records whose check is within k by chance.
 _MAX_CHANCE = 1e-5
 # With shorter prefixes, a bucket would hold more than a thousandth of all pages.
 _MIN_PREFIX_BITS = 10
@@ -43,7 +44,7 @@ MIN_TYPICAL_RECALL = 0.985
 
 def check_bits(bits: int, max_distance: int) -> int:
     """Return the width of the checks in records (`records.fold`): the lowest multiple of 32 with
-    which at most one unrelated candidate in 100,000 passes, or that holds all `bits`.
+    which at most one unrelated record in 100,000 is within k, or that holds all `bits`.
     """
     widest = -(-bits // 32) * 32
     for width in range(32, widest, 32):
@@ -55,19 +56,14 @@ def check_bits(bits: int, max_distance: int) -> int:
 
 def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
     """Return the CPU time in µs to query and insert a page in an index of `pages` pages."""
-    if plan.prefix_bits:
-        comparing_us = PROBED_CANDIDATE_US * probed_candidates(plan, pages)
-        return PROBED_PAGE_US + PROBE_US * plan.probes + comparing_us
-    words = check_bits(plan.bits, max_distance) // 32 + 1
     candidates = plan.expected_candidates(pages)
+    if plan.prefix_bits:
+        return PROBED_PAGE_US + PROBE_US * plan.probes + PROBED_CANDIDATE_US * candidates
+    words = check_bits(plan.bits, max_distance) // 32 + 1
     return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
 
 
-def probed_candidates(plan: TablePlan, pages: int) -> float:
-    """Return the expected number of candidates of a query of probed tables."""
-    # With few pages, directories have fewer bits than prefixes: see `scrapy_simhash.index.run`.
-    bits = min(plan.prefix_bits, pages.bit_length() - 1)
-    return plan.probes * pages / (1 << bits)
+probed_candidates = TablePlan.expected_candidates  # for benchmarks/index.py
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
@@ -78,8 +74,8 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     if plan.prefix_bits:
         # In the files of pages: the fingerprint and the id, in words of 64 bits.
         row = 8 * (-(-plan.bits // 64) + 1)
-        # In each table and for the page key: a position of 4 bytes, and 4 bytes of directory for
-        # each bucket of one to two pages.
+        # In each table and for the page key: 4 bytes of position, and about 3 of directory, which
+        # has 4 bytes for each bucket of one to two pages.
         return entry + row + (len(plan.tables) + 1) * 7
     record, key_record = check_bits(plan.bits, max_distance) // 8 + 4, 8
     return len(plan.tables) * record + key_record + entry
@@ -94,7 +90,7 @@ def require_distance(max_distance: int, bits: int) -> None:
 
 
 def require_plan(bits: int, max_distance: int) -> None:
-    """Raise PlanError if `choose_plan` would. This is faster if unprobed tables find enough."""
+    """Raise PlanError if `choose_plan` would. Faster, if unprobed tables find enough pairs."""
     if not _unprobed_plans(bits, max_distance):
         choose_plan(bits, max_distance)
 
@@ -138,8 +134,8 @@ def choose_plan(
 
 
 def _unprobed_plans(bits: int, max_distance: int) -> list[TablePlan]:
-    """Return, for each number of chosen blocks, the plan with the fewest tables that finds enough
-    pairs.
+    """Return the plans with the fewest tables, one for each number of chosen blocks that can find
+    95 % of the pairs.
     """
     require_distance(max_distance, bits)
     plans = (

@@ -79,14 +79,13 @@ class CrawlIndex:
         near: Callable[[], tuple[Near, Near]],
         take_sequence: Callable[[], int],
     ) -> tuple[Classification, Observation, Entry | None]:
-        """Return (classification of a page, its observation, entry to make pending; None if the
-        page is not to be stored).
+        """Return (classification of a page, its observation, the entry to make pending or None).
 
         :param stored: the stored entry of the page's key, or None.
-        :param last: the last seen entry of the page's key, which may be pending, or None.
+        :param last: the last seen entry of the page's key, stored or pending, or None.
         :param near: returns the stored and the pending entries within k.
         :param take_sequence: returns the number of the observation; called after the searches, so
-            that a failed one takes no number.
+            that a search that fails takes no number.
         """
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
@@ -123,20 +122,15 @@ class CrawlIndex:
         entry = self._new_entry(observation)
         if result.kind != "unchanged":
             return result, observation, entry
-        if (
-            stored is None
-            or own is None
-            or not (
-                own.confirmed if stored is own.entry else self.rules.same_text(observation, stored)
-            )
-        ):
+        # An unchanged page has the text of `last`.
+        if stored is None or (stored is not last and not self.rules.same_text(observation, stored)):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
             return result, replace(observation, provisional=True), entry
         if stored.met >= self.crawl_start:
             return result, observation, None
         seen_again = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
         if not self.incremental:
-            # The result must be that of an empty index, which would hold the text of this crawl.
+            # Results must not differ from those of an empty index, which would have this text.
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
         elif not stored.evidence.sketch:  # for example an entry converted from format 2
             seen_again = seen_again._replace(evidence=entry.evidence)
@@ -166,20 +160,30 @@ class CrawlIndex:
         )
 
     def _log_line(
-        self, page: Entry | Observation, sequence: int, representative: str, nearest: Neighbour
+        self, page: Entry | Observation, sequence: int, representative: str, pair: Neighbour
     ) -> NearDuplicate:
-        """Return the line of the near-duplicate log for a page within k of a representative."""
-        similarity = nearest.similarity
-        return NearDuplicate(
-            page.key,
-            representative,
-            nearest.distance,
-            page.fingerprint,
-            sequence,
-            int(self._clock()),
-            None if similarity is None else round(similarity, 2),
-            nearest.confirmed,
-        )
+        """Return the result of `log_line` for a page that is seen now."""
+        return log_line(page, sequence, int(self._clock()), representative, pair)
+
+
+def log_line(
+    page: Entry | Observation, sequence: int, seen_at_s: int, representative: str, pair: Neighbour
+) -> NearDuplicate:
+    """Return the line of the near-duplicate log for a page within k of a representative.
+
+    :param pair: the comparison of the two pages.
+    """
+    similarity = pair.similarity
+    return NearDuplicate(
+        page.key,
+        representative,
+        pair.distance,
+        page.fingerprint,
+        sequence,
+        seen_at_s,
+        None if similarity is None else round(similarity, 2),
+        pair.confirmed,
+    )
 
 
 def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
@@ -190,7 +194,9 @@ def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
 
 
 def matches(neighbours: Iterable[Neighbour]) -> list[Match]:
-    """Return one match for each key, even if stored and pending; the confirmed ones come first."""
+    """Return one match for each key, confirmed ones first. A key may have two neighbours, because
+    its page may be stored and pending.
+    """
     by_key: dict[str, Match] = {}
     for neighbour in sorted(neighbours, key=lambda neighbour: not neighbour.confirmed):
         distance, entry, similarity, confirmed = neighbour

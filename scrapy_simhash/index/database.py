@@ -50,8 +50,8 @@ class Database(ABC):
     """Arguments of the driver's `get` that make it verify checksums."""
 
     def __init__(self, location: str, path: Path, remedy: str = "") -> None:
-        self._location = location
-        self._path = path
+        self.location = location
+        self.path = path
         self._remedy = remedy
         self._closed = self._write_failed = False
         try:
@@ -111,12 +111,12 @@ class Database(ABC):
     def sync(self) -> None:
         """Sync earlier writes to disk, without blocking other threads."""
         try:
-            for log in self._path.glob("*.log"):
+            for log in self.path.glob("*.log"):
                 # If a log is gone, the driver has synced its rows in a table file.
                 with suppress(FileNotFoundError):
                     sync_file(log)
         except OSError as error:
-            raise StorageError(self._location, f"it cannot be synced ({error})") from error
+            raise StorageError(self.location, f"it cannot be synced ({error})") from error
 
     def compact(self) -> None:
         """Free the space of overwritten and deleted rows. Takes as long as copying the database."""
@@ -178,18 +178,17 @@ class Database(ABC):
         """See `compact`."""
 
     def _translated(self, error: Exception) -> SimhashError:
-        return self.translated(self._location, error, self._remedy)
+        return self.translated(self.location, error, self._remedy)
 
     def _opened(self) -> Any:
         """Return the driver's handle, which is reopened if a failed write closed it."""
         if self._closed:
-            raise IndexClosed(self._location, "used after close()")
+            raise IndexClosed(self.location, "used after close()")
         if self._db is None:
             self._db = self._open()
         return self._db
 
     def _close_driver(self) -> None:
-        """Close the driver's handle, if it is open."""
         database, self._db = self._db, None
         if database is not None:
             database.close()

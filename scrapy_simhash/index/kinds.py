@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import SchemeError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy_simhash.index.database import Database
 
 
@@ -36,8 +38,13 @@ def database_kind(name: str) -> type[Database]:
     raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
 
 
+def destroy_database(location: str, path: Path) -> None:
+    """Delete a closed database, of an index or of texts. For errors, see `Database.destroy`."""
+    database_kind(path.name.partition("-")[0]).destroy(location, path)
+
+
 def default_kind_name() -> str:
-    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed, as where it has no wheel."""
+    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed."""
     from importlib.util import find_spec
 
     return "leveldb" if find_spec("plyvel") is not None else "rocksdb"

@@ -43,7 +43,7 @@ class LevelDB(Database):
     _has_unsynced_writes = False
 
     def _open(self) -> Any:
-        return plyvel.DB(str(self._path), create_if_missing=True, **_OPTIONS)
+        return plyvel.DB(str(self.path), create_if_missing=True, **_OPTIONS)
 
     def _get_all(self, database: Any, keys: Sequence[bytes]) -> list[bytes | None]:
         get = database.get

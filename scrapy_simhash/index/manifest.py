@@ -36,8 +36,13 @@ DATABASES = ("leveldb", "rocksdb")
 _FORMAT_NAME = "scrapy-simhash index"
 # What reading a damaged manifest may raise.
 UNREADABLE = (
-    *(KeyError, TypeError, ValueError, AttributeError),
-    *(OverflowError, RecursionError, SimhashError),
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    SimhashError,
 )
 
 
@@ -112,7 +117,8 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path, *, older: bool = False) -> Manifest | None:
-        """Return the manifest in a directory; None if that is missing or has only temporary files.
+        """Return the manifest in a directory; None if the directory is missing, empty, or has only
+        temporary files.
 
         :param older: also accept `OLDER_VERSIONS`.
         :raises IndexForeign: the directory holds other files, or the manifest of something else.

@@ -39,7 +39,7 @@ class MemoryStore(Store):
         ]
 
     def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """Do nothing: to scan for several queries at once would not be faster."""
+        """Do nothing: several queries at once would not be faster."""
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
@@ -76,7 +76,7 @@ class MemoryStore(Store):
             self._side_rows[kind, name] = row
 
     def sync(self) -> None:
-        """Do nothing: a memory is not synced."""
+        """Do nothing: there is no disk."""
 
     def close(self) -> None:
         """Do nothing."""

@@ -217,9 +217,8 @@ class ObservingIndex(CrawlIndex, Index):
         return self._shared
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """Return the stored and the last seen entry of a key; None for none.
-
-        The last seen entry may be pending.
+        """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
+        None).
         """
         pending = self._shared.pending.of_key(key)
         if pending:
@@ -228,7 +227,6 @@ class ObservingIndex(CrawlIndex, Index):
         return stored, stored
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
-        """Write the log line of a near-duplicate or similar page."""
         line = self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         self._shared.store.log(line, self._shared.next_sequence)
         self._last_line = line

@@ -9,14 +9,12 @@ from scrapy_simhash.errors import IndexLocked, IndexMissing, StorageError
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING, Manifest
-from scrapy_simhash.index.run_files import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
-    from scrapy_simhash.index.runs import Runs
 
 
 def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
@@ -49,14 +47,6 @@ def require_database(directory: Path, manifest: Manifest) -> None:
             str(directory),
             f"{path} is missing: restore it with its index from a backup; nothing was changed",
         )
-
-
-def opened_runs(directory: Path, manifest: Manifest, database: Database) -> Runs:
-    """Return the runs of an index whose tables are probed. For the errors see `Runs`."""
-    from scrapy_simhash.index.runs import Runs
-
-    folder = manifest.database_path(directory) / FOLDER
-    return Runs(database, manifest.plan, folder, str(directory))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ _ORDINAL_BITS = 64 - KEY_HASH_BITS
 _ORDINAL_MASK = (1 << _ORDINAL_BITS) - 1
 # The arrays have this many rows at first, and grow by at least as many.
 _MIN_ROWS = 8192
-# For fingerprints of 256 bits, one multiplication adds the bit counts of all words, a byte each.
+# The bit counts of this many words, a byte each, are added by one multiplication.
 _WORDS_SUMMED_AT_ONCE = 4
 _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
 _UPPER_BYTE = np.uint32(24)
@@ -92,14 +92,13 @@ class Pages:
         newest: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]] | None:
         """Compare pages with queries. Return (numbers of queries, fingerprints, ids) with a row for
-        each page within the distance of a query, or None if there are none. Repeated positions give
+        each page within the distance of a query; None if there are none. Repeated positions give
         repeated rows.
 
         :param queries: a fingerprint in each row, in words.
         :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
         :param owners: for each position, the number of the query to compare the page with.
-        :param newest: index of a page in memory. It and all later ones are compared with all
-            queries.
+        :param newest: all queries are also compared with the pages in memory from this index on.
         """
         count, newest_count = len(positions), self.waiting - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)
@@ -110,7 +109,7 @@ class Pages:
         newest_of_each = differing[count:].reshape(len(queries), newest_count, self._words)
         newest_of_each[:] = self.newest(newest)[0]
         if len(queries) == 1:
-            # As one row, because row by row, numpy takes three times as long.
+            # As one long row: numpy takes three times as long for many short ones.
             differing.ravel()[:] ^= np.frombuffer(queries.tobytes() * len(differing), np.uint64)
         else:
             owners = np.concatenate([owners, np.arange(len(queries)).repeat(newest_count)])
@@ -132,11 +131,11 @@ class Pages:
         return near_owners, differing[near] ^ queries.take(near_owners, axis=0), ids
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the fingerprints of pages that are all in files, or all in memory."""
+        """Return the fingerprints of pages, which must all be in files, or all in memory."""
         return self._taken(self._stored, self._waiting, positions)
 
     def ids(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the ids of pages that are all in files, or all in memory, as rows of one word."""
+        """Return the ids of pages as rows of one word; see `fingerprints`."""
         return self._taken(self._stored_ids, self._waiting_ids, positions).reshape(-1, 1)
 
     def id(self, position: int) -> int:
@@ -146,11 +145,14 @@ class Pages:
             return self._stored_ids.item(position)
         return self._waiting_ids.item(position - stored)
 
-    def page(self, position: int) -> tuple[int, int, int]:
-        """Return (fingerprint, hash of the key, ordinal) of a page in files."""
-        page_id = self._stored_ids.item(position)
+    def ordinal(self, position: int) -> int:
+        """Return the ordinal of a page."""
+        return ordinal_of(self.id(position))
+
+    def page(self, position: int) -> tuple[int, int]:
+        """Return (fingerprint, hash of the key) of a page in files."""
         fingerprint = int.from_bytes(self._stored[position].tobytes(), "little")
-        return fingerprint, key_hash_of(page_id), ordinal_of(page_id)
+        return fingerprint, key_hash_of(self.id(position))
 
     def newest(self, first: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return (fingerprints, ids as rows of one word) of the pages in memory from `first` on."""
@@ -244,8 +246,8 @@ def ordinal_of(page_id: int) -> int:
 
 
 def row_sums(counts: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return the sum of each row of counts, which are 0 to 64. A sum of 256 in a row of four counts
-    overflows to 0. This is harmless: `TableStore.within` compares the fingerprints once more.
+    """Return the sum of each row of counts, which are 0 to 64. In rows of four counts, a sum of 256
+    overflows to 0, which is harmless: callers compare the fingerprints once more.
     """
     words = counts.shape[1]
     if words == _WORDS_SUMMED_AT_ONCE:

@@ -47,8 +47,8 @@ class TablePlan:
     :param inner_blocks: number of inner blocks; 0 if there are none.
     :param prefix_bits: width of the prefixes of probed tables; 0 for other tables.
     :param probes: number of buckets to look up in all probed tables together, for a page with a
-        known certainty: the likeliest ones, and any that are as likely as the least likely of
-        these. 0 for other tables.
+        known certainty: the likeliest ones, and all that are as likely as the last of them. 0 for
+        other tables.
     :raises PlanError: the numbers do not fit each other, or make more than 4096 tables.
     """
 
@@ -180,7 +180,8 @@ class TablePlan:
     def expected_candidates(self, entries: int) -> float:
         """Return the expected number of records that a query reads, for random fingerprints."""
         if self.prefix_bits:
-            return self.probes * entries / (1 << self.prefix_bits)
+            # With few entries, a run has fewer buckets than prefixes (`Runs`).
+            return self.probes * entries / (1 << slot_bits(self.prefix_bits, entries))
         return sum(entries / (1 << width) for width in self.prefix_widths_bits)
 
     def __str__(self) -> str:
@@ -189,6 +190,13 @@ class TablePlan:
         count = len(self.tables)
         probed = f", {self.probes} probes" if self.probes else ""
         return f"{count} table{'s' * (count > 1)} with {prefix}-bit prefixes{probed}"
+
+
+def slot_bits(prefix_bits: int, entries: int) -> int:
+    """Return how many leading bits of a prefix tell the bucket in a run: all, or fewer, so that
+    buckets have at least one entry on average.
+    """
+    return max(1, min(prefix_bits, entries.bit_length() - 1))
 
 
 def fewest_tables(
@@ -269,8 +277,7 @@ def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance
 
     The bits in which a pair differs are any set of `distance` bits, each with the same probability.
     """
-    # A mask has a bit for each table. Here: the mask of the tables whose prefixes contain a bit of
-    # the fingerprint → the number of such bits.
+    # By set of tables, as a mask: how many bits of a fingerprint are in exactly their prefixes.
     bits_by_tables = Counter(
         sum(
             1 << number

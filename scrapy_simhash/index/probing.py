@@ -41,14 +41,14 @@ _SEED = 1
 
 
 class Probes(NamedTuple):
-    """The buckets to look up. Bucket i has the prefix `prefixes[i]` in table `tables[i]`."""
+    """The buckets to look up: the prefix `prefixes[i]` in the table `tables[i]`, for each i."""
 
     tables: NDArray[np.int64]
     prefixes: NDArray[np.int64]
 
 
 class Prober:
-    """A chooser of the buckets to look up; in unprobed tables, only those with the own prefixes."""
+    """A chooser of the buckets to look up. In unprobed tables, it is one bucket for each table."""
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
@@ -58,7 +58,7 @@ class Prober:
             # Prefixes of blocks may be longer than machine words.
             self._prefix_type = np.int64 if max(plan.prefix_widths_bits) < _WORD_BITS else object
             return
-        width, tables = plan.prefix_bits, plan.blocks
+        width, tables = plan.prefix_bits, len(plan.tables)
         self._bits = plan.bits
         self._shape = tables, width
         self._uncertain = min(_UNCERTAIN_BITS, width)
@@ -70,13 +70,16 @@ class Prober:
         self._ones = np.ones(width, np.float32)
         self._bit_numbers = np.arange(width, dtype=np.uint16)
         self._bit_values = 2.0 ** np.arange(width)[::-1]
-        # For queries without certainty: no bit, or a single bit of each prefix.
+        # For queries without certainty: flip no bit, or a single bit, of each prefix.
         masks = np.concatenate([[0], 1 << np.arange(width)])
         self._bare_tables = np.repeat(np.arange(tables), width + 1)
         self._bare_flips = np.tile(masks, tables)
 
     def probes(self, fingerprint: int, certainty: bytes) -> Probes:
-        """Return the buckets to look up for a fingerprint. An unknown certainty is b""."""
+        """Return the buckets to look up for a fingerprint.
+
+        :param certainty: see `Evidence`; b"" if it is unknown.
+        """
         if not self._plan.prefix_bits:
             prefixes = np.array(self._plan.prefixes(fingerprint), self._prefix_type)
             return Probes(self._all_tables, prefixes)
@@ -88,7 +91,7 @@ class Prober:
         """Return (the probes of all queries, the number of the query of each probe), in the order
         of the queries. The tables must be probed.
 
-        :param queries: (fingerprint, certainty); unless all certainties are known, none is used.
+        :param queries: (fingerprint, certainty). If a certainty is unknown, none is used.
         """
         count, (tables, width) = len(queries), self._shape
         own_prefixes = np.array([self._plan.prefixes(fingerprint) for fingerprint, _ in queries])
@@ -105,7 +108,7 @@ class Prober:
         # Products of these floats are exact, and numpy is slow at products of integers.
         flips = (self._bit_values.take(uncertain) @ self._exact_subsets).ravel()
         chosen = is_probed.ravel().nonzero()[0]
-        # Indexes of (query, table).
+        # (number of the query) * (number of tables) + (number of the table).
         rows = chosen >> self._uncertain
         prefixes = own_prefixes.ravel().take(rows) ^ flips.take(chosen).astype(np.int64)
         if count == 1:
@@ -114,19 +117,19 @@ class Prober:
         return Probes(probed_tables, prefixes), owners
 
     def found_by(self, fingerprint: int, certainty: bytes) -> Callable[[int], bool]:
-        """Return a predicate that is True for fingerprints in one of the buckets to look up."""
+        """Return a function that returns True for fingerprints in one of the buckets to look up."""
         tables, prefixes = self.probes(fingerprint, certainty)
         probed = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
         return lambda stored: not probed.isdisjoint(enumerate(self._plan.prefixes(stored)))
 
     def subsets(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
-        """Return the probes of many queries: (numbers of the least certain bits of each prefix,
-        where 0 is the most significant bit; True for each subset of these bits that a probe flips).
-        Subset i has the j-th of these bits if bit j of i is set.
+        """Return the probes of many queries, by query and table: (the numbers of the least certain
+        bits of the prefix, where 0 is the most significant bit; for each subset of these bits, True
+        if a probe flips it). Subset i has the j-th of these bits if bit j of i is set.
 
         :param certainties: by query, table and bit of the prefix.
         """
-        # Sorted by certainty: a number has the certainty of a bit above the number of the bit.
+        # The upper byte is the certainty of a bit, the lower byte its number in the prefix.
         ranked: NDArray[np.uint16] = certainties.astype(np.uint16)
         ranked <<= _BYTE_BITS
         ranked |= self._bit_numbers
@@ -160,17 +163,15 @@ class Prober:
 
 @lru_cache(maxsize=256)
 def expected_recall(plan: TablePlan, distance: int) -> float:
-    """Return the share of near-duplicates at exactly this distance that the probes find: the result
-    of a simulation of the model. Up to the guaranteed distance, the true share is 1.
+    """Return the simulated share of near-duplicates at exactly this distance that the probes find.
+    Up to the guaranteed distance, the true share is 1.
     """
     return _simulated_recall(plan, np.full(_SAMPLES, distance))
 
 
 @lru_cache(maxsize=256)
 def typical_recall(plan: TablePlan, max_distance: int) -> float:
-    """Return the share of real near-duplicates within a distance that the probes find: the result
-    of a simulation of the model with `typical_distances`.
-    """
+    """Return the simulated share of near-duplicates with `typical_distances` that probes find."""
     return _simulated_recall(plan, typical_distances(plan.bits, max_distance))
 
 
@@ -186,7 +187,7 @@ def expected_recall_bare(plan: TablePlan, distance: int) -> float:
     """Return the share of the fingerprints at exactly this distance that a query without certainty
     finds, if all bits differ equally often and independently of each other.
     """
-    width, tables = plan.prefix_bits, plan.blocks
+    width, tables = plan.prefix_bits, len(plan.tables)
     share = distance / plan.bits
     found_in_table = (1 - share) ** width + width * share * (1 - share) ** (width - 1)
     return 1 - (1 - found_in_table) ** tables
@@ -197,7 +198,7 @@ def _simulated_recall(plan: TablePlan, distances: NDArray[np.int64]) -> float:
     if not len(distances):
         return 1.0
     random = np.random.default_rng(_SEED)
-    shape = len(distances), plan.blocks, plan.prefix_bits
+    shape = len(distances), len(plan.tables), plan.prefix_bits
     sums = np.abs(random.standard_normal(shape))
     share = np.clip(distances / plan.bits, 1e-9, 0.5)
     slope = 1 / np.tan(np.pi * share)

@@ -30,7 +30,7 @@ _SIDE_HEADS: Mapping[SideKind, bytes] = {
     "url-rules": b"U",
 }
 RUNS_KEY = b"R"
-# The keys of rows ``X`` sort before this one, and the keys of all rows before `END`.
+# All keys of rows ``X`` sort before `REMOVED_END`, and all keys before `END`.
 REMOVED_END = b"Y"
 END = b"\xff" * 64
 # Lengths of the keys of rows.
@@ -52,7 +52,6 @@ _RECORD_WITH_32_BIT_CHECK = struct.Struct("<II")
 SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
-_DISTANCE_BYTES = 2
 _SITE_BYTES = 4
 # No site, and three empty parts, each of which is a length of 0.
 _ENCODED_NO_EVIDENCE = bytes(_SITE_BYTES + 3)
@@ -66,8 +65,8 @@ _FINGERPRINT_AT = SEQUENCE_BYTES + _TIME_BYTES
 
 
 class State(NamedTuple):
-    """The content of the state row. A new entry is written without a new state row; `TableStore`
-    counts such entries at the next opening.
+    """The content of the state row, which may be older than the last entries. `TableStore` counts
+    these when it opens.
 
     :param entries: number of entries with ordinals below `next_ordinal`.
     :param first_buffered: the records of entries from this ordinal on may be in memory only.
@@ -106,7 +105,7 @@ def log_row_key(sequence: int) -> bytes:
 
 
 def removed_row_key(ordinal: int) -> bytes:
-    """Return the key of the row that marks an entry as removed, but still in a run."""
+    """Return the key of the row that marks an entry as removed while a run still has it."""
     return b"X" + ordinal.to_bytes(4, "big")
 
 
@@ -135,9 +134,7 @@ def side_range(kind: SideKind) -> tuple[bytes, bytes]:
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
-    """Return (head of the row keys, number of bytes of the prefix after it) for each table. The
-    last table is that of page keys.
-    """
+    """Return (head of the row keys, bytes of the prefix) for each table, page keys last."""
     heads = [
         (b"T" + table.to_bytes(2, "big"), -(-width // 8))
         for table, width in enumerate(plan.prefix_widths_bits)
@@ -146,7 +143,7 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
 
 
 def closed_row_key(open_row: bytes, position: int) -> bytes:
-    """Return the key of a closed row, from the key of the open row and the position from 0."""
+    """Return the key of a closed row, given the key of the open row. Positions begin at 0."""
     return open_row + position.to_bytes(4, "big")
 
 
@@ -154,7 +151,7 @@ def fold(fingerprint: int, check_bits: int) -> int:
     """Return the check of a fingerprint: the XOR of its words of `check_bits` bits.
 
     Each differing bit of two fingerprints flips one bit of the check. So two checks are never
-    farther from each other than their fingerprints. Unrelated ones mostly are farther than k.
+    farther apart than their fingerprints. Those of unrelated fingerprints are mostly beyond k.
     """
     folded = 0
     while fingerprint:
@@ -222,7 +219,7 @@ def decode_entry_of_format_2(ordinal: int, value: bytes, width_bytes: int) -> En
 
 
 def page_key_length(value: bytes, width_bytes: int) -> int:
-    """Return the length in bytes of the page key in an entry's row; 0 if its value is cut short."""
+    """Return the length in bytes of the page key in an entry's value; 0 if that is cut short."""
     _, key_at = _read_evidence(value, _read_differences(value, width_bytes)[2])
     return max(len(value) - key_at, 0)
 
@@ -237,8 +234,8 @@ def _encode_evidence(evidence: Evidence) -> bytes:
 
 
 def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
-    """Return (evidence, position of the page key). In a value that is cut short, this position is
-    at or past the end.
+    """Return (evidence, position of the page key), which is not before the end of a value that is
+    cut short.
     """
     if value[at : at + len(_ENCODED_NO_EVIDENCE)] == _ENCODED_NO_EVIDENCE:
         return NO_EVIDENCE, at + len(_ENCODED_NO_EVIDENCE)
@@ -330,15 +327,11 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
 def decode_near_duplicate_of_format_2(
     sequence: int, value: bytes, width_bytes: int
 ) -> NearDuplicate:
-    """Do the same as `decode_near_duplicate` for format version 2.
-
-    That format has no similarity and no flags. The highest bit of the distance marked "weak" pages,
-    which are ordinary near-duplicates now.
+    """Do the same as `decode_near_duplicate` for format version 2, which has no similarity and no
+    flags. The highest bit of the distance marked "weak" pages, which are near-duplicates now.
     """
-    head = bytearray(value[: _TIME_BYTES + _DISTANCE_BYTES])
-    if len(head) > _TIME_BYTES:
-        head[_TIME_BYTES] &= 0x7F
-    current = bytes((*head, _NO_SIMILARITY, 0)) + value[len(head) :]
+    distance = (int.from_bytes(value[4:6], "big") & 0x7FFF).to_bytes(2, "big")
+    current = value[:4] + distance + bytes((_NO_SIMILARITY, 0)) + value[6:]
     return decode_near_duplicate(sequence, current, width_bytes)
 
 
@@ -348,7 +341,7 @@ def encode_state(state: State) -> bytes:
 
 
 def decode_state(value: bytes) -> State:
-    """Return the state of a row. :raises ValueError: it does not have 24 bytes."""
+    """Return the state of a row. :raises ValueError: the value has a wrong length."""
     if len(value) != _STATE.size:
         raise ValueError(f"the state row has {len(value)} bytes instead of {_STATE.size}")
     return State(*_STATE.unpack(value))

@@ -45,7 +45,7 @@ class RocksDB(Database):
         super().__init__(location, path, remedy)
 
     def _open(self) -> Any:
-        return rocksdict.Rdict(str(self._path), _options())
+        return rocksdict.Rdict(str(self.path), _options())
 
     def _get_all(self, database: Any, keys: Sequence[bytes]) -> list[bytes | None]:
         values: list[bytes | None] = database.get(list(keys), **self._reading)
@@ -65,7 +65,7 @@ class RocksDB(Database):
             # An iterator is also invalid at an unreadable row; then `status` raises.
             iterators[reader].status()
         except KeyError:  # `_close_driver` has dropped the iterator.
-            raise IndexClosed(self._location, "it was closed while its rows were read") from None
+            raise IndexClosed(self.location, "it was closed while its rows were read") from None
         finally:
             iterators.pop(reader, None)
 
@@ -91,7 +91,7 @@ class RocksDB(Database):
         try:
             super()._close_driver()
         except Exception as error:  # noqa: BLE001 - compaction failed; the log holds all writes
-            logger.warning("simhash: RocksDB closed %s with an error: %s", self._path, error)
+            logger.warning("simhash: RocksDB closed %s with an error: %s", self.path, error)
 
     @classmethod
     def destroy(cls, location: str, path: Path) -> None:

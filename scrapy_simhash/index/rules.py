@@ -5,7 +5,7 @@
    and names say that the page is a copy of it (`scrapy_simhash.confirmation`). `Index.confirm` has
    another sense: it stores a page that was handled without an error.
 3. `classify` chooses the nearest entry that is confirmed and *eligible* as the representative.
-   Eligible entries are those that this crawl has seen; all are in an incremental crawl.
+   An entry is eligible if this crawl has seen it; in an incremental crawl, all entries are.
 
 A page has the same text as an earlier page under its key if they are within k bits and resemble
 each other. Their names are ignored, because a renamed page is still the same page.

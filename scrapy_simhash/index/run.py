@@ -1,9 +1,9 @@
 """A run: for each table, the positions of pages, sorted by the leading bits of the prefix.
 
-The tables are the probed tables and, as the last one, page keys, whose prefix is the hash of the
-key. The *position* of a page is its index in `scrapy_simhash.index.pages`. A *slot* is a value of
-the leading bits; a *bucket* is the positions in one slot. A *directory* says where each bucket of a
-table begins. `scrapy_simhash.index.runs` uses runs; docs/index-format.md describes their files.
+The last table is that of page keys, whose prefix is the hash of the key. The *position* of a page
+is its index in `scrapy_simhash.index.pages`. A *slot* is a value of the leading bits; a *bucket* is
+the positions in one slot. A *directory* says where each bucket of a table begins.
+`scrapy_simhash.index.runs` uses runs; docs/index-format.md describes their files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WORD_BITS = 64
 # numpy sorts integers of up to this many bits by radix sort, which is faster.
 _RADIX_BITS = 16
-# A file is synced after every so many bytes, so that no page waits long for `close`.
+# A file is synced whenever this many bytes are unsynced, so that no page waits long for `close`.
 _MAX_UNSYNCED_BYTES = 32 << 20
 # A step of a merge merges about this many positions of one table, at about 40 ns each.
 STEP_RECORDS = 1 << 14
@@ -38,8 +38,8 @@ _MAX_STEP_BITS = 16
 class Field(NamedTuple):
     """The place of a table's prefix in the 64-bit words of a page.
 
-    :param word: index of the word with the lowest bit of the prefix, which may extend to the next;
-        or an array, to read the prefixes of several tables at once, and `shift` likewise.
+    :param word: index of the word with the lowest bit of the prefix, which may extend to the next
+        word. `word` and `shift` may be arrays, to read the prefixes of several tables at once.
     :param shift: number of that bit in the word; 0 is the least significant.
     :param factor: odd; prefixes are multiplied by it, modulo 2**width, to spread them over slots.
     """
@@ -54,7 +54,7 @@ class Field(NamedTuple):
         shift = np.uint64(self.shift)
         prefixes: NDArray[np.uint64] = rows[:, self.word] >> shift
         if not isinstance(self.word, int) or self.shift + self.width > _WORD_BITS:
-            # These bits complete a prefix that extends to the next word; others are masked out.
+            # If a prefix extends to the next word, these are its upper bits; else they are masked.
             following = rows.take(self.word + 1, axis=1, mode="clip")
             prefixes |= following << np.uint64(_WORD_BITS) - shift
         prefixes *= np.uint64(self.factor)
@@ -106,7 +106,7 @@ class Run:
 
 
 class Lookup:
-    """Looks up buckets in several runs at once.
+    """A look-up of buckets in several runs at once.
 
     :param width: number of bits of a prefix.
     """
@@ -119,8 +119,8 @@ class Lookup:
     def positions(
         self, tables: NDArray[np.int64], prefixes: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint32], list[int], NDArray[np.int64]]:
-        """Return (the positions in these buckets, ordered by run and then bucket; the index in them
-        where each run ends; the number of positions for each run and bucket, in the same order).
+        """Return (the positions in these buckets, ordered by run and then bucket; for each run, the
+        index where its positions end; for each run and bucket, the number of its positions).
 
         :param tables: the table of each bucket.
         :param prefixes: the prefix of each bucket, multiplied by the factor of its field.
@@ -178,7 +178,7 @@ def sorted_run(slots_by_table: Iterable[NDArray[np.uint64]], bits: int, first: i
 
 
 class RunWriter:
-    """A writer of a file of 32-bit words. Its context deletes a file that `close` did not close."""
+    """A writer of a file of 32-bit words. Leaving its context deletes a file that is not closed."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -186,7 +186,6 @@ class RunWriter:
         self._file = path.open("wb", buffering=1 << 18)
         self._hash = xxh3_64()
         self._unsynced_bytes = 0
-        self._closed = False
         self.word_count = 0
         """Number of words written."""
 
@@ -208,14 +207,13 @@ class RunWriter:
         if self._durable:
             os.fsync(self._file.fileno())
         self._file.close()
-        self._closed = True
         return self._hash.hexdigest()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._closed:
+        if not self._file.closed:
             with suppress(OSError):
                 self._file.close()
             with suppress(OSError):
@@ -290,7 +288,7 @@ class Merge:
         yield RunFile(path.name, bits, starts, pages, first, stop, 4 * writer.word_count, checksum)
 
     def _slice(self, table: int, slot: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-        """Return (positions of all sources in the step from `slot` on, their slots less `slot`)."""
+        """Return (positions of all sources in the step from `slot` on, their slots - `slot`)."""
         positions, slots = [], []
         field, rows = self._tables[table]
         size = 1 << self._step_bits

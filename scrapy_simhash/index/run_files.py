@@ -20,7 +20,7 @@ KEY_HASH_BITS = 32
 
 @dataclass(frozen=True)
 class RunFile:
-    """The file of a `Run`. For `bits`, `starts` and `pages` see there.
+    """The file of a `Run`, which describes `bits`, `starts` and `pages`.
 
     :param first: lower limit of the ordinals of the run's pages; all are below `stop`.
     :param checksum: XXH3-64 of the file, in hex.
@@ -37,7 +37,7 @@ class RunFile:
 
 
 class PagePart(NamedTuple):
-    """The part of the two files of pages that one merge appended: a row for each page."""
+    """The rows that one merge appended to each of the two files of pages: a row for each page."""
 
     rows: int
     fingerprints_checksum: str
@@ -48,8 +48,8 @@ class PagePart(NamedTuple):
 class RunFiles:
     """All files of runs, and the parts of the two files of pages.
 
-    :param stop: pages with lower ordinals are in the files; removed ones may be left out.
-    :param next_name: number in the name of the file of the next run.
+    :param stop: all pages with lower ordinals are in the files, but removed ones may be left out.
+    :param next_name: number that is the name of the next run's file, without its suffix.
     """
 
     runs: list[RunFile]
@@ -71,9 +71,6 @@ class RunFiles:
             return RunFiles(runs, pages, int(content["stop"]), int(content["next_name"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"the row of runs makes no sense ({error})") from error
-
-
-NO_FILES = RunFiles([], [], 0, 0)
 
 
 def destroy_runs(database: Path) -> None:

@@ -5,12 +5,13 @@ all of them. `scrapy_simhash.index.pages` has the fingerprints of pages by *posi
 (`scrapy_simhash.index.run`) has the sorted positions of each table.
 
 The newest pages are in memory: the last few unsorted, the others as a run. Queries compare all
-unsorted pages. When `MEMORY_PAGES` are in memory, they are *frozen*: new pages are kept apart,
-while the frozen ones are *spilled*, merged with runs in files in small steps. At most two runs are
-in files, a large and a small one. A file is complete (and, if `durable`, synced) before the
-database row that names it (`records.RUNS_KEY`) is written, so an interruption leaves the old runs.
-A removed entry stays in its run until that run is merged; until then, a row
-(`records.removed_row_key`) marks the entry as removed.
+unsorted pages. When `MEMORY_PAGES` are in memory, they are *frozen*, and new pages are kept apart.
+The frozen pages are *spilled*: merged with runs in files, in small steps. At most two runs are in
+files, a large and a small one.
+
+A file is complete (and, if `durable`, synced) before the database row that names it
+(`records.RUNS_KEY`) is written, so an interruption leaves the old runs. A removed entry stays in
+its run until that run is merged. Until then, a row (`records.removed_row_key`) marks it as removed.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, key_hash_of, ordinal_of
+from scrapy_simhash.index.plan import slot_bits
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.run import Field, Lookup, Merge, Run, Table, map_file, sorted_run
-from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
+from scrapy_simhash.index.run_files import FOLDER, KEY_HASH_BITS, NAMES, RunFile, RunFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -44,66 +45,58 @@ if TYPE_CHECKING:
 # When this many pages are unsorted, they are sorted into the run in memory.
 YOUNG_PAGES = 2048
 # When this many pages are in memory, they are frozen. As many new ones may collect beside them.
-# With more, pages are sorted again more often; with fewer, the runs in files are merged more often.
+# With more, each page is sorted more often before it is spilled; with fewer, files are merged more
+# often.
 MEMORY_PAGES = 1 << 16
-# A merge includes the large run once the other merged pages are an eighth of its pages.
+# The large run is merged, too, once the other pages to merge are an eighth of its pages.
 _GROWTH = 8
-_STEPS_AT_ONCE = 64
-# Queries that are answered together. The arrays of so many fit the caches of the processor.
+_LARGE_STEP = 64
+# As many queries are answered at once as have arrays that fit in the caches of a processor.
 _QUERIES_AT_ONCE = 32
 _WORD_BITS = 64
-# Texts in one language have similar prefixes, so if slots were leading bits of prefixes, some
-# buckets would be full and others empty. Slots are leading bits of products with this odd number:
-# these are spread evenly, and no two prefixes have the same product. The number is 2**32 divided by
-# the golden ratio (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+# Texts in one language have similar prefixes. If slots were the leading bits of prefixes, some
+# buckets would be full and others empty. So prefixes are multiplied by this odd number first. The
+# products differ, too, and spread evenly: the number is 2**32 divided by the golden ratio (Knuth,
+# The Art of Computer Programming, volume 3, section 6.4).
 _FACTOR = 0x9E3779B1
 
 
 class _Merged(NamedTuple):
-    """A merge whose files are written, but whose row `records.RUNS_KEY` is not yet.
+    """A merge whose files are written, before the row `records.RUNS_KEY` is.
 
+    :param files: all files after the merge; the last run is the new one.
     :param replaced: the files of the runs that were merged.
-    :param frozen_pages: number of merged pages that were in memory.
-    :param removed: keys of the rows that mark removed entries which are in no run any more.
+    :param removed: keys of the rows that mark removed entries which the merge left out.
     """
 
     files: RunFiles
     replaced: list[RunFile]
-    frozen_pages: int
     removed: list[bytes]
 
 
 class Runs:
     """The probed tables, and page keys as the last table. It has the methods of `Buckets`.
 
-    :param folder: directory of the files; created by the first merge.
     :param durable: sync files before the database names them.
     :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is damaged.
     :raises StorageError: files cannot be read, or those of an interrupted merge cannot be deleted.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        plan: TablePlan,
-        folder: Path,
-        location: str,
-        *,
-        durable: bool = True,
-    ) -> None:
+    def __init__(self, database: Database, plan: TablePlan, *, durable: bool = True) -> None:
         self._database = database
-        self._folder = folder
-        self._location = location
+        self._folder = database.path / FOLDER
+        self._location = database.location
         self._durable = durable
         self._plan = plan
         self._prober = Prober(plan)
-        self.pages = Pages(folder, location, -(-plan.bits // _WORD_BITS), durable=durable)
+        words = -(-plan.bits // _WORD_BITS)
+        self.pages = Pages(self._folder, self._location, words, durable=durable)
         fields = [
             Field(*divmod(block.shift, _WORD_BITS), block.width, _FACTOR)
             for (block,) in plan.tables
         ]
-        words, shifts = np.array([(field.word, field.shift) for field in fields]).T
-        self._all_prefixes = Field(words, shifts.astype(np.uint64), plan.prefix_bits)
+        first_words, shifts = np.array([(field.word, field.shift) for field in fields]).T
+        self._all_prefixes = Field(first_words, shifts.astype(np.uint64), plan.prefix_bits)
         self.tables = [Table(field, self.pages.fingerprints) for field in fields]
         self.tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self.pages.ids))
         self._capacity = MEMORY_PAGES
@@ -116,10 +109,11 @@ class Runs:
         self._sorted: Run | None = None
         self._lookup: Lookup | None = None  # None after the runs have changed
         self.frozen = False
-        """True from `freeze` until `spilled` returns True."""
-        self._has_ignored = False  # `add` has ignored an entry that is in files already
+        """True from `freeze` until `end_spill` returns True."""
+        # True after `add` has ignored an entry, because it is in files.
+        self._has_ignored = False
         self.frozen_below = 0
-        """Entries with lower ordinals are in files once `spilled` returns True."""
+        """Entries with lower ordinals are in files once `end_spill` returns True."""
         self._merge: Iterator[_Merged | None] | None = None
         self._merged: _Merged | None = None
         # Steps until the merge ends; calls of `spill` until memory may be full again.
@@ -169,8 +163,8 @@ class Runs:
             if near is None:
                 continue
             # Some of these pages have no probed prefix: all unsorted pages were compared, and a
-            # slot may have fewer bits than a prefix, so it stands for several. Leave them out,
-            # because results must not depend on what is sorted.
+            # slot with fewer bits than a prefix has the pages of several prefixes. Leave them out,
+            # because results must not depend on which pages are sorted.
             near_owners, fingerprints, ids = near
             prefixes_of_near = self._all_prefixes.read(fingerprints).astype(np.int64)
             for owner in np.unique(near_owners).tolist():
@@ -202,13 +196,14 @@ class Runs:
         """Return True if the entry with this ordinal was removed, and a run may still hold it."""
         row = records.removed_row_key(ordinal)
         if self._merged is not None and row in self._merged.removed:
-            return True  # the write that ends a merge may have failed after it deleted the row
+            return True  # a failed write may have deleted the row before `end_step`
         return self._database.get(row) is not None
 
-    def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry to the pages in memory; freeze these once they are `MEMORY_PAGES`. Ignore
-        an entry that is in files.
+    def add(self, entry: Entry) -> None:
+        """Add an entry to the pages in memory, unless it is in files. Freeze these pages when they
+        are `MEMORY_PAGES`.
         """
+        ordinal = entry.ordinal
         if ordinal < self.files.stop:
             self._has_ignored = True
             return
@@ -221,11 +216,11 @@ class Runs:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
-        """Begin to spill all pages in memory. Their ordinals are below `next_ordinal`. No effect
+        """Begin to spill all pages in memory, whose ordinals are below `next_ordinal`. No effect
         during a spill, or if nothing was added.
         """
-        # Entries that `add` ignored were read again at opening. A spill is needed even for them
-        # alone: at its end, `TableStore` stores that the next opening need not read them.
+        # Even if `add` ignored all entries, a spill is needed: at its end, `TableStore` stores that
+        # the next opening need not read these entries.
         if self.frozen or not (self.pages.waiting or self._has_ignored):
             return
         self._sort()
@@ -235,23 +230,18 @@ class Runs:
         self.frozen = True
         self.frozen_below = next_ordinal
 
-    def spill(
-        self, count: int | None = None
-    ) -> tuple[_Merged | None, list[Row], list[bytes]] | None:
-        """Run some steps of the merge. Return (the merge if its files are written, else None; rows
-        to put; keys of rows to delete), or None if no page is frozen.
+    def spill(self, *, large: bool = False) -> tuple[_Merged | None, list[Row], list[bytes]] | None:
+        """Run some steps of the merge. Return None if no page is frozen; else (the merge if its
+        files are written, or None; rows to put; keys of rows to delete).
 
-        :param count: None for the fewest steps that end the merge before memory is full again; any
-            number for 64 steps.
+        :param large: run 64 steps, not as few as end the merge before memory is full again.
         :raises StorageError: the disk fails. The next call begins the merge again.
         """
         if not self._frozen_pages:
             return None
         if self._merge is None:
             self._merge = self._new_merge()
-        steps = max(-(-self._steps_left // self._calls_left), 1)
-        if count is not None:
-            steps = _STEPS_AT_ONCE
+        steps = _LARGE_STEP if large else max(-(-self._steps_left // self._calls_left), 1)
         self._calls_left = max(self._calls_left - 1, 1)
         try:
             for _ in range(steps):
@@ -268,9 +258,9 @@ class Runs:
         row = (records.RUNS_KEY, self._merged.files.encoded())
         return self._merged, [row], self._merged.removed
 
-    def dropped(self, merged: _Merged | None) -> None:
-        """Use the files of a merge instead of the merged runs and the frozen pages, which are
-        dropped. Called after the rows of the merge were written. None has no effect.
+    def end_step(self, merged: _Merged | None) -> None:
+        """Replace the merged runs and the frozen pages by the files of a merge, after its rows were
+        written. No effect for None.
         """
         if merged is None:
             return
@@ -280,9 +270,9 @@ class Runs:
             if file not in merged.replaced
         ]
         self.files = merged.files
-        self.pages.moved(merged.frozen_pages, merged.files.pages)
+        self.pages.moved(self._frozen_pages, merged.files.pages)
         self.runs = [*kept, self._mapped(merged.files.runs[-1])]
-        self._sorted_pages -= merged.frozen_pages
+        self._sorted_pages -= self._frozen_pages
         self._keys = {}
         for page_id in self.pages.newest(0)[1].ravel().tolist():
             self._keys.setdefault(key_hash_of(page_id), []).append(ordinal_of(page_id))
@@ -296,8 +286,8 @@ class Runs:
     def may_repeat(self, below: int) -> None:
         """Do nothing, because `add` ignores entries that are in files."""
 
-    def spilled(self) -> bool:
-        """End the spill and return True if all frozen pages are in files; else return False."""
+    def end_spill(self) -> bool:
+        """Return True and end the spill if all frozen pages are in files; else return False."""
         if self._frozen_pages:
             return False
         self.frozen = self._has_ignored = False
@@ -307,26 +297,22 @@ class Runs:
         """Return (rows to put that mark these entries as removed, [])."""
         return [(records.removed_row_key(entry.ordinal), b"") for entry in entries], []
 
-    def removed(self, entries: Sequence[Entry]) -> None:
-        """Do nothing, because runs keep removed entries until the runs are merged."""
+    def forget(self, entries: Sequence[Entry]) -> None:
+        """Do nothing, because a removed entry stays in its run until that is merged."""
 
     def in_order(self, run: Run, table: int) -> bool:
-        """Return True if each page of a run in files is in the right bucket of a table."""
+        """Return True if a table has each page of a run in files in the right bucket."""
         field, rows = self.tables[table]
         slots = field.slots(rows(run.positions(table)), run.bits)
         counts = np.bincount(slots.astype(np.int64), minlength=1 << run.bits)
         in_order = bool((slots[1:] >= slots[:-1]).all())
         return in_order and bool((counts == np.diff(run.directory(table))).all())
 
-    def position_of(self, ordinal: int) -> int | None:
-        """Return the position of a page in files or frozen; None if it is neither."""
-
-        def ordinal_at(position: int) -> int:
-            return ordinal_of(self.pages.id(position))
-
-        total = self.pages.stored + self._frozen_pages
-        position = bisect_left(range(total), ordinal, key=ordinal_at)
-        return position if position < total and ordinal_at(position) == ordinal else None
+    def _position_of(self, ordinal: int) -> int | None:
+        """Return the position of a page that is in files or frozen; None for another page."""
+        positions, ordinal_at = range(self.pages.stored + self._frozen_pages), self.pages.ordinal
+        at = bisect_left(positions, ordinal, key=ordinal_at)
+        return at if at in positions and ordinal_at(at) == ordinal else None
 
     @staticmethod
     def key_hash(key: str) -> int:
@@ -344,21 +330,17 @@ class Runs:
         if not len(ids):
             self._sorted = None
             return
-        rows, bits = [fingerprints] * len(self._plan.tables) + [ids], self._bits(len(ids))
+        rows = [fingerprints] * len(self._plan.tables) + [ids]
+        bits = slot_bits(self._plan.prefix_bits, len(ids))
         slots = (
             table.field.slots(words, bits) for table, words in zip(self.tables, rows, strict=True)
         )
         self._sorted = sorted_run(slots, bits, self.pages.stored + self._frozen_pages)
 
-    def _bits(self, pages: int) -> int:
-        """Return the number of bits of a slot: as many as the prefix has, or fewer, so that buckets
-        have one page or more on average.
-        """
-        return max(1, min(pages.bit_length() - 1, self._plan.prefix_bits))
-
     def _new_merge(self) -> Iterator[_Merged | None]:
-        """Merge the frozen pages with all runs, except a run that has more than eight times as many
-        pages as the others together. Yield None after each step, and the merge at the end.
+        """Merge the frozen pages with the runs in files, but leave out a run with more than eight
+        times as many pages as all others and the frozen ones. Yield None after each step, and the
+        merge at the end.
         """
         frozen = self._frozen
         if frozen is None:
@@ -374,7 +356,7 @@ class Runs:
         first = min((run.first for run in replaced), default=self.files.stop)
         sources.append(frozen)
         removed, positions = self._removed_entries(first, self.frozen_below)
-        bits = self._bits(sum(run.pages for run in sources))
+        bits = slot_bits(self._plan.prefix_bits, sum(run.pages for run in sources))
         merge = Merge(sources, self.tables, bits, positions)
         self._steps_left = merge.steps
         # The merge must end before `_capacity` new pages have collected.
@@ -389,32 +371,32 @@ class Runs:
             kept_runs = [run for run in self.files.runs if run not in replaced]
             pages, next_name = [*self.files.pages, part], self.files.next_name + 1
             files = RunFiles([*kept_runs, file], pages, self.frozen_below, next_name)
-            yield _Merged(files, replaced, self._frozen_pages, removed)
+            yield _Merged(files, replaced, removed)
 
     def _removed_entries(self, first: int, stop: int) -> tuple[list[bytes], NDArray[np.uint32]]:
-        """Return (keys of the rows that mark removed entries, the positions of these entries), for
-        ordinals from `first` to `stop` - 1. An entry in no file and no frozen page has no position.
+        """Return (keys of the rows that mark removed entries with ordinals from `first` to
+        `stop` - 1; positions of these entries, without those in neither files nor frozen pages).
         """
         rows = [
             row
             for row, _ in self._database.rows(records.removed_row_key(first), records.REMOVED_END)
             if int.from_bytes(row[1:], "big") < stop
         ]
-        positions = [self.position_of(int.from_bytes(row[1:], "big")) for row in rows]
+        positions = [self._position_of(int.from_bytes(row[1:], "big")) for row in rows]
         return rows, np.array([at for at in positions if at is not None], np.uint32)
 
     def _open(self) -> tuple[RunFiles, list[Run]]:
         """Return (the files that the database names, their runs). Delete other files."""
         value = self._database.get(records.RUNS_KEY)
         try:
-            files = NO_FILES if value is None else RunFiles.decoded(value)
+            files = RunFiles([], [], 0, 0) if value is None else RunFiles.decoded(value)
         except ValueError as error:
             raise corrupt(self._location, error) from error
         try:
             named = NAMES.union(run.name for run in files.runs)
             for path in self._folder.iterdir() if self._folder.is_dir() else ():
                 if path.name not in named:
-                    path.unlink()  # of an interrupted merge
+                    path.unlink()  # an interrupted merge left it
             self.pages.open(files.pages, check=True)
             return files, [self._mapped(run, check=True) for run in files.runs]
         except FileNotFoundError as error:

@@ -1,9 +1,9 @@
 """TableStore: a `Store` of entries and their permuted tables in a key-value database.
 
 An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
-Its records in the tables wait in memory, until they are *spilled* in small steps: to rows
-(`Buckets`), or to files if tables are probed (`Runs`). After a kill, the next opening makes the
-lost records from the entries again.
+Its *records* are its places in the tables. They wait in memory until they are *spilled* in small
+steps: to rows (`Buckets`), or to files if tables are probed (`Runs`). After a kill, the next
+opening makes lost records again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
@@ -33,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 _Decoded = TypeVar("_Decoded")
 
-# At opening and closing, no page waits for a step, so that a step spills this many buckets.
-_SLOTS_OF_LARGE_STEP = 4096
 _SYNC_INTERVAL_S = 1.0
 
 
@@ -42,14 +39,13 @@ class RowReader:
     """A reader of the entries, the near-duplicate log and the side rows of an open database.
 
     :param width_bytes: bytes of a fingerprint.
-    :param location: location of the index, for errors.
     :raises IndexCorrupt: a method cannot decode a row.
     """
 
-    def __init__(self, database: Database, width_bytes: int, location: str) -> None:
+    def __init__(self, database: Database, width_bytes: int) -> None:
         self._database = database
         self._width_bytes = width_bytes
-        self.location = location
+        self.location = database.location
         self._decode_entry = records.decode_entry
         self._decode_near_duplicate = records.decode_near_duplicate
 
@@ -92,11 +88,9 @@ class TableStore(RowReader, Store):
     """A `Store` over a `Database`.
 
     :param database: an open database, which `close` closes.
-    :param check_bits: width of the fingerprint check in a record; a multiple of 32.
-    :param location: location of the index, for errors.
-    :param sync: when writes are synced to disk, see `SyncPolicy`.
+    :param check_bits: width of the fingerprint check in a record, see `Buckets`.
+    :param sync: when writes are synced to disk.
     :param buffer_bytes: see `Buckets`.
-    :param path: directory of the database; probed tables have their files in it.
     :raises StorageError: the disk fails, or rows or files are damaged (IndexCorrupt).
     """
 
@@ -105,26 +99,22 @@ class TableStore(RowReader, Store):
         database: Database,
         plan: TablePlan,
         check_bits: int,
-        location: str,
         *,
         sync: SyncPolicy = "everysec",
         buffer_bytes: int | None = None,
-        path: Path,
     ) -> None:
-        super().__init__(database, plan.bits // 8, location)
+        super().__init__(database, plan.bits // 8)
         self._sync = sync
         self._synced_at_s = time.monotonic()
         self._writes = self._synced_writes = 0
         self._buckets: Buckets | Runs
         if plan.prefix_bits:
-            from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
 
-            folder, durable = path / FOLDER, sync != "no"
-            self._buckets = Runs(database, plan, folder, location, durable=durable)
+            self._buckets = Runs(database, plan, durable=sync != "no")
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
-        # Ordinals by (fingerprint, certainty, distance), until an entry is added or removed.
+        # Results of `prefetch` by (fingerprint, certainty, distance): ordinals.
         self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
@@ -165,7 +155,7 @@ class TableStore(RowReader, Store):
         ]
 
     def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """See `Store.prefetch`. No effect on tables in rows, which would not be searched faster."""
+        """See `Store.prefetch`. No effect on buckets, for which it would not be faster."""
         if isinstance(self._buckets, Buckets):
             return
         results = self._buckets.find_near_many(queries, max_distance)
@@ -175,7 +165,7 @@ class TableStore(RowReader, Store):
         }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the result of `within`; tables in rows are searched a few at a time, on demand."""
+        """Yield the result of `within`. Buckets are searched a few tables at a time, on demand."""
         seen: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
             for entry in self._entries_of(ordinals - seen):
@@ -189,7 +179,7 @@ class TableStore(RowReader, Store):
         self.remove((), max(next_sequence, self._state.next_sequence))
 
     def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
-        """Delete stored entries, all or none, and store the next sequence number."""
+        """Delete stored entries and store the next sequence number: all or nothing."""
         try:
             self._write_without(entries, [], self._state._replace(next_sequence=next_sequence))
         except BaseException as error:  # See `write`.
@@ -210,7 +200,7 @@ class TableStore(RowReader, Store):
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         state, removed = self._state, [*outdated]
-        # With the same fingerprint, the records of the replaced entry remain valid.
+        # If the fingerprint stays, so do the row's key and the records.
         keeps_row = replaced is not None and replaced.fingerprint == put.fingerprint
         if replaced is not None and keeps_row:
             put = put._replace(ordinal=replaced.ordinal)
@@ -235,7 +225,7 @@ class TableStore(RowReader, Store):
             self._state = state
         if not keeps_row:
             self._prefetched = {}
-            self._buckets.add(put, put.ordinal)
+            self._buckets.add(put)
             self._until_spill -= 1
             if not self._until_spill:
                 self._spill_in_turn()
@@ -261,7 +251,7 @@ class TableStore(RowReader, Store):
             self._write([(key, row)])
 
     def sync(self) -> None:
-        """See `Store.sync`. If this is called at least every second, no write waits for a sync."""
+        """See `Store.sync`. If this is called every second or more often, writes don't sync."""
         writes, now_s = self._writes, time.monotonic()
         if self._sync == "everysec":
             if writes != self._synced_writes:
@@ -282,7 +272,7 @@ class TableStore(RowReader, Store):
         return self._state.entries
 
     def _entries_of(self, ordinals: Iterable[int]) -> Iterator[Entry]:
-        """Yield the entries with these ordinals, except removed ones that a run still has."""
+        """Yield the entries with these ordinals, without removed ones that a run still has."""
         ordinals = list(ordinals)
         values = self._database.get_all([records.entry_row_key(ordinal) for ordinal in ordinals])
         for ordinal, value in zip(ordinals, values, strict=True):
@@ -306,7 +296,7 @@ class TableStore(RowReader, Store):
     def _write_without(self, removed: Sequence[Entry], puts: list[Row], state: State) -> None:
         """Write rows, and delete entries with all of their records: all or nothing.
 
-        :param state: the new state, except that `entries` still counts the deleted entries.
+        :param state: the new state, but `State.entries` still counts the deleted entries.
         """
         changed, emptied = self._buckets.removal(removed)
         state = state._replace(entries=state.entries - len(removed))
@@ -314,7 +304,7 @@ class TableStore(RowReader, Store):
         self._write([*puts, *changed, _state_row(state)], deletes)
         if removed:
             self._prefetched = {}
-            self._buckets.removed(removed)
+            self._buckets.forget(removed)
         self._state = state
 
     def _spill_in_turn(self) -> None:
@@ -330,41 +320,40 @@ class TableStore(RowReader, Store):
 
     def _spill_all(self) -> None:
         """Spill all records, and sync unless the policy is ``no``."""
-        # Two rounds for each of the two generations: the second spills what an earlier failed write
-        # left behind.
+        # Two rounds for each of two generations: after a failed write, the first leaves records.
         for _ in range(4):
             self._buckets.freeze(self._state.next_ordinal)
-            while self._buckets.frozen and self._spill_step(_SLOTS_OF_LARGE_STEP):
+            while self._buckets.frozen and self._spill_step(large=True):
                 pass
         if self._sync != "no" and self._writes != self._synced_writes:
             self._database.write([_state_row(self._state)], sync=True)
 
-    def _spill_step(self, slot_count: int | None = None) -> bool:
-        """Spill one step, and return True. If no step is left, return False, and end the spill; if
-        the write of a step has failed, the spill starts over instead.
+    def _spill_step(self, *, large: bool = False) -> bool:
+        """Spill one step, and return True. If no step is left, end the spill, or start it over
+        because the write of a step has failed, and return False.
 
-        :param slot_count: number of buckets; defaults to a small step.
+        :param large: while no page waits for the step, as at opening and closing.
         """
-        step = self._buckets.spill(slot_count)
+        step = self._buckets.spill(large=large)
         if step is not None:
-            spilled_part: Any
-            spilled_part, puts, deletes = step
+            part: Any
+            part, puts, deletes = step
             try:
                 if puts:
                     self._write(puts, deletes)
             except StorageError:
-                # A failed write may have written the records all the same.
+                # A write that failed may still have written the records.
                 self._buckets.may_repeat(self._state.next_ordinal)
                 raise
-            self._buckets.dropped(spilled_part)
+            self._buckets.end_step(part)
             return True
-        if self._buckets.spilled():
+        if self._buckets.end_spill():
             self._state = self._state._replace(first_buffered=self._buckets.frozen_below)
             self._write([_state_row(self._state)])
         return False
 
     def _restore_records(self) -> None:
-        """Make the records that were not spilled, and count entries that the state row lacks."""
+        """Make records that were not spilled, and count entries that the state row does not."""
         buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
         count = 0
@@ -376,10 +365,10 @@ class TableStore(RowReader, Store):
                     entries=state.entries + 1,
                     next_ordinal=entry.ordinal + 1,
                 )
-            buckets.add(entry, entry.ordinal)
+            buckets.add(entry)
             count += 1
             if buckets.frozen:
-                while self._spill_step(_SLOTS_OF_LARGE_STEP):
+                while self._spill_step(large=True):
                     pass
         buckets.may_repeat(self._state.next_ordinal)
         if count:
@@ -390,7 +379,7 @@ class TableStore(RowReader, Store):
             )
 
     def _stored_state(self) -> State:
-        """Return the state that is stored; store the first one if the database is empty."""
+        """Return the stored state. If the database is empty, store the first one."""
         state = self._read_state()
         if state is None:
             if next(self._database.rows(b"", b"\xff"), None) is not None:

@@ -44,7 +44,7 @@ class Texts:
     All methods but `close` raise StorageError if the database is locked, damaged or fails.
 
     :param path: path of the database; None stores texts in memory.
-    :param max_bytes: limit for the total size of compressed texts and row keys.
+    :param max_bytes: limit for the total size of all rows: their keys and the compressed texts.
     """
 
     def __init__(
@@ -152,8 +152,8 @@ def opened_texts(directory: Path, kind: str) -> Iterator[Texts | None]:
 def copying_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> Iterator[None]:
     """Copy the stored texts of an index to another index, or to another kind of database.
 
-    Texts that replace none are copied before the body, and deleted again if it fails. Texts that
-    replace another one are copied after the body.
+    Texts that replace none are copied before the body of the ``with``, and deleted again if that
+    fails. Texts that replace another one are copied after the body.
     """
     with opened_texts(directory, kind) as texts:
         if texts is None:
@@ -169,7 +169,7 @@ def copying_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) 
                         added.add(key)
                         _copy_text(key, texts, copies)
                 yield
-            except Exception:  # after an interruption, the other index may be in place already
+            except Exception:  # not Ctrl-C, after which the other index may be in place
                 with suppress(StorageError):
                     copies.forget(added)
                 raise

@@ -1,7 +1,7 @@
 """Encode and decode the validators of a page: the ETag and Last-Modified headers of a response. The
 next request sends them back, so that the server can answer that the page has not changed.
 
-Validators belong to the text of an entry. If the entry now has another number, the text is another.
+Validators belong to the text of an entry. If the number of the entry has changed, so has its text.
 """
 
 from __future__ import annotations

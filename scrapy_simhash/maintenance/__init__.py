@@ -1,1 +1,1 @@
-"""Operations on a whole index, such as check, merge and export. They lock an index on disk."""
+"""Operations on a whole index, such as check, merge and export. On disk, they lock the index."""

@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.manifest import REPAIRING
-from scrapy_simhash.index.offline import opened_database, opened_runs
-from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, MAX_ORDINAL, State
+from scrapy_simhash.index.offline import opened_database
+from scrapy_simhash.index.records import (
+    HEADER_BYTES,
+    KEY_CHECK_BITS,
+    MAX_ORDINAL,
+    NO_CLOSED_ROWS,
+    State,
+)
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
@@ -70,8 +76,7 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
             check_in_redis(index, report, on_progress)
         return report
     with opened_database(where) as (manifest, database):
-        runs = opened_runs(where, manifest, database) if manifest.plan.prefix_bits else None
-        report = _Check(database, manifest, on_progress, runs).run()
+        report = _Check(database, manifest, on_progress).run()
     if (where / REPAIRING).exists():
         report.add("a repair was not finished")
     return report
@@ -84,19 +89,24 @@ class _Check:
     _database: Database
     _manifest: Manifest
     _on_progress: Callable[[], object] = lambda: None
-    _runs: Runs | None = None
 
     def __post_init__(self) -> None:
         self._plan = self._manifest.plan
         self._width_bytes = self._plan.bits // 8
         self._heads = records.bucket_heads(self._plan)
+        self._runs: Runs | None = None
+        if self._plan.prefix_bits:
+            from scrapy_simhash.index.runs import Runs
+
+            self._runs = Runs(self._database, self._plan)
         # By position of a page in the files of runs: 1 if a sound entry has the page.
         self._has_entry = bytearray(self._runs.pages.stored if self._runs else 0)
+        # The page of the next entry is at this position or later.
+        self._next_position = 0
         self._report = CheckReport()
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
     def run(self) -> CheckReport:
-        """Check all rows, and return the report."""
         report = self._report
         value = self._database.get(records.STATE_KEY)
         if value is None and next(self._database.rows(b"", records.END), None) is None:
@@ -204,12 +214,15 @@ class _Check:
 
     def _check_page(self, runs: Runs, entry: Entry) -> None:
         """Check that the files of runs have the page of an entry."""
-        position = runs.position_of(entry.ordinal)
-        if position is None:
+        # Entries and pages have the same order; only pages that were removed have no entry.
+        pages, position = runs.pages, self._next_position
+        while position < pages.stored and pages.ordinal(position) < entry.ordinal:
+            position += 1
+        self._next_position = position
+        if position == pages.stored or pages.ordinal(position) != entry.ordinal:
             self._report.add(f"entry {entry.ordinal} has no page in runs")
             return
-        fingerprint, key_hash, _ = runs.pages.page(position)
-        if (entry.fingerprint, runs.key_hash(entry.key)) != (fingerprint, key_hash):
+        if (entry.fingerprint, runs.key_hash(entry.key)) != pages.page(position):
             self._report.add(f"entry {entry.ordinal} has another fingerprint or key in runs")
         self._has_entry[position] = True
 
@@ -256,7 +269,7 @@ class _Check:
                     report.add(f"the records of a run are not in order in table {table}")
                 np.add.at(counts, positions, 1)
             for position in np.flatnonzero(counts != has_entry).tolist():
-                ordinal = runs.pages.page(position)[2]
+                ordinal = runs.pages.ordinal(position)
                 if counts[position] == 1 and runs.was_removed(ordinal):
                     continue
                 report.add(
@@ -275,8 +288,8 @@ def _packed(open_row: bytes, rows: dict[bytes, bytes], record_bytes: int) -> byt
         list(rows) != expected
         or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
         or len(value) < HEADER_BYTES
-        # A bucket without records must have no row.
-        or not any(packed)
+        # A bucket without closed rows and records must have no row.
+        or value == NO_CLOSED_ROWS
         or any(len(part) % record_bytes for part in packed)
     ):
         return None

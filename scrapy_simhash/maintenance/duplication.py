@@ -44,12 +44,12 @@ class Duplication:
 
     :param representatives: number of entries that are not near-duplicates, plus promoted pages.
     :param promoted: the last log line of each promoted page.
-    :param seen_before_s: by key, for pages seen before their last log line: when they were first
-        seen, in Unix time.
+    :param seen_before_s: for pages that were seen before their last log line: the Unix time when
+        they were first seen, by key.
     :param lines: number of all lines of the near-duplicate log, also of similar pages.
     :param near_duplicates: number of near-duplicates, without promoted pages.
-    :param similar: the last log line of each page that was only similar to another one, and was not
-        found to be a copy later; oldest first.
+    :param similar: the last log line of each page, if it says that the page is only similar to
+        another one; oldest first.
     :param distances: number of near-duplicates by distance to the representative of their cluster.
     :param farthest: the largest distance in the last log lines of near-duplicates and promoted
         pages, as crawls measured it; 0 if there are none.

@@ -128,7 +128,6 @@ def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
 def _write_parquet(
     path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
 ) -> None:
-    """Write records as Parquet in batches."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     arrow_types = {
         str: arrow.string(),
@@ -149,7 +148,6 @@ def _write_parquet(
 
 
 def _read_parquet(path: Path) -> Iterator[PlacedRecord]:
-    """Yield the records of a Parquet file."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     with path.open("rb") as stream:
         try:

@@ -11,8 +11,9 @@ from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
 from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index import preset_confirmation
-from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.crawl_index import log_line
 from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rules import Rules, classify
@@ -65,7 +66,7 @@ def reindex(
 
     :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
     :param min_tokens: pages whose text has fewer tokens are left out.
-    :param drop_without_text: leave out pages whose text is not stored, instead of an error.
+    :param drop_without_text: leave out pages whose text is not stored. Else they are an error.
     :param in_scope: given the key of a page, returns the `in_scope` of `Index.observe` for it.
     :param on_progress: called for each entry and each log line of a copy.
     :raises SchemeError: the new scheme extracts other text than the old one.
@@ -172,20 +173,8 @@ def _observe(
     result = classify(None, lambda: (neighbours, ()), lambda _: True)
     nearest = result.nearest
     if nearest is not None:
-        similarity = nearest.similarity
-        store.log(
-            NearDuplicate(
-                page.key,
-                nearest.entry.key,
-                nearest.distance,
-                page.fingerprint,
-                page.number,
-                page.last_seen_s,
-                None if similarity is None else round(similarity, 2),
-                nearest.confirmed,
-            ),
-            next_sequence,
-        )
+        line = log_line(page, page.number, page.last_seen_s, nearest.entry.key, nearest)
+        store.log(line, next_sequence)
         report.near_duplicates += 1
     if result.kind == "near-duplicate":
         return

@@ -89,8 +89,7 @@ def remove(where: Location, keys: Iterable[str]) -> list[str]:
             return [key for key in keys if index.forget(key)]
     require_whole(where)
     with opened_database(where) as (manifest, database):
-        path = manifest.database_path(where)
-        store = TableStore(database, manifest.plan, manifest.check_bits, str(where), path=path)
+        store = TableStore(database, manifest.plan, manifest.check_bits)
         entries = {key: entry for key in keys if (entry := store.entry(key)) is not None}
         store.remove(list(entries.values()), store.next_sequence)
         for key in entries:

@@ -33,7 +33,7 @@ _BATCH_ROWS = 4096
 class RepairReport:
     """The result of a repair.
 
-    :param salvaged: some files could not be read, and the database repaired them.
+    :param salvaged: some files could not be read, so the database repaired them first.
     :param near_duplicates: number of lines of the near-duplicate log.
     :param dropped: number of deleted rows: damaged and unknown rows, and superseded entries. An
         entry is superseded if its page has a later one.
@@ -83,7 +83,7 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
             # Opening the store rebuilds all tables from the entries.
             destroy_runs(path)
-            TableStore(database, manifest.plan, manifest.check_bits, location, path=path).close()
+            TableStore(database, manifest.plan, manifest.check_bits).close()
         marker.unlink()
     except OSError as error:
         raise StorageError(location, f"it cannot be repaired ({error})") from error
@@ -145,6 +145,5 @@ def _superseded_ordinals(
 
 
 def _delete(database: Database, rows: Iterator[bytes]) -> None:
-    """Delete rows in batches."""
     while batch := list(islice(rows, _BATCH_ROWS)):
         database.write([], batch)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.base import SideKind
-from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, FORMAT_VERSION, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.redis_store import RedisStore
 
-# Marks a directory whose index is incomplete and has no manifest yet.
+# A marker file in a directory whose index is incomplete and has no manifest yet.
 _MAKING = f".{FILE_NAME}.making"
 
 
@@ -54,7 +54,8 @@ def rewriting(
 ) -> Iterator[tuple[DatabaseSource, TableStore]]:
     """Yield the old index and an empty store. At the end, the store replaces the old index.
 
-    The store goes on with the sequence numbers of the old index, which is unchanged after an error.
+    The store goes on with the sequence numbers of the old index. After an error, the old index is
+    unchanged.
 
     :param older: also accept an index of an older format version.
     :param side_rows: kinds of side rows to copy; validators only of pages that the store has.
@@ -66,7 +67,7 @@ def rewriting(
     require_whole(directory)
     try:
         with opened_database(directory, older=older) as (manifest, database):
-            source = DatabaseSource(database, manifest, location)
+            source = DatabaseSource(database, manifest)
             _delete_leftovers(directory, manifest)
             changes["version"] = FORMAT_VERSION
             new = replace(manifest, generation=manifest.generation + 1, **changes)
@@ -102,7 +103,7 @@ def making(
         marker = directory / _MAKING
         if marker.exists():  # an earlier call was interrupted
             for path in databases(directory):
-                database_kind(path.name.partition("-")[0]).destroy(location, path)
+                destroy_database(location, path)
         elif directory.exists() and any(directory.iterdir()):
             raise StorageError(location, "it is not empty: choose a new directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,7 +125,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
     kind = database_kind(manifest.database)
     database = kind(location, path)
     try:
-        store = TableStore(database, manifest.plan, manifest.check_bits, location, path=path)
+        store = TableStore(database, manifest.plan, manifest.check_bits)
         yield store
         database.sync()
         store.close()
@@ -139,8 +140,7 @@ def _delete_leftovers(directory: Path, manifest: Manifest) -> None:
     texts = [texts_path(directory, kind) for kind in DATABASES if kind != manifest.database]
     for path in (*databases(directory), *texts):
         if path.is_dir() and path != manifest.database_path(directory):
-            kind = database_kind(path.name.partition("-")[0])
-            kind.destroy(str(directory), path)
+            destroy_database(str(directory), path)
 
 
 def copy_all(

@@ -45,7 +45,7 @@ def opened_source(where: Location) -> Iterator[Source]:
         return
     require_whole(where)
     with opened_database(where) as (manifest, database):
-        yield DatabaseSource(database, manifest, str(where))
+        yield DatabaseSource(database, manifest)
 
 
 def opened_index(
@@ -53,7 +53,7 @@ def opened_index(
 ) -> AbstractContextManager[ObservingIndex | RedisIndex]:
     """Open an existing index.
 
-    :param options: options of `open_index` or `open_redis_index`, which also list further errors.
+    :param options: options of `open_index` or `open_redis_index`; see there for other errors.
     :raises IndexMissing: there is no index.
     """
     if isinstance(where, RedisAddress):
@@ -93,15 +93,14 @@ def file_bytes(path: Path) -> int:
 class DatabaseSource(RowReader):
     """The content of an open database, in the current format version or format version 2.
 
-    :param location: directory of the index.
     :raises IndexCorrupt: the state row, or an entry newer than that row, cannot be decoded.
     """
 
     remedy = ""
     """What `corrupt` advises for damage."""
 
-    def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
-        super().__init__(database, manifest.plan.bits // 8, location)
+    def __init__(self, database: Database, manifest: Manifest) -> None:
+        super().__init__(database, manifest.plan.bits // 8)
         self.manifest = manifest
         if manifest.version != FORMAT_VERSION:
             self._decode_entry = records.decode_entry_of_format_2
@@ -114,7 +113,7 @@ class DatabaseSource(RowReader):
 
     def size_bytes(self) -> int:
         """Return the size of the database on disk."""
-        return file_bytes(self.manifest.database_path(Path(self.location)))
+        return file_bytes(self._database.path)
 
     def entries_by_age(self) -> Iterator[Entry]:
         """Yield all entries, oldest first."""
@@ -140,7 +139,7 @@ class RedisSource:
         self.next_sequence = index.next_sequence
         # A copy of the entries, because callers read them repeatedly, and crawls may change them.
         self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
-        # By entry: its sequence number, and the position of its end in the file, after a 0.
+        # For each entry, its number; and 0, then for each entry, where it ends in the file.
         self._numbers, self._ends = array("Q"), array("Q", [0])
         try:
             for entry in index.entries():

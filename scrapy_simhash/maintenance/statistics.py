@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.offline import opened_database, opened_runs
+from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.run_files import KEY_HASH_BITS
 from scrapy_simhash.maintenance.sources import EMPTY_STATE, Location, file_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.manifest import RedisManifest
-    from scrapy_simhash.index.runs import Runs
 
 ROW_KINDS = ("entries", "buckets", "page keys", "near-duplicates", "state")
 
@@ -34,8 +32,8 @@ REDIS_KINDS = ("journal", *_REDIS_LETTERS)
 
 @dataclass
 class RowStatistics:
-    """The number and sizes of the rows of one kind: keys in Redis, or rows of the journal there;
-    records in runs.
+    """The number and sizes of the rows of one kind. In runs, records count as rows; in Redis, keys
+    and the rows of the journal.
     """
 
     rows: int = 0
@@ -65,8 +63,8 @@ class TableStatistics:
     largest: int = 0
 
     def add_bucket(self, records_in_bucket: int) -> None:
-        """Count a bucket."""
-        self.used += 1
+        """Count a bucket, which may have rows without records after removals."""
+        self.used += records_in_bucket > 0
         self.records += records_in_bucket
         self.largest = max(self.largest, records_in_bucket)
 
@@ -111,15 +109,14 @@ def statistics(
             return _redis_statistics(index, on_progress)
     with opened_database(where) as (manifest, database):
         try:
-            return _directory_statistics(where, manifest, database, on_progress)
+            return _directory_statistics(manifest, database, on_progress)
         except ValueError as error:
             raise corrupt(str(where), error) from error
 
 
 def _directory_statistics(
-    directory: Path, manifest: Manifest, database: Database, on_progress: Callable[[], object]
+    manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
-    """Return the statistics of an index in a directory."""
     state_value = database.get(records.STATE_KEY)
     state = records.decode_state(state_value) if state_value else EMPTY_STATE
     first_buffered = records.entry_row_key(state.first_buffered)
@@ -132,7 +129,7 @@ def _directory_statistics(
         for _ in _count_each(database.rows(start, stop), rows[kind], on_progress):
             pass
     if manifest.plan.prefix_bits:
-        tables = _tables_of_runs(opened_runs(directory, manifest, database), manifest, rows)
+        tables = _tables_of_runs(database, manifest, rows)
     else:
         tables = _tables_of_buckets(database, manifest, rows, on_progress)
     return IndexStatistics(
@@ -140,14 +137,13 @@ def _directory_statistics(
         entries=rows["entries"].rows,
         page_key_bytes=page_key_bytes,
         buffered=buffered,
-        file_bytes=file_bytes(manifest.database_path(directory)),
+        file_bytes=file_bytes(database.path),
         rows=rows,
         tables=tables,
     )
 
 
 def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
-    """Return the statistics of an index in Redis."""
     layout, server = index.layout, index.server
     journal = layout.order.journal
     rows = {
@@ -176,11 +172,14 @@ def _redis_statistics(index: RedisIndex, on_progress: Callable[[], object]) -> I
 
 
 def _tables_of_runs(
-    runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
+    database: Database, manifest: Manifest, rows: dict[str, RowStatistics]
 ) -> list[TableStatistics]:
     """Return the statistics of tables in runs, and count each record as a row in `rows`."""
     import numpy as np
 
+    from scrapy_simhash.index.runs import Runs
+
+    runs = Runs(database, manifest.plan)
     tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]

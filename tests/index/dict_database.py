@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexClosed, StorageError
@@ -18,9 +19,15 @@ class DictDatabase:
     """A database in memory.
 
     :param content: its rows, in any order; a copy of them.
+    :param path: the folder that has the files of runs.
     """
 
-    def __init__(self, content: dict[bytes, bytes] | None = None) -> None:
+    location = LOCATION
+
+    def __init__(
+        self, content: dict[bytes, bytes] | None = None, path: Path = Path(LOCATION)
+    ) -> None:
+        self.path = path
         self.content = dict(content or {})
         self.history: list[dict[bytes, bytes]] = []
         """Its rows after each write."""

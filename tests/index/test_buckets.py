@@ -35,9 +35,9 @@ def spill_all(some, database):
     while (spilling := some.spill()) is not None:
         slots, puts, _ = spilling
         database.write(puts)
-        some.dropped(slots)
+        some.end_step(slots)
         writes += 1
-    assert some.spilled()
+    assert some.end_spill()
     return writes
 
 
@@ -60,7 +60,7 @@ class BesideDictionaries(RuleBasedStateMachine):
     @rule(fingerprint=st.sampled_from([0, 1, 0x11, 0x1111, 0xFFFF]), key=st.sampled_from(KEYS))
     def add(self, fingerprint, key):
         one = entry(self.next_ordinal, fingerprint, key)
-        self.buckets.add(one, one.ordinal)
+        self.buckets.add(one)
         self.entries[one.ordinal] = one
         self.next_ordinal += 1
 
@@ -71,13 +71,15 @@ class BesideDictionaries(RuleBasedStateMachine):
 
     @precondition(lambda self: self.buckets.frozen)
     @rule(
-        count=st.sampled_from([None, 1, 20, 30_000]), failed=st.sampled_from([False, False, True])
+        slots=st.sampled_from([None, 1, 20, 30_000]), failed=st.sampled_from([False, False, True])
     )
-    def spill(self, count, failed):
-        spilling = self.buckets.spill(count)
+    def spill(self, slots, failed):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(buckets, "_LARGE_STEP_SLOTS", slots)
+            spilling = self.buckets.spill(large=slots is not None)
         if spilling is None:
             frozen_below = self.buckets.frozen_below
-            if self.buckets.spilled():
+            if self.buckets.end_spill():
                 self.first_buffered = frozen_below
                 assert not self.buckets.frozen
             else:
@@ -85,7 +87,7 @@ class BesideDictionaries(RuleBasedStateMachine):
         elif not failed:
             slots, puts, _ = spilling
             self.database.write(puts)
-            self.buckets.dropped(slots)
+            self.buckets.end_step(slots)
 
     @precondition(lambda self: self.entries)
     @rule(data=st.data())
@@ -94,7 +96,7 @@ class BesideDictionaries(RuleBasedStateMachine):
         removed = [self.entries.pop(ordinal) for ordinal in sorted(ordinals)]
         puts, deletes = self.buckets.removal(removed)
         self.database.write(puts, deletes)
-        self.buckets.removed(removed)
+        self.buckets.forget(removed)
         for one in removed:
             assert one.ordinal not in self.buckets.find_near(one.fingerprint, 16)
             assert one.ordinal not in self.buckets.find_key(one.key)
@@ -106,7 +108,7 @@ class BesideDictionaries(RuleBasedStateMachine):
         self.buckets.may_repeat(self.next_ordinal)
         for ordinal in sorted(self.entries):
             if ordinal >= self.first_buffered:
-                self.buckets.add(self.entries[ordinal], ordinal)
+                self.buckets.add(self.entries[ordinal])
 
     @invariant()
     def the_entries_that_share_a_bucket_are_found(self):
@@ -159,14 +161,15 @@ def database():
     return DictDatabase()
 
 
-def test_nothing_is_read_from_the_database_before_anything_was_written(database):
+def test_nothing_is_read_from_the_database_before_anything_was_written(monkeypatch, database):
     some = made(database)
     for ordinal in range(100):
-        some.add(entry(ordinal, ordinal), ordinal)
+        some.add(entry(ordinal, ordinal))
     assert len(some.find_near(0, 16)) > 1
     assert some.find_key("a") == list(range(100))
     some.freeze(100)
-    spilled = some.spill(100_000)
+    monkeypatch.setattr(buckets, "_LARGE_STEP_SLOTS", 100_000)
+    spilled = some.spill(large=True)
     assert spilled is not None
     assert database.read == []
 
@@ -176,16 +179,16 @@ def test_a_generation_waits_when_it_is_full(database):
         some = made(database)
     for ordinal in range(3):
         assert not some.frozen
-        some.add(entry(ordinal, ordinal), ordinal)
+        some.add(entry(ordinal, ordinal))
     assert some.frozen
     assert some.frozen_below == 3
     # The next one waits for the first one, however full it is.
     for ordinal in range(3, 10):
-        some.add(entry(ordinal, ordinal), ordinal)
+        some.add(entry(ordinal, ordinal))
     assert some.frozen_below == 3
     spill_all(some, database)
     assert not some.frozen
-    some.add(entry(10, 10), 10)
+    some.add(entry(10, 10))
     assert some.frozen
     assert some.frozen_below == 11
 
@@ -196,13 +199,13 @@ def test_memory_is_at_least_some_thousand_entries_and_else_as_many_bytes_as_were
     some = made(database, buffer_bytes=0)
     for ordinal in range(buckets._MIN_CAPACITY):
         assert not some.frozen
-        some.add(entry(ordinal, 0), ordinal)
+        some.add(entry(ordinal, 0))
     assert some.frozen
     # Four records of eight bytes and one of a page key.
     some = made(database, buffer_bytes=5000 * 5 * 8)
     for ordinal in range(5000):
         assert not some.frozen
-        some.add(entry(ordinal, 0), ordinal)
+        some.add(entry(ordinal, 0))
     assert some.frozen
 
 
@@ -218,17 +221,17 @@ def test_a_generation_is_spilled_bit_by_bit_before_the_next_one_is_full(monkeypa
     some = made(database, TablePlan(64, 4))
     puts_of_spills = []
     for ordinal in range(4000):
-        some.add(entry(ordinal, rng.getrandbits(64), f"{ordinal}"), ordinal)
+        some.add(entry(ordinal, rng.getrandbits(64), f"{ordinal}"))
         # Each generation began to wait when it was full: the one before was in rows by then.
         assert some.frozen_below == (ordinal + 1) // 400 * 400
         if ordinal % buckets.SPILL_EVERY == 0 and some.frozen:
             spilling = some.spill()
             if spilling is None:
-                assert some.spilled()
+                assert some.end_spill()
             else:
                 slots, puts, _ = spilling
                 database.write(puts)
-                some.dropped(slots)
+                some.end_step(slots)
                 puts_of_spills.append(len(puts))
     # Each time about the same part of a generation's 2,000 records, a few of which share rows.
     assert 17_500 < sum(puts_of_spills) <= 9 * 2000
@@ -240,8 +243,8 @@ def test_records_of_several_words_are_found(database):
     some = made(database, plan, 96)
     near = entry(0, (1 << 20) - 1)
     far = entry(1, (1 << 100) - 1)
-    some.add(near, 0)
-    some.add(far, 1)
+    some.add(near)
+    some.add(far)
     for _ in range(2):
         assert some.find_near(0, 20) == {0}
         assert some.find_near(0, 19) == set()
@@ -258,7 +261,7 @@ def test_a_removal_takes_a_record_out_of_its_row_alone(database):
         some = made(database)
         added = [entry(ordinal, 0x1234) for ordinal in range(7)]
         for one in added:
-            some.add(one, one.ordinal)
+            some.add(one)
             some.freeze(one.ordinal + 1)
             spill_all(some, database)
     bucket = b"T\0\0\1"
@@ -273,7 +276,7 @@ def test_a_removal_takes_a_record_out_of_its_row_alone(database):
     def remove(*removed):
         puts, deletes = some.removal([added[number] for number in removed])
         database.write(puts, deletes)
-        some.removed([added[number] for number in removed])
+        some.forget([added[number] for number in removed])
         return len(puts) + len(deletes)
 
     assert ordinals() == [[6], [0, 1], [2, 3], [4, 5]]
@@ -288,7 +291,7 @@ def test_a_removal_takes_a_record_out_of_its_row_alone(database):
     assert remove(0, 5, 1) == 2 * tables
     assert ordinals() == [[], [], [], [4]]
     # What comes next goes on as before.
-    some.add(added[0]._replace(ordinal=7), 7)
+    some.add(added[0]._replace(ordinal=7))
     some.freeze(8)
     spill_all(some, database)
     assert ordinals() == [[7], [], [], [4]]
@@ -297,15 +300,15 @@ def test_a_removal_takes_a_record_out_of_its_row_alone(database):
 def test_the_row_of_a_bucket_without_closed_rows_goes_with_its_last_record(database):
     some = made(database)
     one, other = entry(0, 0x1234), entry(1, 0x1235, "b")
-    for ordinal, added in enumerate((one, other)):
-        some.add(added, ordinal)
+    for added in (one, other):
+        some.add(added)
     some.freeze(2)
     spill_all(some, database)
     puts, deletes = some.removal([one])
     # They share three tables.
     assert (len(puts), len(deletes)) == (3, 2)
     database.write(puts, deletes)
-    some.removed([one])
+    some.forget([one])
     puts, deletes = some.removal([other])
     assert puts == []
     assert len(deletes) == 5
@@ -315,34 +318,36 @@ def test_the_row_of_a_bucket_without_closed_rows_goes_with_its_last_record(datab
 
 def test_a_removal_of_what_is_in_memory_alone_changes_no_row(database):
     some = made(database)
-    some.add(entry(0, 0x1234), 0)
-    some.add(entry(1, 0x1234), 1)
+    some.add(entry(0, 0x1234))
+    some.add(entry(1, 0x1234))
     assert some.removal([entry(0, 0x1234)]) == ([], [])
-    some.removed([entry(0, 0x1234)])
+    some.forget([entry(0, 0x1234)])
     assert some.find_near(0x1234, 0) == {1}
     assert some.find_key("a") == [1]
 
 
-def test_spilling_starts_over_with_what_could_not_be_written(database):
+def test_spilling_starts_over_with_what_could_not_be_written(monkeypatch, database):
     with small_buffers():
         some = made(database)
-        some.add(entry(0, 0x1234), 0)
+        some.add(entry(0, 0x1234))
         # A write fails that has some of the slots.
-        slots, puts, _ = some.spill(4 * 16)
+        monkeypatch.setattr(buckets, "_LARGE_STEP_SLOTS", 4 * 16)
+        slots, puts, _ = some.spill(large=True)
         assert len(puts) == 4
-        slots, puts, _ = some.spill(100_000)
+        monkeypatch.setattr(buckets, "_LARGE_STEP_SLOTS", 100_000)
+        slots, puts, _ = some.spill(large=True)
         assert len(puts) == 1
         database.write(puts)
-        some.dropped(slots)
+        some.end_step(slots)
         assert some.spill() is None
-        assert not some.spilled()
+        assert not some.end_spill()
         assert some.frozen
         assert some.find_near(0x1234, 0) == {0}
-        slots, puts, _ = some.spill(100_000)
+        slots, puts, _ = some.spill(large=True)
         assert len(puts) == 4
         database.write(puts)
-        some.dropped(slots)
+        some.end_step(slots)
         assert some.spill() is None
-        assert some.spilled()
+        assert some.end_spill()
     assert len(database.content) == 5
     assert some.find_near(0x1234, 0) == {0}

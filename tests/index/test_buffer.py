@@ -31,11 +31,11 @@ def test_slots_are_taken_in_the_order_of_the_rows_until_all_are_dropped():
     buffer.drop(slots[:4])
     assert buffer.take_slots(50) == slots[4:]
     assert buffer.take_slots(5) is None
-    assert not buffer.finish_spill()
+    assert not buffer.end_spill()
     assert buffer.take_slots(50) == slots[4:]
     assert buffer.old_records((2, 0)) == packed(2, [0, 2])
     buffer.drop(slots[4:])
-    assert buffer.finish_spill()
+    assert buffer.end_spill()
     assert not buffer.frozen
 
 

@@ -20,10 +20,10 @@ def test_an_entry_whose_records_were_not_added(tmp_path, monkeypatch, kind, erro
     url = f"{kind}:{tmp_path / 'index'}"
     add = Buckets.add
 
-    def interrupted(buckets, entry, ordinal):
+    def interrupted(buckets, entry):
         if entry.key == "half":
             raise error
-        add(buckets, entry, ordinal)
+        add(buckets, entry)
 
     monkeypatch.setattr(Buckets, "add", interrupted)
     with open_index(url, SCHEME) as index:

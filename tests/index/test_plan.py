@@ -167,6 +167,14 @@ def test_the_designs_of_manku_et_al_for_64_bits_and_3(plan, tables, widths, text
         assert plan.expected_candidates(2**34) == tables * 2 ** (34 - width)
 
 
+@pytest.mark.parametrize(
+    ("entries", "candidates"), [(0, 0), (2**16, 256), (2**20 - 1, 2 * 256), (2**22, 4 * 256)]
+)
+def test_buckets_of_probed_tables_have_at_least_one_entry_on_average(entries, candidates):
+    plan = TablePlan(256, 12, prefix_bits=20, probes=256)
+    assert plan.expected_candidates(entries) == pytest.approx(candidates, rel=1e-5)
+
+
 @pytest.mark.parametrize("plan", [design[0] for design in DESIGNS], ids=str)
 def test_their_tables_bring_every_pair_within_3_bits_together(plan):
     base = random.Random(3).getrandbits(64)

@@ -29,7 +29,7 @@ from scrapy_simhash.maintenance.repair import repair
 from scrapy_simhash.maintenance.statistics import statistics
 
 from .backends import make_backend, rows
-from .dict_database import LOCATION, DictDatabase
+from .dict_database import DictDatabase
 from .raw import change_rows, crashed
 
 # The last table's prefix lies in two words of 64 bits.
@@ -70,17 +70,17 @@ class BesideADictionary(RuleBasedStateMachine):
         self.patched = small_runs()
         self.patched.__enter__()
         self.folder = Path(tempfile.mkdtemp())
-        self.database = DictDatabase()
+        self.database = DictDatabase(path=self.folder)
         self.random = random.Random(1)
         self.entries = {}
         self.next_ordinal = self.first_buffered = 0
         self.open()
 
     def open(self):
-        self.runs = Runs(self.database, self.plan, self.folder / "runs", LOCATION, durable=False)
+        self.runs = Runs(self.database, self.plan, durable=False)
         for ordinal, entry in self.entries.items():
             if ordinal >= self.first_buffered:
-                self.runs.add(entry, ordinal)
+                self.runs.add(entry)
 
     @rule(near=st.booleans(), gap=st.sampled_from([0, 0, 0, 1, 1000]), times=st.integers(1, 9))
     def add(self, near, gap, times):
@@ -95,7 +95,7 @@ class BesideADictionary(RuleBasedStateMachine):
             key = f"page {ordinal}"
             entry = Entry(ordinal, key, fingerprint, ordinal, 0, 0, ordinal)
             self.entries[ordinal] = entry
-            self.runs.add(entry, ordinal)
+            self.runs.add(entry)
 
     @rule()
     def freeze(self):
@@ -103,23 +103,23 @@ class BesideADictionary(RuleBasedStateMachine):
 
     @precondition(lambda self: self.runs.frozen)
     @rule(
-        count=st.sampled_from([None, None, 1]),
+        large=st.sampled_from([False, False, True]),
         written=st.sampled_from(["yes", "yes", "no", "not known"]),
         times=st.integers(1, 60),
     )
-    def spill(self, count, written, times):
+    def spill(self, large, written, times):
         for _ in range(times):
-            spilling = self.runs.spill(count)
+            spilling = self.runs.spill(large=large)
             if spilling is None:
                 below = self.runs.frozen_below
-                assert self.runs.spilled()
+                assert self.runs.end_spill()
                 self.first_buffered = max(self.first_buffered, below)
                 return
             merged, puts, deletes = spilling
             if written != "no":
                 self.database.write(puts, deletes)
             if written == "yes":
-                self.runs.dropped(merged)
+                self.runs.end_step(merged)
             elif puts:
                 self.runs.may_repeat(self.next_ordinal)
                 return
@@ -131,11 +131,11 @@ class BesideADictionary(RuleBasedStateMachine):
         removed = [self.entries.pop(ordinal) for ordinal in sorted(chosen)]
         puts, deletes = self.runs.removal(removed)
         self.database.write(puts, deletes)
-        self.runs.removed(removed)
+        self.runs.forget(removed)
 
     @rule()
     def crash(self):
-        self.database = DictDatabase(self.database.content)
+        self.database = DictDatabase(self.database.content, self.folder)
         self.open()
 
     @invariant()
@@ -193,15 +193,15 @@ def assert_finds(index, some):
 
 def test_a_run_stays_when_its_merge_is_not_written(tmp_path):
     with small_runs():
-        database = DictDatabase()
-        made = Runs(database, PLAN, tmp_path / "runs", LOCATION)
+        database = DictDatabase(path=tmp_path)
+        made = Runs(database, PLAN)
         for number in range(7):
-            made.add(Entry(number, str(number), number << 100, number, 0, 0, number), number)
+            made.add(Entry(number, str(number), number << 100, number, 0, 0, number))
         assert made.frozen
         while not (spilling := made.spill())[1]:
-            made.dropped(spilling[0])
+            made.end_step(spilling[0])
         assert made.spill()[1] == spilling[1]  # the same again, as nobody says that it is written
-        assert Runs(database, PLAN, tmp_path / "runs", LOCATION).pages.stored == 0
+        assert Runs(database, PLAN).pages.stored == 0
         files = sorted(path.name for path in (tmp_path / "runs").iterdir())
         assert files == ["fingerprints", "ids"]
 
@@ -372,9 +372,9 @@ def test_what_is_found_does_not_depend_on_how_far_pages_are_sorted():
     with tempfile.TemporaryDirectory() as folder:
         for young in (2, 50, 1000):
             with small_runs(young=young, memory=10_000):
-                made = Runs(DictDatabase(), PLAN, Path(folder) / "runs", LOCATION)
+                made = Runs(DictDatabase(path=Path(folder)), PLAN)
                 for number, fingerprint in enumerate(pages_):
-                    made.add(Entry(number, str(number), fingerprint, 0, 0, 0, number), number)
+                    made.add(Entry(number, str(number), fingerprint, 0, 0, 0, number))
                 found.append(made.find_near(0, K, certainty))
     assert found[0] == found[1] == found[2]
     assert 0 < len(found[0]) < 400
@@ -385,14 +385,14 @@ def test_many_are_asked_at_once(tmp_path):
     rng = random.Random(2)
     entries = {}
     with small_runs(young=10, memory=64):
-        asked = Runs(DictDatabase(), plan, tmp_path, LOCATION, durable=False)
+        asked = Runs(DictDatabase(path=tmp_path), plan, durable=False)
         for ordinal in range(200):
             fingerprint = rng.getrandbits(256)
             if ordinal % 3:
                 fingerprint = entries[ordinal - 1].fingerprint ^ rng.getrandbits(256) >> 230
             entry = Entry(ordinal, f"page {ordinal}", fingerprint, ordinal, 0, 0, ordinal)
             entries[ordinal] = entry
-            asked.add(entry, ordinal)
+            asked.add(entry)
         asking = [(entry.fingerprint, rng.randbytes(256)) for entry in entries.values()]
         found = asked.find_near_many(asking, K)
     assert sum(map(len, found)) > len(entries)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +25,7 @@ CHECK_BITS = 32
 
 
 def made(database, plan=PLAN, check_bits=CHECK_BITS, **arguments):
-    return TableStore(database, plan, check_bits, LOCATION, path=Path(LOCATION), **arguments)
+    return TableStore(database, plan, check_bits, **arguments)
 
 
 @pytest.fixture
