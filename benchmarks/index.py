@@ -162,7 +162,7 @@ def print_table(results: list[dict[str, Any]]) -> None:
 def fit_cost_model(arguments: argparse.Namespace) -> None:
     """Measure several table plans at several sizes, and fit the constants of the cost model."""
     from scrapy_simhash.index import TablePlan
-    from scrapy_simhash.index.cost import check_bits, probed_candidates
+    from scrapy_simhash.index.cost import check_bits
 
     rows, costs = [], []
     for scheme, plans in (("classic", ([4], [5], [6], [5, 2])), ("wide", ([12], [19], [24]))):
@@ -180,7 +180,7 @@ def fit_cost_model(arguments: argparse.Namespace) -> None:
     for tables, prefix_bits, probes in ((8, 12, 64), (8, 16, 112), (12, 20, 256), (12, 21, 384)):
         plan = TablePlan(SCHEMES["wide"][0], tables, prefix_bits=prefix_bits, probes=probes)
         for result in run("wide", "ours", arguments, [tables, 1, 0, prefix_bits, probes]):
-            rows.append([1.0, probes, probed_candidates(plan, result["size"])])
+            rows.append([1.0, probes, plan.expected_candidates(result["size"])])
             costs.append(result["cpu_us"])
             print(f"wide: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
     print_fit(rows, costs, ("PROBED_PAGE_US", "PROBE_US", "PROBED_CANDIDATE_US"))

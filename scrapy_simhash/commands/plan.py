@@ -44,13 +44,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from scrapy_simhash.index.cost import bytes_per_page, cost_us, probed_candidates
+    from scrapy_simhash.index.cost import bytes_per_page, cost_us
 
     k, pages = options.max_distance, options.pages
     plan = choose_tables(options, options.bits, k, pages)
     recalls = {distance: plan.expected_recall(distance) for distance in _distances(plan, k)}
     recall = plan.recall(k)
-    candidates = probed_candidates(plan, pages) if plan.probes else plan.expected_candidates(pages)
+    candidates = plan.expected_candidates(pages)
     size_bytes, cpu_us = bytes_per_page(plan, k), cost_us(plan, k, pages)
     result = {
         "plan": asdict(plan),

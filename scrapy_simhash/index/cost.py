@@ -63,9 +63,6 @@ def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
     return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
 
 
-probed_candidates = TablePlan.expected_candidates  # for benchmarks/index.py
-
-
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     """Return the bytes on disk of an entry and its records, without page key and evidence, and
     without the overhead of the database.

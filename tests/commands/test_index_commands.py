@@ -14,7 +14,6 @@ from scrapy.settings import Settings
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.index import choose_plan, index_url, open_index
-from scrapy_simhash.index.cost import probed_candidates
 from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.probing import expected_recall_bare
@@ -254,7 +253,7 @@ def test_rebuild(ran_json, run, index):
 def test_plan_shows_the_candidates_that_it_costs(ran_json):
     wide = PRESETS["wide"]
     plan = choose_plan(wide.scheme.bits, wide.max_distance, 1_000_000)
-    assert ran_json("plan")["candidates_per_query"] == probed_candidates(plan, 1_000_000)
+    assert ran_json("plan")["candidates_per_query"] == plan.expected_candidates(1_000_000)
 
 
 def test_export_import_and_merge(ran_json, run, index, folder):
