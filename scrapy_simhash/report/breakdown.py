@@ -142,7 +142,7 @@ def _pairs(
 def _representatives(source: Source, duplication: Duplication, listed: set[str]) -> Counter[str]:
     """Count the representatives of each listed pattern."""
     promoted = {line.key for line in duplication.promoted}
-    # Their entries, if any, are left out: they are near-duplicates or counted as promoted.
+    # Logged pages may have entries, too, but are near-duplicates or promoted.
     logged = promoted.union(
         line.key for cluster in duplication.clusters for line in cluster.near_duplicates
     )

@@ -20,7 +20,7 @@ from scrapy_simhash.report.timeline import HEIGHT, WIDTH, timeline
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 _SCRIPTS = (
     "words", "pages", "grouping", "choice", "table", "histogram", "resemblance", "difference",
@@ -47,7 +47,7 @@ def render(report: Mapping[str, Any]) -> str:
 
     :param report: the data from `scrapy_simhash.report.data.build`.
     """
-    style, script = _asset("page.css"), _script()
+    style, script = _asset("base.css") + _asset("page.css"), _script()
     floods = report["floods"]
     crawl = report["crawl"]
     return _template().render(
@@ -122,8 +122,8 @@ def _policy(style: str, script: str) -> str:
     """Return the Content-Security-Policy of the page."""
     rules = (
         "default-src 'none'",
-        f"script-src '{_digest(script)}'",
-        f"style-src '{_digest(style)}'",
+        f"script-src '{digest(script)}'",
+        f"style-src '{digest(style)}'",
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
@@ -134,16 +134,14 @@ def _policy(style: str, script: str) -> str:
     return "; ".join(rules)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     """Return the hash of a style or script in the form of a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @cache
 def _asset(name: str) -> str:
-    """Return the content of an asset with LF line endings, because browsers hash it with these."""
-    source = files("scrapy_simhash.report") / "assets" / name
-    return source.read_text(encoding="utf-8").replace("\r\n", "\n")
+    return (files("scrapy_simhash.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 @cache
@@ -155,7 +153,11 @@ def _script() -> str:
 
 @cache
 def _template() -> Template:
-    """Return the compiled template with its filters."""
+    return make_environment().get_template("page.html.j2")
+
+
+def make_environment() -> Environment:
+    """Return a Jinja environment that loads assets, escapes values, and formats with `visible`."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -167,4 +169,4 @@ def _template() -> Template:
     )
     for name in ("visible", "address", "count", "share", "moment", "duration", "size"):
         environment.filters[name] = getattr(visible, name)
-    return environment.get_template("page.html.j2")
+    return environment

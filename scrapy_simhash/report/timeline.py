@@ -101,7 +101,7 @@ def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
     return [
         Tick(
             round(column.x + column.width / 2, 2),
-            datetime.fromtimestamp(max(column.start_s, 0), timezone.utc).strftime(template),
+            datetime.fromtimestamp(column.start_s, timezone.utc).strftime(template),
         )
         for column in columns[::columns_per_label]
     ]
