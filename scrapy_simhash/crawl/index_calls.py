@@ -6,7 +6,7 @@ import asyncio
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, finalize
 
 from scrapy.utils.asyncio import is_asyncio_available
@@ -197,26 +197,25 @@ class UnclaimedVerdicts:
 
     def __init__(self, discard: Callable[[Verdict], None]) -> None:
         self._discard = discard
-        # Each finalizer holds the verdict, and calls `discard` with it.
-        self._finalizers: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
+        # Response → (verdict, finalizer that calls `discard` with the verdict).
+        self._kept: WeakKeyDictionary[Response, tuple[Verdict, Any]] = WeakKeyDictionary()
 
     def put(self, response: Response, verdict: Verdict) -> None:
         """Keep the verdict on a response."""
-        finalizer: Any = finalize(response, self._discard, verdict)
+        finalizer = finalize(response, self._discard, verdict)
         finalizer.atexit = False
-        self._finalizers[response] = finalizer
+        self._kept[response] = verdict, finalizer
 
     def take(self, response: Response) -> Verdict | None:
         """Return and forget the verdict on a response; None if there is none."""
-        finalizer = self._finalizers.pop(response, None)
-        detached = finalizer and finalizer.detach()  # (response, discard, (verdict,), {}), or None
-        return cast("Verdict", detached[2][0]) if detached else None
+        verdict, finalizer = self._kept.pop(response, (None, None))
+        return verdict if finalizer is not None and finalizer.detach() else None
 
     def close(self) -> None:
         """Discard all verdicts. Call this when the crawl is idle, so no callback will take them."""
-        for finalizer in [*self._finalizers.values()]:
+        for _, finalizer in [*self._kept.values()]:
             finalizer()
-        self._finalizers.clear()
+        self._kept.clear()
 
 
 def _loop_caller() -> Callable[..., Any]:

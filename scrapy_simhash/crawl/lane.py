@@ -53,7 +53,6 @@ class Lane:
     """The index, policy, stats and retries of one crawl's pages, or of its items.
 
     :param what: ``page`` or ``item``.
-    :param stats: also used by parts of the crawl that work on the lane, as `errors` and `settings`.
     :param schedule: schedules a request that repeats a dropped page.
     """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SHOWN_CLUSTERS = 5
-# When twice as many clusters are counted, only so many of the largest are kept.
+# When twice as many clusters are counted, only this number of the largest is kept.
 _KEPT_CLUSTERS = 10_000
 _OUTCOMES: Mapping[Outcome, str] = {
     "dropped": "dropped",
@@ -135,7 +135,7 @@ class CrawlStats:
         return "\n".join(lines)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
-        # Stats are whole numbers, but a step takes a fraction of a millisecond: round the sums.
+        # Stats are whole numbers, but a step takes less than a millisecond: round the sums.
         before_ms = self._times_ms.get(step)
         after_ms = (before_ms or 0.0) + milliseconds
         self._times_ms[step] = after_ms
