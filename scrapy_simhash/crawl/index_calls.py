@@ -35,8 +35,9 @@ _Result = TypeVar("_Result")
 class IndexCalls:
     """Calls to an embedded index, in the event loop.
 
-    Methods take a key, for messages, and a function that gets the index and returns an answer. The
-    answer is None if there is no index, or if the function raises StorageError, which is counted.
+    Methods take a key, which errors name, and a function that gets the index and returns an answer.
+    The answer is None if there is no index, or if the function raises StorageError, which is
+    counted.
     """
 
     in_threads = False

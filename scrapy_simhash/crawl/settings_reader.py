@@ -69,7 +69,7 @@ class SettingsReader:
             raise SettingsError(name, value, "must be True or False") from None
 
     def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> Any:
-        """Return one of the allowed words. The type is `Any`, so that callers can name a Literal."""
+        """Return one of the allowed words, as `Any`, so that callers can declare a Literal."""
         value = self._value(name, unset)
         if value not in allowed:
             raise SettingsError(name, value, "must be one of " + ", ".join(map(repr, allowed)))

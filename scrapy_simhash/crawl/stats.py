@@ -156,7 +156,7 @@ class ErrorLog:
         """Return the spider, for the argument ``extra`` of log calls."""
         return self._crawler.spider
 
-    def count_error(self, step: str, error: BaseException, about: str) -> None:
+    def count_error(self, step: str, error: BaseException | str, about: str) -> None:
         """Count an error of a step. Log the first one, with its subject `about`, such as a key."""
         self._stats.count(f"errors/{step}")
         self.warn_once(

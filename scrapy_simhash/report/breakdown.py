@@ -1,8 +1,8 @@
 """Count near-duplicates by host, URL pattern and pair of patterns.
 
-The first page of a cluster that a crawl sees is the representative, original or not; the others are
-near-duplicates. So counts by host and pattern depend on the order of the crawl. Counts of pairs
-depend only on which pages are in a cluster.
+The first page of a cluster that a crawl sees is the representative, whether it is the original or
+not. So counts by host and pattern depend on the order of the crawl. Counts of pairs depend only on
+which pages are in a cluster.
 """
 
 from __future__ import annotations

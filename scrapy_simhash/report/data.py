@@ -218,7 +218,7 @@ def _timeline(duplication: Duplication) -> dict[str, Any]:
     if not times_s:
         return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}
     from_s, to_s = min(times_s), max(times_s)
-    fitting = (step for step in _STEPS_S if (to_s - from_s) // step < _MAX_COLUMNS)
+    fitting = (step for step in _STEPS_S if to_s // step - from_s // step < _MAX_COLUMNS)
     step_s = next(fitting, (to_s - from_s) // _MAX_COLUMNS + 1)
     from_s -= from_s % step_s
     columns = (to_s - from_s) // step_s + 1
