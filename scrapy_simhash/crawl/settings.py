@@ -113,11 +113,11 @@ class SimhashSettings:
         )
         self.item_policy: Final = Policy(
             action=action,
-            follow=action == "tag",  # items have no links
+            follow=action == "tag",  # items have no links, so `PASS` or `DROP` results
             incremental=self.policy.incremental,
         )
         self.item_tags: Final = read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
-        self.pages: Final = read.boolean("SIMHASH_PAGES", unset=True)
+        self.pages: Final = read.boolean("SIMHASH_PAGES")
 
         preset_name, preset = read.preset("SIMHASH_PRESET")
         self.preset: Final = preset_name

@@ -249,7 +249,7 @@ class SettingsReader:
                 name,
                 value,
                 "must be the path of a file, such as report.html or %(name)s-%(time)s.html, in an "
-                "existing directory; %% for %",
+                "existing directory; write %% for %",
             ) from error
         return path
 

@@ -93,7 +93,7 @@ def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
     """Yield rows of the text by paragraph; one row for each passage if passages overlap."""
     are_overlapping = any(after.start < before.end for before, after in pairwise(passages))
     row = _Row(joined=False, pieces=[], hits=[])
-    end = characters = 0  # characters in the row from its first hit on; before it, in the row
+    end = characters = 0  # characters in the row: from its first hit on, if it has one
     for number, passage in enumerate(passages, start=1):
         gap = passage.start - end
         space = text[end : passage.start] if text else "\n\n" if gap > 1 else " " * gap

@@ -36,7 +36,7 @@ def count(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in per cent, rounded down, so that 100 % is the whole; a dash for no whole."""
+    """Return a share in per cent, rounded down, so that 100 % is the whole; a dash if that is 0."""
     if whole <= 0:
         return _UNKNOWN
     tenths = int(1000 * min(max(part / whole, 0.0), 1.0) + 1e-9)
