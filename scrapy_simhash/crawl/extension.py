@@ -214,10 +214,7 @@ class SimhashExtension:
             raise DontCloseSpider
 
     async def settle_all(self) -> None:
-        """After the last page, settle all pages and items, and save what was learned from them.
-
-        Requests can still be scheduled.
-        """
+        """Settle all pages and items, and save what was learned, before the scheduler closes."""
         self.settlement.close()
         self.url_rules.save()
         self.conditional.lastmod.save()

@@ -249,7 +249,7 @@ class Lane:
         requested_again: bool = False,
         excerpt: str = "",
     ) -> Action:
-        """Decide what to do with a page, count and log the outcome, and return the action.
+        """Decide what to do with a page, count the outcome, and return the action.
 
         A copy of a pending page is held if the action hides it or a part of its output. It is
         requested again if that page fails. For `method` and `requested_again`, see `Policy.decide`.

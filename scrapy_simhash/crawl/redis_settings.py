@@ -86,11 +86,8 @@ class RedisSettings:
 
     @property
     def max_waits(self) -> int:
-        """Return how often an idle crawl waits for other crawls, 5 seconds each time.
-
-        All waits together take three leases or more, so the lease of a crawl that died expires.
-        """
-        return max(MAX_WAITS, 3 * self.lease_s // 5)
+        """Return how often an idle crawl waits, so that the lease of a crawl that died expires."""
+        return max(MAX_WAITS, 3 * self.lease_s // 5)  # 5 seconds each time
 
     def address(self, what: str) -> RedisAddress:
         """Return the address of the index of pages ("page") or of items ("item")."""

@@ -118,10 +118,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _sentence_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each sentence, or of the parts of a long one.
-
-    A long sentence is split at commas; a part that is still too long, as runs are.
-    """
+    """Yield (start, end) of sentences. Long ones are split at commas, or else as runs are."""
     for sentence_start, end in _sentences(text):
         start = sentence_start
         is_long = end - start > _LONG_SENTENCE_CHARACTERS
