@@ -238,8 +238,8 @@ class SettingsReader:
         value = self._value(name)
         if value is None:
             return None
-        now = datetime.now(tz=timezone.utc).replace(microsecond=0, tzinfo=None).isoformat()
-        parts = {"name": _file_name(spider_name), "time": now.replace(":", "-")}
+        time = f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S}"
+        parts = {"name": _file_name(spider_name), "time": time}
         try:
             path = Path(str(value) % parts).absolute()
             if not _may_be_path(value) or path.is_dir() or not path.parent.is_dir():

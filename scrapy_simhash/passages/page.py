@@ -10,12 +10,13 @@ import re
 from collections import Counter
 from functools import cache
 from importlib.resources import files
-from itertools import cycle, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.passages.result import SHOWN_DIGITS
 from scrapy_simhash.report.page import digest, make_environment
+from scrapy_simhash.report.visible import round_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,7 +152,4 @@ def bars(report: PassageReport) -> list[Bar]:
 
 def _ticks(characters: int) -> list[int]:
     """Return at most seven round positions in the text, the first of them 0."""
-    step, factors = 1, cycle((2, 2.5, 2))  # 1, 2, 5, 10, 20, 50 …
-    while characters / step > _MAX_TICKS:
-        step = int(step * next(factors))
-    return list(range(0, characters + 1, step))
+    return list(range(0, characters + 1, round_step(characters, _MAX_TICKS)))

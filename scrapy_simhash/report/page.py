@@ -7,7 +7,6 @@ script and style of the file, and no request.
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -48,7 +47,6 @@ def render(report: Mapping[str, Any]) -> str:
     :param report: the data from `scrapy_simhash.report.data.build`.
     """
     style, script = _asset("base.css") + _asset("page.css"), _script()
-    floods = report["floods"]
     crawl = report["crawl"]
     return _template().render(
         report=report,
@@ -61,12 +59,7 @@ def render(report: Mapping[str, Any]) -> str:
         timeline=timeline(report["timeline"]),
         chart_width=WIDTH,
         chart_height=HEIGHT,
-        clusters=report["index"]["clusters"],
-        floods=floods["largest"],
-        flood_count=floods["count"],
-        data=_json(_script_data(report)),
-        fingerprints=_json(report["fingerprints"]),
-        texts=_json(report["texts"]),
+        data=_script_data(report),
     )
 
 
@@ -105,17 +98,6 @@ def _verdict_rows(crawl: Mapping[str, Any]) -> list[dict[str, Any]]:
             )
         before += pages
     return rows
-
-
-def _json(data: Any) -> str:
-    """Return JSON that is safe in a script element, because no tag or comment can begin in it.
-
-    All non-ASCII characters are escaped, including U+2028, U+2029 and lone surrogates.
-    """
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def _policy(style: str, script: str) -> str:
@@ -167,6 +149,7 @@ def make_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("visible", "address", "count", "share", "moment", "duration", "size"):
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    for name in ("visible", "address", "count", "share", "moment", "duration"):
         environment.filters[name] = getattr(visible, name)
     return environment
