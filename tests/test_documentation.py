@@ -76,6 +76,7 @@ def literals_passed_to(*functions):
 def test_reference_lists_every_stat_counted_by_name():
     # Others count characters.
     counted = {name for name in literals_passed_to("count") if re.fullmatch("[a-z_/]{3,}", name)}
+    counted |= {f"errors/{step}" for step in literals_passed_to("count_error")}
     assert {"dropped", "errors/extraction"} <= counted
     for name in counted:
         family, _, detail = name.partition("/")

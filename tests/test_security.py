@@ -221,7 +221,7 @@ def test_no_page_forges_a_line_of_the_log(tmp_path):
         )
     assert near.stat("near_duplicate") >= 2
     assert failing.stat("errors/extraction") == 1
-    said = [*near.lines("near-duplicate page"), *failing.lines("no text of")]
+    said = [*near.lines("near-duplicate page"), *failing.lines("extraction failed for")]
     assert len(said) >= 3
     assert sum("FORGED" in line for line in said) == len(said)
     log = "\n".join(

@@ -11,11 +11,11 @@ from scrapy_simhash.crawl.settings import is_enabled
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# Nearer to the engine than Scrapy's own, which decompress, redirect and retry responses first.
+# Next to the engine, so that Scrapy's middlewares decompress, redirect and retry first.
 DOWNLOADER_MIDDLEWARE_ORDER = 40
 OUTPUT_MIDDLEWARE_ORDER = -1_000_000  # next to the engine
 SPIDER_MIDDLEWARE_ORDER = 1_000_000  # next to the callback
-# Before user pipelines: a pipeline that replaces an item object hides which page it is from.
+# Before the user's pipelines: an object by which a pipeline replaces an item has no known page.
 PIPELINE_ORDER = 50
 
 
@@ -23,9 +23,9 @@ class Addon:
     """The add-on, installed by ``ADDONS = {"scrapy_simhash.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the components to the settings, except components that are listed there already.
+        """Add the components to the settings, except those that are listed there already.
 
-        :raises NotConfigured: SIMHASH_ENABLED is False; the components are not imported.
+        :raises NotConfigured: SIMHASH_ENABLED is False. The components are then not imported.
         :raises SettingsError: SIMHASH_ENABLED is not a boolean.
         """
         if not is_enabled(settings):

@@ -90,10 +90,7 @@ class UnmatchedNames:
         self._pages = 0
 
     def count(self, missing: Collection[str]) -> None:
-        """Count a page (or item).
-
-        :param missing: the names that matched nothing on the page (or in the item).
-        """
+        """Count a page (or item), on which the `missing` names matched nothing."""
         if self._unmatched:
             self._pages += 1
             self._unmatched = [name for name in self._unmatched if name in missing]

@@ -193,7 +193,7 @@ def _validators_in(response: Response) -> tuple[str, str]:
             modified
         ) >= parsedate_to_datetime(date):
             modified = ""
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         modified = ""
     return (etag if _ETAG.fullmatch(etag) else ""), modified
 

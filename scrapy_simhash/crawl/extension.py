@@ -214,7 +214,7 @@ class SimhashExtension:
             raise DontCloseSpider
 
     async def settle_all(self) -> None:
-        """Settle all pages and items after the last page, while requests can still be scheduled."""
+        """Settle all pages and items, and save what was learned, before the scheduler closes."""
         self.settlement.close()
         self.url_rules.save()
         self.conditional.lastmod.save()
@@ -268,7 +268,7 @@ class SimhashExtension:
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off")."""
         self._close_indexes()
-        self.pages.history = None  # without items, pages are not judged either
+        self.pages.history = None  # of the index of pages, if only that of items failed
         self.fingerprinter.close()
         temporary_reason = _TEMPORARY_CLOSE_REASONS.get(type(error))
         if temporary_reason is not None:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, finalize
 
 from scrapy.utils.asyncio import is_asyncio_available
@@ -35,8 +35,9 @@ _Result = TypeVar("_Result")
 class IndexCalls:
     """Calls to an embedded index, in the event loop.
 
-    Methods take a key, for messages, and a function that gets the index and returns an answer. The
-    answer is None if there is no index, or if the function raises StorageError, which is counted.
+    Methods take a key, which errors name, and a function that gets the index and returns an answer.
+    The answer is None if there is no index, or if the function raises StorageError, which is
+    counted.
     """
 
     in_threads = False
@@ -197,26 +198,25 @@ class UnclaimedVerdicts:
 
     def __init__(self, discard: Callable[[Verdict], None]) -> None:
         self._discard = discard
-        # Each finalizer holds the verdict, and calls `discard` with it.
-        self._finalizers: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
+        # Response → (verdict, finalizer that calls `discard` with the verdict).
+        self._kept: WeakKeyDictionary[Response, tuple[Verdict, Any]] = WeakKeyDictionary()
 
     def put(self, response: Response, verdict: Verdict) -> None:
         """Keep the verdict on a response."""
-        finalizer: Any = finalize(response, self._discard, verdict)
+        finalizer = finalize(response, self._discard, verdict)
         finalizer.atexit = False
-        self._finalizers[response] = finalizer
+        self._kept[response] = verdict, finalizer
 
     def take(self, response: Response) -> Verdict | None:
         """Return and forget the verdict on a response; None if there is none."""
-        finalizer = self._finalizers.pop(response, None)
-        detached = finalizer and finalizer.detach()  # (response, discard, (verdict,), {}), or None
-        return cast("Verdict", detached[2][0]) if detached else None
+        verdict, finalizer = self._kept.pop(response, (None, None))
+        return verdict if finalizer is not None and finalizer.detach() else None
 
     def close(self) -> None:
         """Discard all verdicts. Call this when the crawl is idle, so no callback will take them."""
-        for finalizer in [*self._finalizers.values()]:
+        for _, finalizer in [*self._kept.values()]:
             finalizer()
-        self._finalizers.clear()
+        self._kept.clear()
 
 
 def _loop_caller() -> Callable[..., Any]:

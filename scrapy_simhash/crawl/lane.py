@@ -53,7 +53,6 @@ class Lane:
     """The index, policy, stats and retries of one crawl's pages, or of its items.
 
     :param what: ``page`` or ``item``.
-    :param stats: also used by parts of the crawl that work on the lane, as `errors` and `settings`.
     :param schedule: schedules a request that repeats a dropped page.
     """
 
@@ -211,7 +210,7 @@ class Lane:
         """Count a verdict, keep the text of the page, and return the verdict with `canonical`."""
         if self._max_text_bytes and verdict.observation is not None:
             text = KeptText(page.title, page.text)
-            if verdict.kind == "near-duplicate":  # it has no entry, and is rarely confirmed
+            if verdict.kind == "near-duplicate":  # stored now, because few are confirmed later
                 self._store_text(self.index, verdict.key, text)
             else:
                 self._held_texts[verdict.observation.sequence] = text
@@ -250,11 +249,10 @@ class Lane:
         requested_again: bool = False,
         excerpt: str = "",
     ) -> Action:
-        """Decide what to do with a page, count and log the outcome, and return the action.
+        """Decide what to do with a page, count the outcome, and return the action.
 
-        If the action hides a copy of a pending page, or a part of its output, the copy is held, to
-        be requested again if that page fails. For `method` and `requested_again`, see
-        `Policy.decide`.
+        A copy of a pending page is held if the action hides it or a part of its output. It is
+        requested again if that page fails. For `method` and `requested_again`, see `Policy.decide`.
 
         :param request: repeats the page; None for an item of ``start()``.
         :param excerpt: the beginning of the text, for the warning about a flood.

@@ -2,7 +2,8 @@
 
 A page is *unmodified* if its ``lastmod`` lies before the time at which a crawl last saw it. While a
 sitemap is not trusted, unmodified pages are requested, and their verdicts show whether it is right.
-Once it was right often enough, such pages are spared, but for a random share (SIMHASH_URL_EXPLORE).
+Once it was right often enough, such pages are spared, except a random share
+(SIMHASH_URL_EXPLORE).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _REMEMBERED_PAGES = 200_000
 _EXPECTED_PAGES = 10_000
 _MAX_CLOCK_DIFFERENCE = timedelta(hours=1)
-# For times without a zone. A date is one: it ends up to 36 hours after its midnight in UTC.
+# For times without a time zone, and dates: a day may end 36 hours after its midnight in UTC.
 _MAX_ZONE_DIFFERENCE = timedelta(hours=36)
 
 
@@ -87,14 +88,15 @@ class LastmodTrust:
         return False
 
     def spared(self, key: str) -> None:
-        """Count a page that `spares` allowed not to request."""
+        """Count a page that is not requested, because `spares` returned True."""
         self._sites[site_of(key)].spared += 1
         self._lane.stats.count("conditional/spared")
 
     def arrived(self, key: str, *, unchanged: bool | None) -> None:
         """Count for or against a sitemap that called a requested page unmodified.
 
-        :param unchanged: True for the sitemap, False against it, None if the page failed.
+        :param unchanged: True counts for the sitemap, False against it; None, for a page that
+            failed, does not count.
         """
         if key not in self._expected:
             return

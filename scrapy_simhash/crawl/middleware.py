@@ -26,7 +26,6 @@ from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import DROP, PASS
 from scrapy_simhash.verdict import Verdict
@@ -110,14 +109,7 @@ class SimhashDownloaderMiddleware(Component):
         if page.way:
             stats.count(f"extraction/{page.way}")
         if page.error is not None:
-            stats.count("errors/extraction")
-            extension.errors.warn_once(
-                "extraction",
-                "simhash: no text of %s: %s. Further failures are counted as "
-                "simhash/errors/extraction.",
-                printable(response.url),
-                printable(page.error),
-            )
+            extension.errors.count_error("extraction", page.error, response.url)
         if page.tokens:
             extension.unmatched_selectors.count(page.unmatched)
         return page

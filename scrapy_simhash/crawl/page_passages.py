@@ -63,7 +63,7 @@ class PagePassages:
         self.index: PassageIndex | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
         self._pages: WeakKeyDictionary[PageState, _Texts] = WeakKeyDictionary()
-        # One thread writes each counter. The difference waits in the queue.
+        # The event loop writes one counter, the thread the other. Their difference is in the queue.
         self._queued_characters = 0
         self._processed_characters = 0
 

@@ -74,7 +74,7 @@ class RedisSettings:
         if crawl is not None and not (isinstance(crawl, str) and crawl):
             raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "must be a name that is not empty")
         parameters = dict(settings.getdict("REDIS_PARAMS"))
-        # These are for scrapy-redis, or decided by `Server`.
+        # Only scrapy-redis uses these, or `scrapy_simhash.index.redis` sets them itself.
         for name in ("redis_cls", "url", "decode_responses", "encoding"):
             parameters.pop(name, None)
         cluster, name = read.boolean("SIMHASH_REDIS_CLUSTER"), _index_name(settings, owner)
@@ -86,8 +86,8 @@ class RedisSettings:
 
     @property
     def max_waits(self) -> int:
-        """How often an idle crawl waits for other crawls: longer than the lease of a dead one."""
-        return max(MAX_WAITS, 3 * self.lease_s // 5)  # it waits 5 seconds each time
+        """Return how often an idle crawl waits, so that the lease of a crawl that died expires."""
+        return max(MAX_WAITS, 3 * self.lease_s // 5)  # 5 seconds each time
 
     def address(self, what: str) -> RedisAddress:
         """Return the address of the index of pages ("page") or of items ("item")."""
@@ -95,7 +95,7 @@ class RedisSettings:
         return pages if what == "page" else replace(pages, name=f"{pages.name}-items")
 
     def open(self, what: str, scheme: Scheme, **options: Any) -> RedisIndex:
-        """Open or create an index. For `what` see `address`, for options `open_redis_index`."""
+        """Open or create the index of pages or items. For `what` see `address`."""
         return self.address(what).open(
             scheme=scheme, crawl=self.crawl, lease_s=self.lease_s, create=True, **options
         )

@@ -113,11 +113,11 @@ class SimhashSettings:
         )
         self.item_policy: Final = Policy(
             action=action,
-            follow=action == "tag",  # items have no links
+            follow=action == "tag",  # items have no links, so `PASS` or `DROP` results
             incremental=self.policy.incremental,
         )
         self.item_tags: Final = read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
-        self.pages: Final = read.boolean("SIMHASH_PAGES", unset=True)
+        self.pages: Final = read.boolean("SIMHASH_PAGES")
 
         preset_name, preset = read.preset("SIMHASH_PRESET")
         self.preset: Final = preset_name
@@ -143,7 +143,7 @@ class SimhashSettings:
         self.redis: Final = RedisSettings.read(read, settings, spider_name)
         """None if SIMHASH_INDEX is not "redis"."""
         self.index_kind: Final = read.index_kind()
-        """None uses that of an existing index, or the default; see also `redis`."""
+        """Kind of database; None for the kind of an existing index, or else the default."""
         self.sync: Final[SyncPolicy] = read.choice("SIMHASH_SYNC", get_args(SyncPolicy))
         self.reset: Final = read.boolean("SIMHASH_RESET")
         self.on_locked: Final[OnLocked] = read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked))
@@ -189,7 +189,7 @@ class SimhashSettings:
             raise SettingsError("SIMHASH_MAX_DISTANCE", self.max_distance, str(error)) from error
 
     def _require_pages(self) -> None:
-        """Refuse settings that need SIMHASH_PAGES or SIMHASH_INCREMENTAL without it."""
+        """Raise SettingsError if a setting is on, but not the settings that it needs."""
         if not self.pages and not self.item_fields:
             raise SettingsError(
                 "SIMHASH_PAGES", self.pages, "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
@@ -230,7 +230,7 @@ def read_policy(read: SettingsReader) -> Policy:
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:
     """Return the conditions for a page within k bits to be a copy.
 
-    :param preset: conditions of the preset, for settings that are not set.
+    :param preset: the conditions that apply if a setting is not set.
     :raises SettingsError: a setting is invalid.
     """
     return Confirmation(

@@ -36,8 +36,8 @@ VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 class SettingsReader:
     """A reader of settings. Its methods raise `SettingsError` for an invalid value.
 
-    :param defaults: values of settings that are missing or None. If a default is None, a method
-        uses its argument `unset`.
+    :param defaults: values of settings that are missing or None. If the default is None, too, a
+        method uses its argument `unset`.
     """
 
     def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
@@ -55,8 +55,8 @@ class SettingsReader:
         return self._value(name) is not None
 
     def is_off(self, name: str) -> bool:
-        """Return True if a setting is None, False, or text for False from a command line."""
-        return self._value(name) in (None, False, 0, "", "0", "False", "false")
+        """Return True if a setting is None, False or 0, or a text for these from a command line."""
+        return self._value(name) in (None, False, "", "0", "False", "false")
 
     def boolean(self, name: str, *, unset: bool = False) -> bool:
         """Return a boolean, from a value that Scrapy's `getbool` accepts."""
@@ -69,7 +69,7 @@ class SettingsReader:
             raise SettingsError(name, value, "must be True or False") from None
 
     def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> Any:
-        """Return one of the allowed words. The type is `Any`, so that callers can use a Literal."""
+        """Return one of the allowed words, as `Any`, so that callers can declare a Literal."""
         value = self._value(name, unset)
         if value not in allowed:
             raise SettingsError(name, value, "must be one of " + ", ".join(map(repr, allowed)))
@@ -154,7 +154,7 @@ class SettingsReader:
         return kind
 
     def plan(self, bits: int) -> TablePlan | None:
-        """Return the plan with the numbers in SIMHASH_TABLES; None if not set. See `TablePlan`."""
+        """Return the plan with the numbers in SIMHASH_TABLES; None if it is not set."""
         name = "SIMHASH_TABLES"
         value = self._value(name)
         if value is None:
@@ -238,8 +238,8 @@ class SettingsReader:
         value = self._value(name)
         if value is None:
             return None
-        now = datetime.now(tz=timezone.utc).replace(microsecond=0, tzinfo=None).isoformat()
-        parts = {"name": _file_name(spider_name), "time": now.replace(":", "-")}
+        time = f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S}"
+        parts = {"name": _file_name(spider_name), "time": time}
         try:
             path = Path(str(value) % parts).absolute()
             if not _may_be_path(value) or path.is_dir() or not path.parent.is_dir():
@@ -249,7 +249,7 @@ class SettingsReader:
                 name,
                 value,
                 "must be the path of a file, such as report.html or %(name)s-%(time)s.html, in an "
-                "existing directory; %% for %",
+                "existing directory; write %% for %",
             ) from error
         return path
 
@@ -259,8 +259,8 @@ class SettingsReader:
         They are ``spiders/<name>`` and ``spider-items/<name>`` in SIMHASH_DIR, or ``shared`` and
         ``shared-items`` with SIMHASH_SHARED.
 
-        :param pages: the crawl judges pages, not items alone.
-        :param make: create the directory of pages, or of items alone, and try to write to it.
+        :param pages: the crawl judges pages, not only items.
+        :param make: create the directory of pages, or else of items, and try to write to it.
         """
         base = self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SHOWN_CLUSTERS = 5
-# When twice as many clusters are counted, only so many of the largest are kept.
+# When twice as many clusters are counted, only this number of the largest is kept.
 _KEPT_CLUSTERS = 10_000
 _OUTCOMES: Mapping[Outcome, str] = {
     "dropped": "dropped",
@@ -135,7 +135,7 @@ class CrawlStats:
         return "\n".join(lines)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
-        # Stats are whole numbers, but a step takes a fraction of a millisecond: round the sums.
+        # Stats are whole numbers, but a step takes less than a millisecond: round the sums.
         before_ms = self._times_ms.get(step)
         after_ms = (before_ms or 0.0) + milliseconds
         self._times_ms[step] = after_ms
@@ -156,7 +156,7 @@ class ErrorLog:
         """Return the spider, for the argument ``extra`` of log calls."""
         return self._crawler.spider
 
-    def count_error(self, step: str, error: BaseException, about: str) -> None:
+    def count_error(self, step: str, error: BaseException | str, about: str) -> None:
         """Count an error of a step. Log the first one, with its subject `about`, such as a key."""
         self._stats.count(f"errors/{step}")
         self.warn_once(

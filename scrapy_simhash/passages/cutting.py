@@ -107,7 +107,7 @@ class Cutting:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each sentence. As below, white space never begins a span."""
+    """Yield (start, end) of each sentence. No sentence begins with white space."""
     start = 0
     for match in _SENTENCE_END.finditer(text):
         end = match.end()
@@ -118,7 +118,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _sentence_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Split long sentences at commas, and parts that are still too long as runs are split."""
+    """Yield (start, end) of sentences. Long ones are split at commas, or else as runs are."""
     for sentence_start, end in _sentences(text):
         start = sentence_start
         is_long = end - start > _LONG_SENTENCE_CHARACTERS

@@ -37,7 +37,7 @@ class PassageIndex:
     """An open passage index, returned by `open_passages`.
 
     Methods may be called from several threads; calls that read or write documents wait for each
-    other. After `close`, all others raise IndexClosed.
+    other. After `close`, all methods except `close` raise IndexClosed.
     """
 
     def __init__(self, store: PassageStore, real_path: str) -> None:
@@ -143,13 +143,14 @@ def open_passages(
     :param scheme: scheme of the index; None for the scheme of an existing index, or the default.
     :param keep_text: store the texts of documents, to compute similarities from them; None accepts
         the choice of an existing index.
-    :param keep_text_of_new: whether a new index keeps texts if `keep_text` is None.
+    :param keep_text_of_new: a new index stores texts, if `keep_text` is None.
     :param create: create the index if it is missing.
     :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
     :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
     :raises PlanError: no tables support the distance of a new index.
     :raises SchemeError: the kind of database is unknown, or its driver is not installed.
-    :raises StorageError: it is missing, locked, foreign or damaged, or cannot be read or written.
+    :raises StorageError: the index is missing, locked, foreign or damaged, or cannot be read or
+        written.
     """
     directory = Path(directory).absolute()
     real_path = os.path.realpath(directory)

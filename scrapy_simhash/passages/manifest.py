@@ -29,10 +29,7 @@ class PassagesManifest:
     database: str
 
     def write(self, directory: Path) -> None:
-        """Write ``passages.json`` atomically.
-
-        :raises OSError: it cannot be written.
-        """
+        """Write ``passages.json`` atomically. :raises OSError: it cannot be written."""
         content = {
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,

@@ -168,7 +168,7 @@ class Matcher:
         return "high" if is_high else "medium"
 
     def _sources(self, passage: str, distance: int, entry: Entry) -> tuple[int, list[Source]]:
-        """Return (number of documents with a neighbour, sources in those compared), or (0, [])."""
+        """Return (number of documents with a neighbour, sources in them); (0, []) without any."""
         store, excluded = self._store, self._excluded
         documents = store.passage(entry.ordinal, entry.fingerprint).documents
         if excluded is not None and store.is_in_document(entry, excluded):

@@ -7,17 +7,16 @@ the Content-Security-Policy of the page allows only its own style.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections import Counter
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
-from itertools import cycle, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.passages.result import SHOWN_DIGITS
-from scrapy_simhash.report import visible
+from scrapy_simhash.report.page import digest, make_environment
+from scrapy_simhash.report.visible import round_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,36 +61,17 @@ def render_page(report: PassageReport, text: str = "") -> str:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = make_environment()
     environment.filters.update(
-        name=lambda document: printable(document) or "(no name)",
-        address=visible.address,
-        percent=_percent,
-        share=visible.share,
-        count=visible.count,
-        fraction=_fraction,
-        digest=_digest,
+        name=lambda document: printable(document) or "(no name)", percent=_percent, digest=digest
     )
     source = files("scrapy_simhash.passages").joinpath("page.html.j2")
     return environment.from_string(source.read_text(encoding="utf-8"))
 
 
-def _fraction(value: float) -> float:
-    return min(max(value, 0.0), 1.0) if value == value else 0.0  # noqa: PLR0124 (NaN)
-
-
 def _percent(similarity: float) -> str:
     """Return a similarity in per cent, rounded down so that only a similarity of 1 has 100 %."""
-    return f"{int(_fraction(similarity) * 100 + 1e-9)}\N{NO-BREAK SPACE}%"
-
-
-def _digest(style: str) -> str:
-    """Return the hash of a style sheet, in the form that a Content-Security-Policy needs."""
-    return f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}"
+    return f"{int(similarity * 100 + 1e-9)}\N{NO-BREAK SPACE}%"
 
 
 class _Piece(NamedTuple):
@@ -114,7 +94,7 @@ def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
     """Yield rows of the text by paragraph; one row for each passage if passages overlap."""
     are_overlapping = any(after.start < before.end for before, after in pairwise(passages))
     row = _Row(joined=False, pieces=[], hits=[])
-    end = characters = 0  # characters in the row from its first hit on; before it, in the row
+    end = characters = 0  # characters in the row: from its first hit on, if it has one
     for number, passage in enumerate(passages, start=1):
         gap = passage.start - end
         space = text[end : passage.start] if text else "\n\n" if gap > 1 else " " * gap
@@ -155,17 +135,16 @@ def bars(report: PassageReport) -> list[Bar]:
     part that a hit overlaps has one bar, for its most similar hit.
     """
     hits = [
-        Bar(passage.start, passage.end, _fraction(passage.similarity), passage.level, number)
+        Bar(passage.start, passage.end, passage.similarity, passage.level, number)
         for number, passage in enumerate(report.passages, start=1)
         if passage.level != "none"
     ]
     if len(report.passages) <= MAX_BARS:
         return hits
-    width = max(report.characters, hits[-1].end if hits else 0) / MAX_BARS
+    width = report.characters / MAX_BARS
     highest: dict[int, Bar] = {}
     for bar in hits:
-        last = min(int((bar.end - 1) / width), MAX_BARS - 1)
-        for part in range(int(bar.start / width), last + 1):
+        for part in range(int(bar.start / width), int((bar.end - 1) / width) + 1):
             if part not in highest or bar.similarity > highest[part].similarity:
                 highest[part] = bar._replace(start=part * width, end=(part + 1) * width)
     return [highest[part] for part in sorted(highest)]
@@ -173,7 +152,4 @@ def bars(report: PassageReport) -> list[Bar]:
 
 def _ticks(characters: int) -> list[int]:
     """Return at most seven round positions in the text, the first of them 0."""
-    step, factors = 1, cycle((2, 2.5, 2))  # 1, 2, 5, 10, 20, 50 …
-    while characters / step > _MAX_TICKS:
-        step = int(step * next(factors))
-    return list(range(0, characters + 1, step))
+    return list(range(0, characters + 1, round_step(characters, _MAX_TICKS)))

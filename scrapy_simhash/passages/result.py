@@ -63,7 +63,7 @@ class CheckedPassage:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceShare:
-    """A document, and the share and number of the checked text's passages with a source in it."""
+    """A document, the number of passages with a source in it, and their share of the text."""
 
     document: str
     share: float

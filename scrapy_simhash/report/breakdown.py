@@ -1,8 +1,8 @@
 """Count near-duplicates by host, URL pattern and pair of patterns.
 
-The first page of a cluster that a crawl sees is the representative, original or not; the others are
-near-duplicates. So counts by host and pattern depend on the order of the crawl. Counts of pairs
-depend only on which pages are in a cluster.
+The first page of a cluster that a crawl sees is the representative, whether it is the original or
+not. So counts by host and pattern depend on the order of the crawl. Counts of pairs depend only on
+which pages are in a cluster.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _pairs(
 def _representatives(source: Source, duplication: Duplication, listed: set[str]) -> Counter[str]:
     """Count the representatives of each listed pattern."""
     promoted = {line.key for line in duplication.promoted}
-    # Their entries, if any, are left out: they are near-duplicates or counted as promoted.
+    # Logged pages may have entries, too, but are near-duplicates or promoted.
     logged = promoted.union(
         line.key for cluster in duplication.clusters for line in cluster.near_duplicates
     )

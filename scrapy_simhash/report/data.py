@@ -23,7 +23,6 @@ from scrapy_simhash.url_rules.listing import known_rules
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.maintenance.duplication import Duplication, IndexCluster
     from scrapy_simhash.maintenance.sources import Source
@@ -99,7 +98,9 @@ def build(
                 "distance": line.distance,
                 "similarity": _percent(line.similarity),
             }
-            for line in nlargest(_MAX_SIMILAR, duplication.similar, key=_similarity)
+            for line in nlargest(
+                _MAX_SIMILAR, duplication.similar, key=lambda line: line.similarity or 0.0
+            )
         ],
         "url_rules": _url_rules(source),
         "names": {"hosts": positions["hosts"], "patterns": positions["patterns"]},
@@ -154,10 +155,6 @@ def _url_rules(source: Source) -> dict[str, Any]:
             for rule in valid[:_MAX_RULES]
         ],
     }
-
-
-def _similarity(line: NearDuplicate) -> float:
-    return line.similarity or 0.0
 
 
 def _percent(similarity: float | None) -> int:
@@ -221,7 +218,7 @@ def _timeline(duplication: Duplication) -> dict[str, Any]:
     if not times_s:
         return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}
     from_s, to_s = min(times_s), max(times_s)
-    fitting = (step for step in _STEPS_S if (to_s - from_s) // step < _MAX_COLUMNS)
+    fitting = (step for step in _STEPS_S if to_s // step - from_s // step < _MAX_COLUMNS)
     step_s = next(fitting, (to_s - from_s) // _MAX_COLUMNS + 1)
     from_s -= from_s % step_s
     columns = (to_s - from_s) // step_s + 1

@@ -7,7 +7,6 @@ script and style of the file, and no request.
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -20,7 +19,7 @@ from scrapy_simhash.report.timeline import HEIGHT, WIDTH, timeline
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 _SCRIPTS = (
     "words", "pages", "grouping", "choice", "table", "histogram", "resemblance", "difference",
@@ -47,8 +46,7 @@ def render(report: Mapping[str, Any]) -> str:
 
     :param report: the data from `scrapy_simhash.report.data.build`.
     """
-    style, script = _asset("page.css"), _script()
-    floods = report["floods"]
+    style, script = _asset("base.css") + _asset("page.css"), _script()
     crawl = report["crawl"]
     return _template().render(
         report=report,
@@ -61,12 +59,7 @@ def render(report: Mapping[str, Any]) -> str:
         timeline=timeline(report["timeline"]),
         chart_width=WIDTH,
         chart_height=HEIGHT,
-        clusters=report["index"]["clusters"],
-        floods=floods["largest"],
-        flood_count=floods["count"],
-        data=_json(_script_data(report)),
-        fingerprints=_json(report["fingerprints"]),
-        texts=_json(report["texts"]),
+        data=_script_data(report),
     )
 
 
@@ -107,23 +100,12 @@ def _verdict_rows(crawl: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _json(data: Any) -> str:
-    """Return JSON that is safe in a script element, because no tag or comment can begin in it.
-
-    All non-ASCII characters are escaped, including U+2028, U+2029 and lone surrogates.
-    """
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
 def _policy(style: str, script: str) -> str:
     """Return the Content-Security-Policy of the page."""
     rules = (
         "default-src 'none'",
-        f"script-src '{_digest(script)}'",
-        f"style-src '{_digest(style)}'",
+        f"script-src '{digest(script)}'",
+        f"style-src '{digest(style)}'",
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
@@ -134,16 +116,14 @@ def _policy(style: str, script: str) -> str:
     return "; ".join(rules)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     """Return the hash of a style or script in the form of a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @cache
 def _asset(name: str) -> str:
-    """Return the content of an asset with LF line endings, because browsers hash it with these."""
-    source = files("scrapy_simhash.report") / "assets" / name
-    return source.read_text(encoding="utf-8").replace("\r\n", "\n")
+    return (files("scrapy_simhash.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 @cache
@@ -155,7 +135,11 @@ def _script() -> str:
 
 @cache
 def _template() -> Template:
-    """Return the compiled template with its filters."""
+    return make_environment().get_template("page.html.j2")
+
+
+def make_environment() -> Environment:
+    """Return a Jinja environment that loads assets, escapes values, and formats with `visible`."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -165,6 +149,7 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("visible", "address", "count", "share", "moment", "duration", "size"):
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    for name in ("visible", "address", "count", "share", "moment", "duration"):
         environment.filters[name] = getattr(visible, name)
-    return environment.get_template("page.html.j2")
+    return environment

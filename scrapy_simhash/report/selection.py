@@ -1,8 +1,8 @@
 """Select the pages that a report lists, and group them into components.
 
 A *component* is a set of pages that are connected by pairs: two pages within k of each other, or a
-page and its representative. So each cluster is in one component. In the report, a reader can group
-the pages for a smaller k. These clusters are in one component, too.
+page and its representative. So each cluster is in one component, also if a reader of the report
+regroups the pages for a smaller k.
 
 A page is *promoted* if it represents its cluster only because the entry of the representative is
 gone (`scrapy_simhash.maintenance.duplication`).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.report.visible import count
+from scrapy_simhash.report.visible import count, round_step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,13 +81,8 @@ def timeline(data: Mapping[str, Any]) -> Timeline:
 
 def _levels(highest: int) -> list[int]:
     """Return evenly spaced round numbers, from 0 to at least `highest`; none if that is 0."""
-    if highest <= 0:
-        return []
-    step, number = 1, 0
-    while highest > step * _MAX_LEVELS:  # steps are 1, 2, 5, 10, 20, 50, …
-        step = step * 5 // 2 if number % 3 == 1 else step * 2
-        number += 1
-    return list(range(0, highest + step, step))
+    step = round_step(highest, _MAX_LEVELS)
+    return list(range(0, highest + step, step)) if highest else []
 
 
 def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
@@ -101,7 +96,7 @@ def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
     return [
         Tick(
             round(column.x + column.width / 2, 2),
-            datetime.fromtimestamp(max(column.start_s, 0), timezone.utc).strftime(template),
+            datetime.fromtimestamp(column.start_s, timezone.utc).strftime(template),
         )
         for column in columns[::columns_per_label]
     ]

@@ -10,9 +10,6 @@ from scrapy_simhash.documents.escaping import escaped
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
 _MAX_SHOWN = 400
 _SHOWN_AT_EACH_END = 190
-_UNITS = ("bytes", "KB", "MB", "GB", "TB")
-_UNIT_STEP = 1000
-_DECIMAL_BELOW = 10
 _UNKNOWN = "\N{EN DASH}"
 _YEAR_10000_S = 253_402_300_800
 
@@ -36,7 +33,7 @@ def count(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in per cent, rounded down, so that 100 % is the whole; a dash for no whole."""
+    """Return a share in per cent, rounded down, so that 100 % is the whole; a dash if that is 0."""
     if whole <= 0:
         return _UNKNOWN
     tenths = int(1000 * min(max(part / whole, 0.0), 1.0) + 1e-9)
@@ -64,11 +61,11 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2]) or "0\N{NO-BREAK SPACE}s"
 
 
-def size(number: float) -> str:
-    """Return a number of bytes with a unit: bytes, KB (1000 bytes), MB, GB or TB."""
-    unit = 0
-    while number >= _UNIT_STEP and unit < len(_UNITS) - 1:
-        number /= _UNIT_STEP
-        unit += 1
-    shown = f"{number:.1f}" if unit and number < _DECIMAL_BELOW else f"{number:.0f}"
-    return f"{shown}\N{NO-BREAK SPACE}{_UNITS[unit]}"
+def round_step(length: int, max_steps: int) -> int:
+    """Return the smallest of 1, 2, 5, 10, 20, … with which `max_steps` steps reach a length."""
+    ten = 1
+    while True:
+        for step in (ten, 2 * ten, 5 * ten):
+            if length <= max_steps * step:
+                return step
+        ten *= 10

@@ -1,7 +1,7 @@
 """Find near-duplicates with Spark: the fingerprints, pairs and verdicts of `dedupe`, on a cluster.
 
-The functions take and return DataFrames, and collect only counts to the driver, and a key that is
-repeated. Driver and workers need ``pip install "scrapy-simhash[spark]"``. See docs/spark.md.
+The functions take and return DataFrames. They collect only counts to the driver, and a repeated key
+for an error. Driver and workers need ``pip install "scrapy-simhash[spark]"``. See docs/spark.md.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from scrapy_simhash.dedupe.summary import DedupeSummary, plain_verdict
 from scrapy_simhash.dedupe.writing import json_tagger
 from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.spark.fingerprinting import content_of, fingerprinted
+from scrapy_simhash.spark.fingerprinting import column_named, content_of, fingerprinted
 from scrapy_simhash.spark.frames import verdicts_of, with_keys
 from scrapy_simhash.spark.judging import WorkFolder, in_order
 from scrapy_simhash.verdict import Verdict
@@ -159,16 +159,14 @@ class _Run:
 
     def _fields(self, source: DataFrame) -> Fields:
         """Return the fields to use, see `find_fields`."""
-        names, records = None, []
-        columns = [name for name in source.columns if name not in (*_ORDER, "_name")]
-        for row in source.select(*columns).take(_PROBED_RECORDS):
+        source = source.drop(*_ORDER, "_name")
+        names, records = source.columns if self.is_parquet else None, []
+        for row in source.take(_PROBED_RECORDS):
             if self.is_parquet:
                 records.append(row.asDict())
             else:
                 with suppress(Unreadable):
                     records.append(parse_json(row.value.encode(), self.options.encoding))
-        if self.is_parquet:
-            names = columns
         return find_fields(self.options.fields, names, records, self.paths.inputs[0])
 
     def _verdict(self) -> Column:
@@ -186,7 +184,7 @@ class _Run:
 
     def _tagged(self, kept: DataFrame, source: DataFrame) -> DataFrame:
         """Return the kept records with the columns of the output: those of `source`, and tags."""
-        columns = [F.col(f"`{name}`") for name in source.columns if name not in (*_ORDER, "_name")]
+        columns = [column_named(name) for name in source.drop(*_ORDER, "_name").columns]
         tags = self.options.tags if self.options.action == "tag" else {}
         if not tags:
             return kept.select(*columns)

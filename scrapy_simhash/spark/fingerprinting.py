@@ -60,12 +60,18 @@ def content_of(frame: DataFrame, fields: Fields) -> Column:
             raise SimhashError(f"no column {name!r}; there are {', '.join(frame.columns)}")
     columns = [
         # to_json would encode bytes as base64.
-        F.col(f"`{name}`").cast("string").alias(name)
+        column_named(name).cast("string").alias(name)
         if isinstance(frame.schema[name].dataType, BinaryType)
-        else F.col(f"`{name}`")
+        else column_named(name)
         for name in names
     ]
     return F.to_json(F.struct(*columns)).cast("binary")
+
+
+def column_named(name: str) -> Column:
+    """Return the column with a name that may contain dots, which Spark takes for a path."""
+    quoted = name.replace("`", "``")
+    return F.col(f"`{quoted}`")
 
 
 @lru_cache(maxsize=8)

@@ -22,22 +22,10 @@ if TYPE_CHECKING:
 Method = Literal["first-come", "connected"]
 _PARTS = ("fingerprint", "certainty", "sketch", "site", "title", "heading")
 # Columns of verdicts, and of the joins that lead to them. Spark ignores the case of names.
-_RESERVED = {
-    "position",
-    "key",
-    "kind",
-    "representative",
-    "distance",
-    "similarity",
-    "similar_to",
-    "reason",
-    "fingerprint",
-    "simhash",
-    "other",
-    "other_key",
-    "confirmed",
-    "has_same_key",
-}
+_RESERVED = (
+    "position key kind representative distance similarity similar_to reason fingerprint simhash "
+    "other other_key confirmed has_same_key".split()
+)
 
 
 def fingerprints(df: DataFrame, options: DedupeOptions) -> DataFrame:

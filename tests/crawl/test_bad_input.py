@@ -127,7 +127,7 @@ def test_pages_above_the_limit_are_counted_and_not_extracted(result):
 def test_an_extractor_that_raises_is_counted_and_warned_about_once(result, site):
     assert result.stat("errors/extraction") == result.stat("skipped/extraction_error")
     assert result.stat("skipped/extraction_error") >= 1
-    [warning] = result.lines("WARNING", "no text of")
+    [warning] = result.lines("WARNING", "extraction failed for")
     assert site.url("/") in warning
 
 

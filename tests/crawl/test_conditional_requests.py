@@ -173,6 +173,7 @@ def test_only_what_was_handled_is_known(crawl):
         ({"Last-Modified": "Tue, 06 Jan 2015 10:00:00 -0000", "Date": NOW}, {}),
         ({"Last-Modified": "yesterday", "Date": NOW}, {}),
         ({"Last-Modified": PAST, "Date": b"\xff"}, {}),
+        ({"Last-Modified": "Tue, 06 Jan 99999999999 10:00:00 GMT", "Date": NOW}, {}),
         ({"Last-Modified": PAST + 60 * " ()", "Date": NOW}, {}),
     ],
 )

@@ -89,7 +89,7 @@ def test_an_extractor_that_raises_is_counted_and_its_pages_pass(results):
     assert result.seen() == ["/first", "/second", "/other"]
     assert result.stat("errors/extraction") == 3
     assert result.stat("skipped/extraction_error") == 3
-    assert len(result.lines("WARNING", "no text of")) == 1
+    assert len(result.lines("WARNING", "extraction failed for")) == 1
 
 
 def test_an_extractor_gives_text_and_nothing_else(results):

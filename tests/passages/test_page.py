@@ -332,13 +332,6 @@ def test_any_characters_can_be_written_as_utf_8():
     assert "evil\\u202efdp.exe" in turned.findtext(".//title")
 
 
-@pytest.mark.parametrize("similarity", [-1.0, 0.0, 1.5, float("nan"), float("inf")])
-def test_similarities_out_of_range_stay_in_the_chart(similarity):
-    tree = parsed(report_of(("Odd.", "high", source(similarity=similarity))))
-    (rect,) = tree.cssselect("#chart a.bar rect")
-    assert 0 < float(rect.get("height")) <= 140
-
-
 def test_jinja_is_imported_when_a_page_is_made():
     code = (
         "import sys, scrapy_simhash.passages.page as page\n"

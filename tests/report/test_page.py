@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.timeline import timeline
-from scrapy_simhash.report.visible import address, duration, moment, share, size, visible
+from scrapy_simhash.report.visible import address, duration, moment, share, visible
 from tests.report.browser import HOSTILE
 from tests.report.samples import MAX_DISTANCE, columns, empty_report, head, placed, small_report
 
@@ -326,7 +326,6 @@ def test_how_values_are_written():
     assert moment(86_399, precise=True) == "1970-01-01 23:59:59"
     assert duration(0).startswith("0")
     assert duration(90_061).replace("\N{NO-BREAK SPACE}", " ") == "1 d 1 h"
-    assert size(4_217_334).replace("\N{NO-BREAK SPACE}", " ") == "4.2 MB"
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,20 @@ def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
     assert moments == {"representatives": [100, 300], "near_duplicates": [150, 200, 400]}
 
 
+@pytest.mark.parametrize("to_s", [60, 59 + 119 * 60 + 59, 10**7, 10**9])
+def test_the_chart_has_at_most_120_columns(tmp_path, to_s):
+    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        index.confirm(index.observe("first", 0))
+        index.confirm(index.observe("last", 0xFFFF))
+    with rewriting(tmp_path / "i") as (source, store):
+        for entry, seen_s in zip(source.entries(), (59, to_s), strict=True):
+            seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
+            store.write(seen, None, (), store.next_sequence)
+    columns = report_data(tmp_path / "i")["timeline"]["representatives"]
+    assert sum(columns) == 2
+    assert len(columns) <= 120
+
+
 @pytest.mark.thorough
 @settings(max_examples=12, deadline=None)
 @given(

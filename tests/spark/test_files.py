@@ -60,7 +60,9 @@ def test_parquet_is_that_of_dedupe(spark, tmp_path):
     from pyarrow import Table
 
     assert spark
-    parquet.write_table(Table.from_pylist(feed(90)), tmp_path / "in.parquet")
+    # Names that Spark takes for a path, and that need escaping.
+    records = [record | {"a.b": 1, "c`d": "e"} for record in feed(90)]
+    parquet.write_table(Table.from_pylist(records), tmp_path / "in.parquet")
     assert not dedupe(tmp_path, "in.parquet", "-o", "out.parquet", "--action", "tag")
     assert not dedupe(tmp_path, "in.parquet", "-o", "out", "--action", "tag", "--engine", "spark")
     found = [

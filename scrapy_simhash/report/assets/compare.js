@@ -33,7 +33,7 @@ function showChooser(side) {
   const numbered = [0];
   for (let number = from; number < to; number += 1) numbered.push(number);
   const options = numbered.map((number) => element("option", { value: number, selected: number === chosen },
-    `${number === 0 ? "Representative" : number}: ${visible(cut(members[number] >= 0 ? pages.key[members[number]] : ""))}`));
+    `${number === 0 ? "Representative" : number}: ${visible(cut(pages.key[members[number]]))}`));
   const select = byId(`choose-${side}`);
   select.replaceChildren(...options);
   select.value = String(chosen);

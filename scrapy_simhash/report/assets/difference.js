@@ -2,7 +2,7 @@
 const MAX_WORDS = 60_000;
 // If a range needs more edits, it is split at words that occur once on each side.
 const MAX_EDITS = 1_000;
-// Limit for the steps of a comparison. They take up to a second. Few texts need a tenth of them.
+// Limit for the steps of a comparison, which take up to a second. Few texts need a tenth of it.
 const MAX_WORK = 100_000_000;
 // In place of a position: the word does not occur, or occurs more than once.
 const NOWHERE = -1, OFTEN = -2;

@@ -1,14 +1,6 @@
 // Group pages into clusters: as the crawls found them, or for a smaller k.
 const SLICE_MS = 12;
 
-function asCrawled() {
-  const representative = pages.representative.slice();
-  for (let page = 0; page < pages.count; page += 1) {
-    if (!(representative[page] >= 0 && representative[page] < pages.count)) representative[page] = page;
-  }
-  return makeGroups(data.max_distance, representative, pages.distance);
-}
-
 // Return the leader clustering for k, or null as soon as `isStale()` is true. In crawl order, each page
 // is a near-duplicate of the nearest earlier representative within k (the oldest of equally near ones),
 // or becomes a representative (leader). Only pages of one component are compared. Equal fingerprints are
@@ -126,10 +118,10 @@ function similarityTo(page, representative) {
   return pages.representative[page] === representative ? pages.similarity[page] : -1;
 }
 
-// Return the clusters, numbered in crawl order of their representatives. `representative`, `distance`
-// and `clusterOf` (-1 for no cluster) are by page, `distances` are counts by distance. Other arrays are
-// by cluster: `heads` has representatives, `counts` the numbers of near-duplicates in this file, `sizes`
-// those of all near-duplicates. `sortByGroup` describes `order` and `starts`.
+// Return the clusters, numbered in crawl order of their representatives. `distance` and `clusterOf` (-1
+// for no cluster) are by page, `distances` are counts by distance. Other arrays are by cluster: `heads`
+// has representatives, `counts` the numbers of near-duplicates in this file, `sizes` those of all
+// near-duplicates. `sortByGroup` describes `order` and `starts`.
 function makeGroups(k, representative, distance) {
   const size = new Int32Array(pages.count);
   for (let page = 0; page < pages.count; page += 1) {
@@ -168,7 +160,7 @@ function makeGroups(k, representative, distance) {
   const sizes = heads.map((head, of) => (k === data.max_distance && data.sizes[head]) || counts[of]);
   return {
     k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, minDistance, maxDistance,
-    minSimilarity, maxSimilarity, representative, seen, distances, distance, clusterOf, order, starts, sizes,
+    minSimilarity, maxSimilarity, seen, distances, distance, clusterOf, order, starts, sizes,
     isFlood: (of) => data.cluster_limit > 0 && sizes[of] > data.cluster_limit,
   };
 }

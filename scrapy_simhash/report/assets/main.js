@@ -169,7 +169,7 @@ function listenToOverview() {
 
 function start() {
   for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
-  const groups = asCrawled();
+  const groups = makeGroups(data.max_distance, pages.representative, pages.distance);
   groupsByK.set(data.max_distance, groups);
   chosenK = data.max_distance;
   // A reload keeps typed text but resets everything else, so reset the text, too.

@@ -38,7 +38,7 @@ function alignedWithMoved(left, right) {
   return { partner, isComplete: isComplete && rest.isComplete, moved, edited, count: pairs.length };
 }
 
-// Return the moved paragraphs as pairs, without the pairs in one order on both sides with most words.
+// Return the pairs of moved paragraphs: all except those with most words that keep their order.
 function movedPairs(lines, otherLines) {
   const pairs = matchParagraphs(lines, otherLines);
   const weights = pairs.map(([line, other]) => [other.number, line.to - line.from]);

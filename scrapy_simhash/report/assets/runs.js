@@ -28,7 +28,8 @@ function runsOf(left, right, partner, [moved, otherMoved]) {
   return withoutCrumbs(runs);
 }
 
-// Join two changes around up to three equal words if each is twice as long: these are equal by chance.
+// Join two changes around up to three equal words. If both changes are at least twice as long as these,
+// the words are equal by chance.
 function withoutCrumbs(runs) {
   const size = (run) => Math.max(run.to - run.from, run.otherTo - run.otherFrom);
   const isChange = (run) => run && !run.same && run.moved < 0;
