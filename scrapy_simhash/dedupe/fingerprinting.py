@@ -10,12 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
-from scrapy_simhash.confirmation import (
-    UNCONFIRMED,
-    evidence_from,
-    name_of_record,
-    plain_evidence,
-)
+from scrapy_simhash.confirmation import UNCONFIRMED, name_of_record
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
@@ -58,20 +53,6 @@ class Fingerprinted(NamedTuple):
 
     key: str
     page: PageFingerprint
-
-    def plain(self) -> list[Any]:
-        """Return the values for JSON that `Judge` needs, without texts and times."""
-        page = self.page
-        return [self.key, page.fingerprint, page.skipped, plain_evidence(page.evidence)]
-
-    @classmethod
-    def from_plain(cls, values: Sequence[Any]) -> Fingerprinted:
-        """Return the record from the values of `plain`."""
-        key, fingerprint, skipped, evidence = values
-        page = PageFingerprint(
-            fingerprint=fingerprint, skipped=skipped, evidence=evidence_from(evidence)
-        )
-        return cls(key, page)
 
 
 def make_job_spec(

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
@@ -41,6 +41,8 @@ _JOB_HTML_FILES = 8
 _INDEX_BUFFER_BYTES = 256 << 20
 # Smaller inputs take less time than worker processes need to start.
 _MIN_BYTES_FOR_WORKERS = 4_000_000
+# Verdicts are parsed in groups: a call of `json.loads` for each takes three times as long.
+_LINES_PARSED_TOGETHER = 64
 
 
 def dedupe(
@@ -271,10 +273,11 @@ class _Run:
             sync_file(state.verdicts)
 
     def _verdicts(self) -> Iterator[dict[str, Any]]:
-        for line in self.state.verdict_lines():
-            verdict = json.loads(line)
-            self.summary.count(verdict)
-            yield verdict
+        lines = self.state.verdict_lines()
+        while some := list(islice(lines, _LINES_PARSED_TOGETHER)):
+            for verdict in json.loads(b"[%b]" % b",".join(some)):
+                self.summary.count(verdict)
+                yield verdict
 
     def _move_into_place(self, checkpoint: Checkpoint) -> None:
         state = self.state

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import deque
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job, skipped
+from scrapy_simhash.detector import PageFingerprint
+from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.pool import WorkerPool
 from scrapy_simhash.workers.process import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Future
 
 # Jobs that are queued for each worker, so that no worker waits for this process.
@@ -35,12 +39,13 @@ class Workers:
     """
 
     def __init__(self, job_spec: dict[str, Any], count: int) -> None:
-        work: Work[Job, list[Fingerprinted] | str] = Work(
+        work: Work[Job, bytes | str] = Work(
             server="scrapy_simhash.dedupe.workers:serve_jobs",
             job_spec=job_spec,
             timeout_ms=job_spec["timeout_ms"],
             encode=encode_job,
-            decode=lambda answer: [Fingerprinted.from_plain(plain) for plain in answer],
+            # `_result` decodes, so that the worker does not wait for it before its next job.
+            decode=bytes,
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
         )
@@ -53,7 +58,7 @@ class Workers:
 
         :raises WorkerError: no worker can be started, or a job failed in a worker.
         """
-        waiting: deque[tuple[Job, Future[list[Fingerprinted] | str]]] = deque()
+        waiting: deque[tuple[Job, Future[bytes | str]]] = deque()
         for job in jobs:
             if len(waiting) == self._max_waiting:
                 yield self._result(*waiting.popleft())
@@ -65,14 +70,14 @@ class Workers:
         """Kill the workers at once."""
         self.pool.close()
 
-    def _submit(self, job: Job) -> Future[list[Fingerprinted] | str]:
+    def _submit(self, job: Job) -> Future[bytes | str]:
         return self.pool.submit(lambda: job)
 
-    def _result(self, job: Job, future: Future[list[Fingerprinted] | str]) -> list[Fingerprinted]:
+    def _result(self, job: Job, future: Future[bytes | str]) -> list[Fingerprinted]:
         """Return the fingerprints of a job. If it was lost, try its records one by one."""
         result = future.result()
-        if not isinstance(result, str):
-            return result
+        if isinstance(result, bytes):
+            return decode_answer(result)
         if len(job.contents) == 1:  # `result` is the reason
             return [skipped(job.default_key(0), result)]
         singles = (
@@ -82,12 +87,12 @@ class Workers:
         return list(chain.from_iterable(self.fingerprints(singles)))
 
 
-def serve_jobs(job_spec: dict[str, Any]) -> Callable[[bytes], list[list[Any]]]:
+def serve_jobs(job_spec: dict[str, Any]) -> Callable[[bytes], bytes]:
     """Return a function that answers the message of a job. Runs in a worker."""
     fingerprinter = Fingerprinter(job_spec)
 
-    def answer(message: bytes) -> list[list[Any]]:
-        return [record.plain() for record in fingerprinter.fingerprint(decode_job(message))]
+    def answer(message: bytes) -> bytes:
+        return encode_answer(fingerprinter.fingerprint(decode_job(message)))
 
     return answer
 
@@ -111,3 +116,39 @@ def decode_job(message: bytes) -> Job:
             contents.append(message[start : start + part])
             start += part
     return Job(name, number, contents)
+
+
+def encode_answer(records: Sequence[Fingerprinted]) -> bytes:
+    """Return the answer with the records of a job: a line of JSON, then the bytes of their evidence
+    as they are, and a line break. It has what `Judge` needs: no texts and no times.
+    """
+    heads: list[list[Any]] = []
+    parts: list[bytes] = []
+    for key, page in records:
+        sketch, site, title, heading, certainty = page.evidence
+        blobs = (sketch, title, heading, certainty)
+        heads.append([key, page.fingerprint, page.skipped, site, *map(len, blobs)])
+        parts.extend(blobs)
+    return b"".join([json.dumps(heads).encode("ascii"), b"\n", *parts, b"\n"])
+
+
+def decode_answer(answer: bytes) -> list[Fingerprinted]:
+    """Return the records that `encode_answer` encoded. :raises WorkerError: it is damaged."""
+    records = []
+    stream = io.BytesIO(answer)
+    read = stream.read
+    try:
+        for key, fingerprint, reason, site, *sizes in json.loads(stream.readline()):
+            sketch, title, heading, certainty = map(read, sizes)
+            evidence = Evidence(sketch, site, title, heading, certainty)
+            page = PageFingerprint(fingerprint=fingerprint, skipped=reason, evidence=evidence)
+            records.append(Fingerprinted(key, page))
+    except (ValueError, TypeError) as error:
+        raise _damaged_error(str(error)) from error
+    if (end := read()) != b"\n":
+        raise _damaged_error(f"it ends with {end[:20]!r}")
+    return records
+
+
+def _damaged_error(detail: str) -> WorkerError:
+    return WorkerError(f"the answer of a worker is damaged ({detail}): run the same command again")

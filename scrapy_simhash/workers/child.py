@@ -1,7 +1,7 @@
 """Receive messages in a worker process, and answer them one at a time.
 
 A worker is a fresh interpreter, not a fork, and does not import the main module of its parent. It
-receives its specification as JSON and then messages, and answers in JSON. Nothing is unpickled, so
+receives its specification as JSON. Messages and answers are bytes, and nothing is unpickled, so
 page content cannot run code.
 """
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # The alarm kills a worker at this multiple of the time-out, if its parent has not done so.
 ALARM_FACTOR = 2
 IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# The first byte of an answer: a result follows, or the message of an error in UTF-8.
+RESULT, ERROR = b"R", b"E"
 
 
 def serve(parent: Connection[Any, Any]) -> NoReturn:
@@ -55,23 +57,23 @@ def _serve(parent: Connection[Any, Any]) -> None:
     try:
         compute_answer = getattr(import_module(module), name)(spec["job_spec"])
     except BaseException as error:  # noqa: BLE001 - an extractor may raise anything
-        _answer(parent, {"error": f"{type(error).__name__}: {error}"})
+        parent.send_bytes(_error_answer(error))
         return
-    answer: dict[str, Any] = {"ready": True}
+    answer = RESULT  # an empty result: the worker is ready
     while True:
-        _answer(parent, answer)
+        parent.send_bytes(answer)
         # The parent kills a worker that hangs, but may be dead itself. Then the kernel must: a
         # regular expression that hangs blocks all Python code of the worker, signal handlers too.
         signal.setitimer(signal.ITIMER_REAL, 0)
         message = parent.recv_bytes()
         signal.setitimer(signal.ITIMER_REAL, ALARM_FACTOR * spec["timeout_ms"] / 1000)
         try:
-            answer = {"answer": compute_answer(message)}
+            answer = RESULT + compute_answer(message)
         except BaseException as error:  # noqa: BLE001 - an extractor may even exit
-            answer = {"error": f"{type(error).__name__}: {error}"}
+            answer = _error_answer(error)
         if os.getpid() != process:
             return  # the extractor forked, and this is the fork: its SystemExit was caught above
 
 
-def _answer(parent: Connection[Any, Any], answer: dict[str, Any]) -> None:
-    parent.send_bytes(json.dumps(answer).encode("ascii"))
+def _error_answer(error: BaseException) -> bytes:
+    return ERROR + f"{type(error).__name__}: {error}".encode("utf-8", "surrogatepass")

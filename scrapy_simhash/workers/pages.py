@@ -62,19 +62,20 @@ def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFi
     )
 
 
-def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
+def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], bytes]:
     """Return a function that answers the message of a page or an item. Runs in a worker."""
     detector = Detector(**job_spec | {"scheme": Scheme.from_dict(job_spec["scheme"])})
     # Load jieba's dictionary and more now, so that the first page does not run into its time-out.
     # min_tokens=1: all steps run, however short the text is.
     Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
 
-    def answer(message: bytes) -> dict[str, Any]:
+    def answer(message: bytes) -> bytes:
         if message[:1] == _FIELDS:
             page = detector.fingerprint_fields(json.loads(message[1:]))
         else:
             page = detector.fingerprint_page(decode_page(message))
-        return vars(page) | {"evidence": plain_evidence(page.evidence)}
+        fields = vars(page) | {"evidence": plain_evidence(page.evidence)}
+        return json.dumps(fields).encode("ascii")
 
     return answer
 
@@ -93,7 +94,8 @@ def decode_page(message: bytes) -> str:
     return message[1:].decode("utf-8", "surrogatepass" if message[:1] == _TEXT else "replace")
 
 
-def _page_from(fields: dict[str, Any]) -> PageFingerprint:
+def _page_from(answer: bytes) -> PageFingerprint:
+    fields = json.loads(answer)
     evidence = evidence_from(fields["evidence"])
     unmatched = tuple(fields["unmatched"])
     return PageFingerprint(**fields | {"evidence": evidence, "unmatched": unmatched})

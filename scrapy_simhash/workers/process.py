@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.child import ALARM_FACTOR, IGNORED_SIGNALS
+from scrapy_simhash.workers.child import ALARM_FACTOR, ERROR, IGNORED_SIGNALS, RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +61,7 @@ class Work(Generic[Content, Result]):
     """The work of worker processes. A job is one message to a worker and the worker's answer.
 
     :param server: ``module:function`` that the worker imports. The function takes `job_spec`, and
-        returns a function that takes a message and returns the answer, as values for JSON.
+        returns a function that takes a message and returns the answer, both as bytes.
     :param timeout_ms: wall-clock limit for one job. In case the parent is dead, the worker also has
         an alarm, which kills it after twice this time.
     :param encode: returns the message for the content of a job, in parts.
@@ -75,7 +75,7 @@ class Work(Generic[Content, Result]):
     job_spec: dict[str, Any]
     timeout_ms: int
     encode: Callable[[Content], Iterable[bytes]]
-    decode: Callable[[Any], Result]
+    decode: Callable[[bytes], Result]
     lost_result: Callable[[str], Result]
     without_workers: str
 
@@ -135,7 +135,7 @@ class WorkerProcess(Generic[Content, Result]):
         if not self._ready:
             try:
                 self._send_spec()
-                answer = self._receive(START_TIMEOUT_S)
+                self._receive(START_TIMEOUT_S)
             except (EOFError, OSError, ValueError, WorkerTimeout) as error:
                 self.end()
                 cause = f"(exit code {self._process.returncode})"
@@ -145,13 +145,13 @@ class WorkerProcess(Generic[Content, Result]):
                     f"a worker did not start {cause}: see its output on standard error, or "
                     f"{self._work.without_workers}"
                 ) from error
-            if "error" in answer:
+            except WorkerError as error:
                 self.end()
                 # The advice comes first, because logs may cut the rest.
                 raise WorkerError(
                     f"a worker did not start ({self._work.without_workers}; custom components must "
-                    "be in an importable module, not in the script that runs): " + answer["error"]
-                )
+                    f"be in an importable module, not in the script that runs): {error}"
+                ) from None
             self._ready = True
         return self
 
@@ -169,11 +169,9 @@ class WorkerProcess(Generic[Content, Result]):
         :raises WorkerTimeout: the worker did not answer in time; call `end` then.
         :raises EOFError, OSError: the worker died; call `end` then.
         :raises WorkerError: the job failed in the worker, which can take the next job.
+        :raises ValueError: the answer is damaged; call `end` then.
         """
-        answer = self._receive(timeout_s, on_wait)
-        if "error" in answer:
-            raise WorkerError(str(answer["error"]))
-        return self._work.decode(answer["answer"])
+        return self._work.decode(self._receive(timeout_s, on_wait))
 
     def kill(self) -> None:
         """Send SIGKILL. A call that waits in another thread then raises an error."""
@@ -192,9 +190,8 @@ class WorkerProcess(Generic[Content, Result]):
             for content in (_import_path(), spec):
                 self._channel.send_bytes(json.dumps(content).encode("ascii"))
 
-    def _receive(
-        self, timeout_s: float, on_wait: Callable[[], object] = lambda: None
-    ) -> dict[str, Any]:
+    def _receive(self, timeout_s: float, on_wait: Callable[[], object] = lambda: None) -> bytes:
+        """Return the worker's next answer. For errors see `answer`."""
         # Waits are counted, not time: if the parent was suspended, that is only one wait.
         wait_s = min(timeout_s, _WAIT_S)
         while not self._channel.poll(wait_s):
@@ -203,10 +200,15 @@ class WorkerProcess(Generic[Content, Result]):
             if timeout_s <= 0:
                 raise WorkerTimeout
         try:
-            answer: dict[str, Any] = json.loads(self._channel.recv_bytes())
+            answer = self._channel.recv_bytes()
         except BlockingIOError:  # the worker has stopped in the middle of its answer
             raise WorkerTimeout from None
-        return answer
+        kind, content = answer[:1], answer[1:]
+        if kind == ERROR:
+            raise WorkerError(content.decode("utf-8", "surrogatepass"))
+        if kind != RESULT:
+            raise ValueError(f"the answer of a worker is damaged: it begins with {answer[:20]!r}")
+        return content
 
 
 def _import_path() -> list[str]:

@@ -7,13 +7,21 @@ import signal
 
 import pytest
 
-from scrapy_simhash.dedupe.fingerprinting import Job
-from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
+from scrapy_simhash.confirmation import Evidence
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Job
+from scrapy_simhash.dedupe.workers import (
+    Workers,
+    decode_answer,
+    encode_answer,
+    fingerprints_here,
+)
+from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.scheme import Scheme
 
 from .samples import json_lines, read_lines, records, run
 
+EVIDENCE = Evidence(bytes(range(7)), 5, b"\n" * 4, b"\xff\n", b"\x80")
 EXTRACTOR = "tests.dedupe.extractors.deadly"
 
 
@@ -35,7 +43,7 @@ def job_spec(**changes):
 
 def plain(answers):
     """Return fingerprints without what only this process adds to them, such as times."""
-    return [[record.plain() for record in records] for records in answers]
+    return [encode_answer(records) for records in answers]
 
 
 def jobs(count, each=5):
@@ -54,6 +62,38 @@ def test_answers_come_in_the_order_of_the_jobs(count):
         workers.close()
     assert plain(found) == plain(fingerprints_here(job_spec(), jobs(40)))
     assert [records[-1].page.skipped for records in found] == ["too_large"] * 40
+
+
+RECORDS = [
+    Fingerprinted("a", PageFingerprint(fingerprint=2**255 + 1, evidence=EVIDENCE)),
+    Fingerprinted("\ud800\n", PageFingerprint(skipped="few_tokens")),
+    Fingerprinted("c", PageFingerprint(fingerprint=0, evidence=Evidence(certainty=b"\n"))),
+]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_an_answer_has_what_the_judge_needs(count):
+    assert decode_answer(encode_answer(RECORDS[:count])) == RECORDS[:count]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda answer: b"",
+        lambda answer: answer[:5],
+        lambda answer: answer[:-1],
+        lambda answer: answer + b"\n",
+        lambda answer: b"\n" + answer,
+        lambda answer: b"{}" + answer,
+        lambda answer: b"[1]" + answer[answer.index(b"\n") :],
+        lambda answer: b"[[]]" + answer[answer.index(b"\n") :],
+        lambda answer: answer.replace(b" 7,", b" 8,", 1),
+        lambda answer: answer.replace(b" 7,", b' "",', 1),
+    ],
+)
+def test_a_damaged_answer_is_an_error(damage):
+    with pytest.raises(WorkerError, match="the answer of a worker is damaged"):
+        decode_answer(damage(encode_answer(RECORDS)))
 
 
 def test_workers_that_are_killed_are_replaced():

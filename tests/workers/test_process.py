@@ -248,6 +248,18 @@ def test_an_answer_that_stops_in_the_middle_runs_into_the_time_out(start_process
             process.answer(DEADLINE_S)
 
 
+@pytest.mark.parametrize("damaged", [b"", b"{}"])
+def test_a_damaged_answer_is_an_error(start_process, damaged):
+    process = start_process().wait_until_ready()
+    process._channel.close()
+    ours, theirs = socket.socketpair()
+    process._channel = Connection(ours.detach())
+    with Connection(theirs.detach()) as worker:
+        worker.send_bytes(damaged)
+        with pytest.raises(ValueError, match="the answer of a worker is damaged"):
+            process.answer(DEADLINE_S)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("size", [0, 16 * MIB])
 def test_a_stopped_one_does_not_stop_its_parent(start_process, size):
