@@ -221,13 +221,13 @@ class Lane:
             self._log(verdict)
         return verdict
 
-    def leave_open(self, key: str) -> None:
+    def mark_not_judged(self, key: str) -> None:
         """Record that an indexed page cannot be judged now, so that it does not count as gone."""
         if (history := self.history) is not None:
 
             def record(entry: Entry | None) -> None:
                 if entry is not None:
-                    history.process.leave_open(key)
+                    history.process.mark_not_judged(key)
 
             self.calls.tell(key, lambda index: index.entry(key), record)
 
@@ -288,7 +288,7 @@ class Lane:
             return
         if not confirmed:
             self.stats.count("discarded")
-            self.leave_open(observation.key)
+            self.mark_not_judged(observation.key)
         self._settle_index(observation, confirmed)
 
     def _settle_index(

@@ -19,7 +19,7 @@ from scrapy.utils.datatypes import LocalCache
 from w3lib.url import safe_url_string
 
 from scrapy_simhash.sites import site_of
-from scrapy_simhash.url_rules.evidence import Evidence
+from scrapy_simhash.url_rules.evidence import RuleEvidence
 from scrapy_simhash.url_rules.rows import decode_evidence, encode_evidence, summed
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class LastmodTrust:
         self._pages: LocalCache[str, int] = LocalCache(_REMEMBERED_PAGES)
         # Keys of unmodified pages that are requested.
         self._expected: LocalCache[str, None] = LocalCache(_EXPECTED_PAGES)
-        self._sites: dict[str, Evidence] = {}
-        self._stored: dict[str, Evidence] = {}  # the evidence that was last read or saved
+        self._sites: dict[str, RuleEvidence] = {}
+        self._stored: dict[str, RuleEvidence] = {}  # the evidence that was last read or saved
 
     def remember(self, url: object, lastmod: object) -> None:
         """Remember when a page was last modified. Invalid URLs and times are ignored.
@@ -116,19 +116,19 @@ class LastmodTrust:
                 self._lane.calls.tell(site, partial(_add, site, self._stored[site], before))
 
 
-def _add(site: str, mine: Evidence, before: Evidence, index: Any) -> None:
+def _add(site: str, mine: RuleEvidence, before: RuleEvidence, index: Any) -> None:
     """Add the changes from `before` to `mine` to the evidence for a site in the index."""
     index.change_side_row(
         "sitemaps", site, lambda row: encode_evidence(summed(mine, before, _decoded(row)))
     )
 
 
-def _decoded(row: bytes | None) -> Evidence:
+def _decoded(row: bytes | None) -> RuleEvidence:
     """Return the evidence in a row; no evidence if the row is damaged or missing."""
     try:
-        return Evidence() if row is None else decode_evidence(row)
+        return RuleEvidence() if row is None else decode_evidence(row)
     except ValueError:
-        return Evidence()
+        return RuleEvidence()
 
 
 def _certain_from_s(lastmod: str) -> int | None:

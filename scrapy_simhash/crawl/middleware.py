@@ -72,7 +72,7 @@ class SimhashDownloaderMiddleware(Component):
             return received
         page = await self._fingerprint(request, response)
         if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
-            extension.pages.leave_open(extension.identity.key(request))
+            extension.pages.mark_not_judged(extension.identity.key(request))
         if page is None:
             _record_arrival(extension, request)
             return response
@@ -84,7 +84,7 @@ class SimhashDownloaderMiddleware(Component):
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
         remove_conditions(request)
-        self._extension.pages.leave_open(self._extension.identity.key(request))
+        self._extension.pages.mark_not_judged(self._extension.identity.key(request))
         _record_arrival(self._extension, request)
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:

@@ -149,7 +149,7 @@ class Judge:
         # `Policy` passes an unchanged page, because a crawl fetches a page again only on purpose.
         # Two records of this run with the same key and content are duplicates.
         stored = self._index.entry(verdict.key) if verdict.kind == "unchanged" else None
-        return stored is not None and stored.met >= self._index.crawl_start
+        return stored is not None and stored.last_sequence >= self._index.crawl_start
 
     def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
         """Return a filter of the keys that a record's representative may have; None for all keys.

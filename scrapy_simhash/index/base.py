@@ -194,7 +194,7 @@ class Entry(NamedTuple):
 
     :param number: sequence number of the observation that first found its text. The lower, the
         older the entry.
-    :param met: sequence number of the last stored observation of the page.
+    :param last_sequence: sequence number of the last stored observation of the page.
     :param first_seen_s: Unix time at which a crawl first saw the key; `last_seen_s` likewise.
     :param ordinal: place in the database, from 0. It is -1 for an entry that is not stored, or is
         stored in memory or Redis.
@@ -204,7 +204,7 @@ class Entry(NamedTuple):
     number: int
     key: str
     fingerprint: int
-    met: int
+    last_sequence: int
     first_seen_s: int
     last_seen_s: int
     ordinal: int = -1

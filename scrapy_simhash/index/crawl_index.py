@@ -65,7 +65,7 @@ class CrawlIndex:
 
     def _is_eligible(self, entry: Entry) -> bool:
         """Return True if an entry may be a representative in this crawl."""
-        return self.incremental or entry.met >= self.crawl_start
+        return self.incremental or entry.last_sequence >= self.crawl_start
 
     def _judge(
         self,
@@ -126,9 +126,11 @@ class CrawlIndex:
         if stored is None or (stored is not last and not self.rules.same_text(observation, stored)):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
             return result, replace(observation, provisional=True), entry
-        if stored.met >= self.crawl_start:
+        if stored.last_sequence >= self.crawl_start:
             return result, observation, None
-        seen_again = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
+        seen_again = stored._replace(
+            last_sequence=entry.last_sequence, last_seen_s=entry.last_seen_s
+        )
         if not self.incremental:
             # Results must not differ from those of an empty index, which would have this text.
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
@@ -154,7 +156,7 @@ class CrawlIndex:
         source = stored if self._is_eligible(stored) else entry
         return stored._replace(
             fingerprint=source.fingerprint,
-            met=entry.met,
+            last_sequence=entry.last_sequence,
             last_seen_s=entry.last_seen_s,
             evidence=source.evidence if source.evidence.sketch else entry.evidence,
         )

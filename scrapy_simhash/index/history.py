@@ -70,23 +70,23 @@ class CrawlRow:
         for site, counts in other.sites.items():
             self._count_site(site, counts.judged, counts.near_duplicates)
         for key in other.not_judged:
-            self.leave_open(key)
+            self.mark_not_judged(key)
 
-    def leave_open(self, key: str) -> None:
+    def mark_not_judged(self, key: str) -> None:
         """Add an indexed page to `not_judged`, unless more than 1,000 pages are in it."""
         if len(self.not_judged) <= MAX_NOT_JUDGED:
             self.not_judged.add(key)
 
-    def misses(self, key: str, site: str, last_met: int) -> bool:
+    def misses(self, key: str, site: str, last_sequence: int) -> bool:
         """Return True if a page seems to be gone: this crawl finished and judged pages of its site,
         but not this page. Return False if `not_judged` has this page, or more than 1,000 pages.
 
-        :param last_met: sequence number at which a crawl last saw the page.
+        :param last_sequence: sequence number at which a crawl last saw the page.
         """
         return (
             self.finished
             and not self.running
-            and last_met < self.start
+            and last_sequence < self.start
             and site in self.sites
             and len(self.not_judged) <= MAX_NOT_JUDGED
             and key not in self.not_judged

@@ -257,7 +257,7 @@ class ObservingIndex(CrawlIndex, Index):
     def _store(self, pending: Pending) -> None:
         shared = self._shared
         entry, stored = pending.entry, pending.stored
-        if stored is not None and stored.met > entry.met:
+        if stored is not None and stored.last_sequence > entry.last_sequence:
             self._release(pending)  # a later observation of this key is already stored
             return
         entry = self._merged(entry, stored)
@@ -308,7 +308,9 @@ class ObservingIndex(CrawlIndex, Index):
             neighbours = [copy for copy in copies if copy is not None]
         return [
             other
-            for other in outdated_entries(neighbours, lambda other: other.met >= self.crawl_start)
+            for other in outdated_entries(
+                neighbours, lambda other: other.last_sequence >= self.crawl_start
+            )
             if not shared.pending.of_key(other.key)
             and (pending.in_scope is None or pending.in_scope(other.key))
         ]

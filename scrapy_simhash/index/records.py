@@ -180,7 +180,7 @@ def encode_entry(entry: Entry, width_bytes: int) -> bytes:
     return (
         (entry.number << 8 * _TIME_BYTES | entry.first_seen_s).to_bytes(_FINGERPRINT_AT, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
-        + _varint(entry.met - entry.number)
+        + _varint(entry.last_sequence - entry.number)
         + _varint(entry.last_seen_s - entry.first_seen_s)
         + _encode_evidence(entry.evidence)
         + encode_key(entry.key)
@@ -192,7 +192,7 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
 
     :raises ValueError: the value is cut short, or the page key is not UTF-8.
     """
-    met_difference, seen_difference_s, at = _read_differences(value, width_bytes)
+    sequence_difference, seen_difference_s, at = _read_differences(value, width_bytes)
     evidence, key_at = _read_evidence(value, at)
     if len(value) <= key_at:
         name = "its value" if ordinal < 0 else f"entry {ordinal}"
@@ -204,7 +204,7 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
         number,
         decode_key(value[key_at:]),
         from_bytes(value[_FINGERPRINT_AT : _FINGERPRINT_AT + width_bytes], "big"),
-        number + met_difference,
+        number + sequence_difference,
         first_seen_s,
         first_seen_s + seen_difference_s,
         ordinal,
@@ -251,15 +251,15 @@ def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
 
 
 def _read_differences(value: bytes, width_bytes: int) -> tuple[int, int, int]:
-    """Return (`met` - `number`, `last_seen_s` - `first_seen_s`, position of the evidence) from an
-    entry's value.
+    """Return (`last_sequence` - `number`, `last_seen_s` - `first_seen_s`, position of the evidence)
+    from an entry's value.
     """
     try:
-        met_difference, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
+        sequence_difference, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
         seen_difference_s, at = _read_varint(value, at)
     except IndexError:  # cut short; callers notice that nothing follows
         return 0, 0, len(value)
-    return met_difference, seen_difference_s, at
+    return sequence_difference, seen_difference_s, at
 
 
 def _varint(number: int) -> bytes:

@@ -361,7 +361,7 @@ class TableStore(RowReader, Store):
             if entry.ordinal >= stored.next_ordinal:
                 state = self._state
                 self._state = state._replace(
-                    next_sequence=max(state.next_sequence, entry.met + 1),
+                    next_sequence=max(state.next_sequence, entry.last_sequence + 1),
                     entries=state.entries + 1,
                     next_ordinal=entry.ordinal + 1,
                 )

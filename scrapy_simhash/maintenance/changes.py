@@ -67,16 +67,20 @@ def changes(
         last_changes: list[Change] = []
         unseen: dict[str, Entry] = {}  # by key: the entries that the last crawl has not seen
         for entry in source.entries():
-            if entry.met < last_start:
+            if entry.last_sequence < last_start:
                 unseen[entry.key] = entry
             else:
                 last_changes.append(_content_change(entry, times, since_s))
             on_progress()
-        # Key of an unseen page → first and last log line after `Entry.met` that call it a copy.
+        # Key of an unseen page → first and last log line after its entry that call it a copy.
         copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
         for line in source.near_duplicates() if unseen else ():
             unseen_entry = unseen.get(line.key)
-            if unseen_entry is not None and line.confirmed and line.sequence > unseen_entry.met:
+            if (
+                unseen_entry is not None
+                and line.confirmed
+                and line.sequence > unseen_entry.last_sequence
+            ):
                 first, _ = copies.get(line.key, (line, line))
                 copies[line.key] = first, line
         for key, entry in unseen.items():
@@ -106,13 +110,13 @@ def _unseen_change(
     """Return the last change of a page whose entry the last crawl has not seen.
 
     :param change: the result of `_content_change`.
-    :param copies: the first and the last log line after `entry.met` that call the page a copy, or
+    :param copies: the first and the last log line after the entry that call the page a copy, or
         None.
     """
-    last_met = entry.met
+    last_sequence = entry.last_sequence
     if copies is not None:
         first, last = copies
-        last_met = last.sequence
+        last_sequence = last.sequence
         change = change._replace(
             kind="changed",
             at_s=first.seen_at_s,
@@ -120,7 +124,9 @@ def _unseen_change(
             copy_of=last.representative,
         )
     site = site_of(entry.key)
-    missed_by = next((crawl for crawl in crawls if crawl.misses(entry.key, site, last_met)), None)
+    missed_by = next(
+        (crawl for crawl in crawls if crawl.misses(entry.key, site, last_sequence)), None
+    )
     if missed_by is not None:
         change = change._replace(kind="gone", at_s=missed_by.ended_s, copy_of=None)
     return change
@@ -136,7 +142,7 @@ def _changed_at_s(entry: Entry, times: Sequence[tuple[int, int]]) -> int | None:
     next_index = bisect_right(times, entry.number, key=itemgetter(0))
     if not next_index or times[next_index - 1][1] <= entry.first_seen_s:
         return None
-    if entry.number == entry.met or next_index == len(times):
+    if entry.number == entry.last_sequence or next_index == len(times):
         return entry.last_seen_s
     # The page was seen again since, so the exact time is lost. Take the next known time.
     return min(times[next_index][1], entry.last_seen_s)

@@ -146,7 +146,7 @@ class _Check:
                 hashes.append(hash(entry.key))
                 self._on_progress()
                 if entry.ordinal < state.next_ordinal:
-                    last_sequence = max(last_sequence, entry.number, entry.met)
+                    last_sequence = max(last_sequence, entry.number, entry.last_sequence)
                 else:
                     newer_entries += 1  # the state row may be older than these
                 owned_records += self._check_records(entry)

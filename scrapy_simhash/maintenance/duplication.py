@@ -145,11 +145,12 @@ def duplication(source: Source) -> Duplication:
 def is_representative_now(entry: Entry, last_lines: dict[str, NearDuplicate]) -> bool:
     """Return True if the page of an entry is a representative, given the last line of each copy.
 
-    The later of `Entry.met` and the log line decides. If a page replaced its representative
-    (`Index.supersede`), both have one sequence number, and the page is a representative.
+    The later of `Entry.last_sequence` and the log line decides. If a page replaced its
+    representative (`Index.supersede`), both have one sequence number, and the page is a
+    representative.
     """
     line = last_lines.get(entry.key)
-    return line is None or entry.met >= line.sequence
+    return line is None or entry.last_sequence >= line.sequence
 
 
 def host_of(key: str) -> str:

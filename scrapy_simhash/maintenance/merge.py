@@ -121,7 +121,9 @@ class _Merging:
     def add_entry(self, entry: Entry) -> None:
         """Write an entry of the other index, and remove the entries that it replaces."""
         entry = entry._replace(
-            number=self.renumbered(entry.number), met=self.renumbered(entry.met), ordinal=-1
+            number=self.renumbered(entry.number),
+            last_sequence=self.renumbered(entry.last_sequence),
+            ordinal=-1,
         )
         stored = self.store.entry(entry.key)
         own = None
@@ -138,7 +140,7 @@ class _Merging:
             )
         self.removed_entries += len(verdict.outdated)
         # A crawl may have stored pages in a Redis source after its next number was read.
-        next_sequence = max(self.store.next_sequence, entry.met + 1)
+        next_sequence = max(self.store.next_sequence, entry.last_sequence + 1)
         self.store.write(entry, stored, verdict.outdated, next_sequence)
 
     def add_line(self, line: NearDuplicate) -> None:
@@ -166,7 +168,7 @@ class _Merging:
             (distance, candidate)
             for distance, candidate in self.store.within(entry.fingerprint, max_distance)
             if candidate.key != entry.key
-            and candidate.met < self._first_sequence
+            and candidate.last_sequence < self._first_sequence
             and (in_scope is None or in_scope(candidate.key))
         ]
         return self.rules.neighbours(entry.evidence, within_k)

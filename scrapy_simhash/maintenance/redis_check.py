@@ -47,7 +47,7 @@ def check_in_redis(
                 continue
             if digest != digest_of(entry.key) or layout.group_of(digest) != number:
                 report.add(f"the entry of {entry.key!r} is stored under another digest or group")
-            last_sequence = max(last_sequence, entry.number, entry.met)
+            last_sequence = max(last_sequence, entry.number, entry.last_sequence)
             row = layout.journal_row(digest, entry.fingerprint)
             entries[layout.row_id(row)] = entry.key
     for row in chain.from_iterable(index.journal()):

@@ -154,11 +154,12 @@ def _observe(
     report: ReindexResult,
 ) -> None:
     """Write to the store what a crawl would write after it sees a page."""
-    next_sequence = max(store.next_sequence, page.met + 1)
+    next_sequence = max(store.next_sequence, page.last_sequence + 1)
     stored = store.entry(page.key)
     if stored is not None:  # It has the same text, because one text of a page is stored.
         seen_again = stored._replace(
-            met=max(stored.met, page.met), last_seen_s=max(stored.last_seen_s, page.last_seen_s)
+            last_sequence=max(stored.last_sequence, page.last_sequence),
+            last_seen_s=max(stored.last_seen_s, page.last_seen_s),
         )
         store.write(seen_again, stored, (), next_sequence)
         return

@@ -104,7 +104,7 @@ def _read_entries_and_log(
         elif isinstance(row.content, Entry):
             entry = row.content
             on_progress()
-            highest_sequence = max(highest_sequence, entry.number, entry.met)
+            highest_sequence = max(highest_sequence, entry.number, entry.last_sequence)
             ordinals.append(entry.ordinal)
             hashes.append(hash(entry.key))
         elif row.content is not None:
@@ -138,7 +138,7 @@ def _superseded_ordinals(
         other = latest.setdefault(entry.key, entry)
         if other is entry:
             continue
-        earlier, later = sorted((other, entry), key=lambda each: (each.met, each.ordinal))
+        earlier, later = sorted((other, entry), key=lambda each: (each.last_sequence, each.ordinal))
         latest[entry.key] = later
         superseded.append(earlier.ordinal)
     return superseded

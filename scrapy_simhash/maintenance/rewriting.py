@@ -163,7 +163,7 @@ def copy_all(
             result.removed_entries += 1
         else:
             # In a damaged index, the state row may be behind the numbers in use.
-            next_sequence = max(store.next_sequence, entry.met + 1)
+            next_sequence = max(store.next_sequence, entry.last_sequence + 1)
             store.write(entry._replace(ordinal=-1), None, (), next_sequence)
         on_progress()
     for line in source.near_duplicates():

@@ -109,7 +109,7 @@ class DatabaseSource(RowReader):
         self.next_sequence = max(state.next_sequence, 1)
         # The state row may be older than the newest entries, which have higher sequence numbers.
         for entry in self.entries(state.next_ordinal):
-            self.next_sequence = max(self.next_sequence, entry.met + 1)
+            self.next_sequence = max(self.next_sequence, entry.last_sequence + 1)
 
     def size_bytes(self) -> int:
         """Return the size of the database on disk."""

@@ -17,7 +17,7 @@ Origin: TypeAlias = Literal["learned", "imported", "removed"]
 
 
 @dataclass
-class Evidence:
+class RuleEvidence:
     """Counts of comparisons of URLs that a rule makes equal.
 
     :param pages: number of pages with the same content under two URLs, each counted once.
@@ -60,8 +60,8 @@ class RuleRecord:
     """
 
     origin: Origin = "learned"
-    total: Evidence = field(default_factory=Evidence)
-    patterns: dict[str, Evidence] = field(default_factory=dict)
+    total: RuleEvidence = field(default_factory=RuleEvidence)
+    patterns: dict[str, RuleEvidence] = field(default_factory=dict)
 
     @property
     def may_apply(self) -> bool:
@@ -85,7 +85,7 @@ class RuleRecord:
         return self.origin == "imported" or self.total.holds
 
     def count(self, pattern: str, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison on a path pattern; see `Evidence.count`."""
+        """Count a comparison on a path pattern; see `RuleEvidence.count`."""
         for evidence in self._counted_on(pattern):
             evidence.count(same=same, is_new_page=is_new_page)
 
@@ -94,9 +94,9 @@ class RuleRecord:
         for evidence in self._counted_on(pattern):
             evidence.spared += 1
 
-    def _counted_on(self, pattern: str) -> list[Evidence]:
+    def _counted_on(self, pattern: str) -> list[RuleEvidence]:
         """Return the evidence on the whole site and, if there is room, on a path pattern."""
         evidence = self.patterns.get(pattern)
         if evidence is None and len(self.patterns) < MAX_PATTERNS:
-            evidence = self.patterns[pattern] = Evidence()
+            evidence = self.patterns[pattern] = RuleEvidence()
         return [self.total] if evidence is None else [self.total, evidence]

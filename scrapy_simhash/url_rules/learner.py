@@ -58,7 +58,7 @@ class UrlRules:
 
     :param load: returns the stored rules of a site; for `EVERY_SITE`, the rules for all sites.
     :param explore: lower limit of the share of equal URLs that are requested nevertheless. The
-        share is 2 in n + 2 if that is more, where n is the lowest `Evidence.streak` of the rules.
+        share is 2 in n + 2 if that is more, where n is the lowest `streak` of the rules.
     :param slots: number of entries in the table of pages; each takes 16 bytes.
     """
 

@@ -10,7 +10,7 @@ import json
 from copy import copy
 from typing import Any, TypeAlias, get_args
 
-from scrapy_simhash.url_rules.evidence import MAX_PATTERNS, Evidence, Origin, RuleRecord
+from scrapy_simhash.url_rules.evidence import MAX_PATTERNS, Origin, RuleEvidence, RuleRecord
 from scrapy_simhash.url_rules.rewriting import PARAM_STEPS, WORDS_IN_STEP, Rule
 from scrapy_simhash.url_rules.segments import WORD_PLACES
 
@@ -37,17 +37,17 @@ def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
         result.total = summed(record.total, old.total, result.total)
         for pattern, evidence in record.patterns.items():
             if pattern in result.patterns or len(result.patterns) < MAX_PATTERNS:
-                old_evidence = old.patterns.get(pattern, Evidence())
-                stored = result.patterns.get(pattern, Evidence())
+                old_evidence = old.patterns.get(pattern, RuleEvidence())
+                stored = result.patterns.get(pattern, RuleEvidence())
                 result.patterns[pattern] = summed(evidence, old_evidence, stored)
     return rules
 
 
-def summed(mine: Evidence, before: Evidence, theirs: Evidence) -> Evidence:
+def summed(mine: RuleEvidence, before: RuleEvidence, theirs: RuleEvidence) -> RuleEvidence:
     """Return the evidence of `theirs`, with the changes from `before` to `mine`."""
     contradicted = mine.against > before.against or theirs.against > before.against
-    # `Evidence.count` halves counts. If two crawlers halve one, the result would be below zero.
-    return Evidence(
+    # `RuleEvidence.count` halves counts. If two crawlers halve one, the result would be below zero.
+    return RuleEvidence(
         max(0, theirs.pages + mine.pages - before.pages),
         max(0, theirs.against + mine.against - before.against),
         # A contradiction ends both streaks: the shorter one began after it. Without one, both
@@ -95,12 +95,12 @@ def decode_rules(row: bytes | None) -> Rules:
     return rules
 
 
-def encode_evidence(evidence: Evidence) -> bytes:
+def encode_evidence(evidence: RuleEvidence) -> bytes:
     """Return the stored form of evidence that belongs to no rule, such as that of a sitemap."""
     return json.dumps(_numbers(evidence)).encode()
 
 
-def decode_evidence(row: bytes) -> Evidence:
+def decode_evidence(row: bytes) -> RuleEvidence:
     """Return the evidence from `encode_evidence`. :raises ValueError: the row is damaged."""
     try:
         return _evidence(json.loads(row))
@@ -108,15 +108,15 @@ def decode_evidence(row: bytes) -> Evidence:
         raise ValueError(f"evidence that cannot be read ({error})") from error
 
 
-def _numbers(evidence: Evidence) -> list[int]:
+def _numbers(evidence: RuleEvidence) -> list[int]:
     return [evidence.pages, evidence.against, evidence.streak, evidence.spared]
 
 
-def _evidence(numbers: list[Any]) -> Evidence:
+def _evidence(numbers: list[Any]) -> RuleEvidence:
     pages, against, streak, spared = map(int, numbers)
     if min(pages, against, streak, spared) < 0:
         raise ValueError(f"evidence {numbers} has negative numbers")
-    return Evidence(pages, against, streak, spared)
+    return RuleEvidence(pages, against, streak, spared)
 
 
 def _step(step: list[Any]) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ class Site:
         return [rule for rule, record in candidates if record.applies(pattern)]
 
     def count(self, rule: Rule, form: UrlParts, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison of two URLs that a rule rewrites to `form`; see `Evidence.count`."""
+        """Count a comparison of two URLs that a rule rewrites to `form`."""
         record, pattern = self.rules[rule], self.patterns.of(form)
         applied = record.applies(pattern)
         record.count(pattern, same=same, is_new_page=is_new_page)

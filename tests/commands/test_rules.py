@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import index_url, open_index
-from scrapy_simhash.url_rules.evidence import Evidence, RuleRecord
+from scrapy_simhash.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.url_rules.exchange import from_discarder, to_discarder
 from scrapy_simhash.url_rules.learner import EVERY_SITE, UrlRules
 from scrapy_simhash.url_rules.rows import decode_rules, encode_rules
@@ -23,15 +23,15 @@ REF = (("drop", "ref"),)
 
 def known(pages: int, against: int = 0, spared: int = 0) -> RuleRecord:
     evidence = (pages, against, pages, spared)
-    return RuleRecord("learned", Evidence(*evidence), {"/news/*": Evidence(*evidence)})
+    return RuleRecord("learned", RuleEvidence(*evidence), {"/news/*": RuleEvidence(*evidence)})
 
 
 @pytest.fixture
 def index(folder):
     mixed = RuleRecord(
         "learned",
-        Evidence(60, 40, 0, 7),
-        {"/news/*": Evidence(60, 0, 60, 7), "/catalog": Evidence(0, 40)},
+        RuleEvidence(60, 40, 0, 7),
+        {"/news/*": RuleEvidence(60, 0, 60, 7), "/catalog": RuleEvidence(0, 40)},
     )
     rules = {SID: known(50, spared=1200), PRINT: known(20), WWW: known(30), REF: mixed}
     rules[(("drop", "page"),)] = known(3, 5)

@@ -13,7 +13,7 @@ from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.url_rules import RequestRules
 from scrapy_simhash.policy import PASS
-from scrapy_simhash.url_rules.evidence import Evidence, RuleRecord
+from scrapy_simhash.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.url_rules.rows import encode_rules
 from scrapy_simhash.verdict import Verdict
 
@@ -278,9 +278,11 @@ def test_rules_in_use_are_counted_learned_and_imported():
     index = open_index("memory:")
     imported = {
         (("drop", "lang"),): RuleRecord("imported"),
-        (("drop", "id"),): RuleRecord("removed", Evidence(pages=100)),
-        (("drop", "a"),): RuleRecord("learned", Evidence(20, 1), {"/shop/*": Evidence(20)}),
-        (("drop", "b"),): RuleRecord("learned", Evidence(20, 1), {"/shop/*": Evidence(20, 1)}),
+        (("drop", "id"),): RuleRecord("removed", RuleEvidence(pages=100)),
+        (("drop", "a"),): RuleRecord("learned", RuleEvidence(20, 1), {"/shop/*": RuleEvidence(20)}),
+        (("drop", "b"),): RuleRecord(
+            "learned", RuleEvidence(20, 1), {"/shop/*": RuleEvidence(20, 1)}
+        ),
     }
     index.change_side_row("url-rules", "example.com", lambda _: encode_rules(imported))
     crawl = Crawl(index)

@@ -287,7 +287,7 @@ def _entries(
             entries[ordinal] = records.decode_entry(ordinal, value, plan.bits // 8)
     counted = [entry for ordinal, entry in entries.items() if ordinal < state.next_ordinal]
     assert len(counted) == state.entries
-    assert all(max(entry.number, entry.met) < state.next_sequence for entry in counted)
+    assert all(max(entry.number, entry.last_sequence) < state.next_sequence for entry in counted)
     assert state.first_buffered <= state.next_ordinal
     if closed:
         assert len(counted) == len(entries)

@@ -261,7 +261,7 @@ def test_merged_only_copies_yield_and_sketches_stay(kind, tmp_path):
         assert index.entry("similar").evidence == evidence(128)
         assert index.entry("page").evidence == evidence(1)
         # Within k of itself, and yet changed: it is as old as its new text.
-        assert index.entry("a").number == index.entry("a").met
+        assert index.entry("a").number == index.entry("a").last_sequence
 
 
 def test_exported_and_imported_sketches_stay(kind, tmp_path):
@@ -391,7 +391,7 @@ def entries(count):
             Neighbour,
             distance=st.integers(0, 3),
             entry=st.builds(
-                lambda number, met: Entry(number, f"{number}", 0, met, 0, 0),
+                lambda number, last: Entry(number, f"{number}", 0, last, 0, 0),
                 st.integers(1, 50),
                 st.integers(1, 50),
             ),
@@ -411,7 +411,7 @@ def entries(count):
 )
 def test_what_is_decided(stored, pending, own, began):
     def counts(entry):
-        return entry.met >= began
+        return entry.last_sequence >= began
 
     page = None if own is None else Neighbour(0, Entry(1, "own", 0, own[1], 0, 0), None, own[0])
     result = classify(page, lambda: (stored, pending), counts)

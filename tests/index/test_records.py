@@ -75,7 +75,7 @@ def test_rows_are_laid_out_as_docs_index_format_says():
     fixed = "1122334455" + "01020304" + "abcd"
     assert records.encode_entry(entry, 2).hex() == fixed + "0000" + "00" * 7 + "c3bcedb3bf"
     # Met 300 = 0b10_0101100 observations later, and seen 16385 = 2**14 + 1 s later.
-    later = entry._replace(met=entry.number + 300, last_seen_s=entry.first_seen_s + 16385)
+    later = entry._replace(last_sequence=entry.number + 300, last_seen_s=entry.first_seen_s + 16385)
     assert records.encode_entry(later, 2).hex() == (
         fixed + "ac02" + "818001" + "00" * 7 + "c3bcedb3bf"
     )

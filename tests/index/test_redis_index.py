@@ -243,7 +243,7 @@ def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
         assert index.entry("a")[:6] == entries[0][:6]
         assert index.entry("c").fingerprint == flip(C, 0)
         assert seen(index.observe("copy", flip(A, 1))) == ("near-duplicate", "a", 1)
-        assert index.observe("d", D).sequence > max(entry.met for entry in entries)
+        assert index.observe("d", D).sequence > max(entry.last_sequence for entry in entries)
         assert index.load([]) == 0
 
 

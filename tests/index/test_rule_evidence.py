@@ -15,7 +15,7 @@ from .redis_servers import RedisBackend
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_simhash.url_rules.evidence import Evidence
+    from scrapy_simhash.url_rules.evidence import RuleEvidence
 
 RULE = (("drop", "sid"),)
 
@@ -38,13 +38,13 @@ def learn(crawl: Crawl, topics: range) -> None:
         crawl.done(crawl.request(path + "b"), path + "a")
 
 
-def stored(crawl: Crawl) -> Evidence:
+def stored(crawl: Crawl) -> RuleEvidence:
     ((site, row),) = crawl.index.side_rows("url-rules")
     assert site == "example.com"
     return decode_rules(row)[RULE].total
 
 
-def known(crawl: Crawl) -> Evidence:
+def known(crawl: Crawl) -> RuleEvidence:
     return crawl.rules._rules.site("example.com").rules[RULE].total
 
 

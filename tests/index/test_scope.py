@@ -223,7 +223,7 @@ class ScopedOracle(Oracle):
             return
         kept = dict(self.stored)
         super().confirm(sequence)
-        if self.stored.get(row.key, row).met != row.met:
+        if self.stored.get(row.key, row).last_sequence != row.last_sequence:
             return
         # What super() let yield comes back if it is not in scope.
         for key, other in kept.items():

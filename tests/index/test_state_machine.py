@@ -54,7 +54,7 @@ class Row:
     key: str
     fingerprint: int
     age: int
-    met: int
+    last_sequence: int
 
 
 class Oracle:
@@ -77,7 +77,7 @@ class Oracle:
         return (a ^ b).bit_count() <= self.k
 
     def counts(self, row: Row) -> bool:
-        return self.incremental or row.met >= self.began
+        return self.incremental or row.last_sequence >= self.began
 
     def own(self, key: str) -> Row | None:
         in_flight = [row for row in self.pending.values() if row.key == key]
@@ -108,8 +108,8 @@ class Oracle:
         stored = self.stored.get(key)
         if not same or stored is None or not self.near(stored.fingerprint, fingerprint):
             self.pending[self.clock] = Row(key, fingerprint, self.clock, self.clock)
-        elif stored.met < self.began:
-            self.pending[self.clock] = replace(stored, met=self.clock)
+        elif stored.last_sequence < self.began:
+            self.pending[self.clock] = replace(stored, last_sequence=self.clock)
         return ("unchanged" if same else "changed" if own else "new"), None, distance
 
     def confirm(self, sequence: int) -> None:
@@ -117,16 +117,16 @@ class Oracle:
         if row is None:
             return
         stored = self.stored.get(row.key)
-        if stored is not None and stored.met > row.met:
+        if stored is not None and stored.last_sequence > row.last_sequence:
             return  # what was seen later was confirmed before
         if stored is not None and self.near(stored.fingerprint, row.fingerprint):
-            row = replace(stored, met=row.met)
+            row = replace(stored, last_sequence=row.last_sequence)
         self.stored[row.key] = row
         if not self.incremental:
             in_flight = {other.key for other in self.pending.values()}
             for other in list(self.stored.values()):
                 if (
-                    other.met < self.began
+                    other.last_sequence < self.began
                     and other.key not in in_flight
                     and self.near(other.fingerprint, row.fingerprint)
                 ):
@@ -241,10 +241,10 @@ class SideBySide(RuleBasedStateMachine):
         for backend, sequences in zip(self.backends[1:], self.sequences[1:], strict=True):
             checked = checked_rows(backend.directory, self.plan, closed=closed)
             assert {
-                key: (entry.fingerprint, entry.number, entry.met)
+                key: (entry.fingerprint, entry.number, entry.last_sequence)
                 for key, entry in checked.entries.items()
             } == {
-                key: (row.fingerprint, sequences[row.age], sequences[row.met])
+                key: (row.fingerprint, sequences[row.age], sequences[row.last_sequence])
                 for key, row in self.oracle.stored.items()
             }
             self.happened["several rows in a bucket"] += checked.most_rows > 1

@@ -41,7 +41,7 @@ def test_an_entry_remembers_when_its_page_was_first_and_last_seen(backend):
             index._clock = lambda now=time_s: now + 0.9
             index.confirm(index.observe("a", fingerprint))
         entry = checked_entries(backend.directory, PLAN, closed=True)["a"]
-        assert entry.met == index.crawl_start
+        assert entry.last_sequence == index.crawl_start
         assert (entry.first_seen_s, entry.last_seen_s) == (1000, time_s)
 
 

@@ -83,8 +83,10 @@ def test_a_page_is_one_row(database, store):
 def test_a_page_that_is_met_again_keeps_its_row(database, store):
     put(store, 1, "a", A)
     stored = store.entry("a")
-    again = store.write(stored._replace(met=5, last_seen_s=2000), stored, (), 6)
-    assert again == entry(1, "a", A, met=5, last_seen_s=2000, ordinal=0) == store.entry("a")
+    again = store.write(stored._replace(last_sequence=5, last_seen_s=2000), stored, (), 6)
+    assert (
+        again == entry(1, "a", A, last_sequence=5, last_seen_s=2000, ordinal=0) == store.entry("a")
+    )
     assert set(database.content) == {b"S", records.entry_row_key(0)}
     assert (store.next_sequence, len(store)) == (6, 1)
 
@@ -128,7 +130,7 @@ def test_a_page_takes_the_place_of_those_that_yield_in_one_write(spilled):
     # So may one that keeps its row.
     put(store, 6, "f", flip(A, 1))
     met = store.entry("e")
-    store.write(met._replace(met=7), met, [store.entry("f")], 8)
+    store.write(met._replace(last_sequence=7), met, [store.entry("f")], 8)
     assert contents(store) == {"d": D, "e": A}
     store.close()
     entries = check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries
@@ -149,10 +151,10 @@ def test_the_sequence_goes_on_where_a_killed_store_was(database, store):
     put(store, 1, "a", A)
     stored = store.entry("a")
     put(store, 7, "b", B)
-    store.write(stored._replace(met=4), stored, (), 8)
+    store.write(stored._replace(last_sequence=4), stored, (), 8)
     killed = made(DictDatabase(database.content))
     assert killed.next_sequence == 8
-    assert killed.entry("a").met == 4
+    assert killed.entry("a").last_sequence == 4
 
 
 def test_closing_spills_all_records_and_closes_the_database(database, store):
@@ -425,8 +427,8 @@ def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, m
             put(store, 4, "a" if replaced else "d", A, replaced=replaced)
     assert database.content == before
     stored = store.entry("a")
-    store.write(stored._replace(met=9), stored, (), 10)
-    assert store.entry("a").met == 9
+    store.write(stored._replace(last_sequence=9), stored, (), 10)
+    assert store.entry("a").last_sequence == 9
     assert contents(store) == {"a": B, "b": C, "c": D}
 
 

@@ -58,7 +58,7 @@ class Played:
                 history.judged(Verdict(kind=observation.kind, key=key, bits=256))
                 index.confirm(observation)
             for key in left_open:
-                history.process.leave_open(key)
+                history.process.mark_not_judged(key)
             if end != "killed":
                 history.clock = lambda: now_s + 2
                 history.close(finished=end == "finished")

@@ -163,7 +163,7 @@ def later_entry(stored):
     """An entry with a number that was not given yet."""
     entry = any_entry(stored)
     number = state_of(stored).next_sequence
-    value = records.encode_entry(entry._replace(number=number, met=number), WIDTH_BYTES)
+    value = records.encode_entry(entry._replace(number=number, last_sequence=number), WIDTH_BYTES)
     return {records.entry_row_key(entry.ordinal): value}
 
 

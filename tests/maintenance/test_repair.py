@@ -71,7 +71,7 @@ def test_after_a_repair_nothing_is_found_whatever_was_wrong(kind, sound, change)
         for key, entry in after.items():
             assert index.observe(key, entry.fingerprint).kind == "unchanged"
         # Numbers go on behind all that were given.
-        numbers = [entry.met for entry in after.values()]
+        numbers = [entry.last_sequence for entry in after.values()]
         numbers += [int.from_bytes(row[1:], "big") for row in log_of_index(index)]
         assert index.observe("new", 0x0FF0).sequence > max(numbers)
 
@@ -87,7 +87,7 @@ def test_without_its_state_row_numbers_go_on_behind_those_that_are_in_rows(sound
     change_rows(sound, {}, [records.STATE_KEY])
     repair(sound)
     state = state_of(rows(sound))
-    assert state.next_sequence == 1 + max(*lines, *(entry.met for entry in entries))
+    assert state.next_sequence == 1 + max(*lines, *(entry.last_sequence for entry in entries))
     assert state.next_ordinal == 1 + max(entry.ordinal for entry in entries)
 
 
@@ -100,11 +100,11 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
     # Ordinal 2 was that of page 2 before it changed.
     assert records.entry_row_key(2) not in stored
     if older == "before":
-        back = entry._replace(number=2, met=2, ordinal=2, fingerprint=ALIKE[12])
+        back = entry._replace(number=2, last_sequence=2, ordinal=2, fingerprint=ALIKE[12])
         expected = before
     else:
         number = state_of(stored).next_sequence
-        back = entry._replace(number=3, met=number, ordinal=2, fingerprint=ALIKE[12])
+        back = entry._replace(number=3, last_sequence=number, ordinal=2, fingerprint=ALIKE[12])
         expected = {**before, entry.key: back._replace(ordinal=-1)}
     change_rows(sound, {records.entry_row_key(2): records.encode_entry(back, WIDTH_BYTES)})
     report = repair(sound)
@@ -236,7 +236,7 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
             last = crashed(index, tmp_path / f"crashed {index.crawl_start}")
     with make_backend(kind, last).open():
         pass
-    before = {key: entry.met for key, entry in checked_entries(last, PLAN).items()}
+    before = {key: entry.last_sequence for key, entry in checked_entries(last, PLAN).items()}
     oldest = min((last / kind).glob("*.ldb" if kind == "leveldb" else "*.sst"))
     data = bytearray(oldest.read_bytes())
     # Behind the entries.
@@ -245,7 +245,7 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
     assert repair(last).salvaged
     with make_backend(kind, last).open() as index:
         store = index._shared.store
-        assert {key: store.entry(key).met for key in pages} == before
+        assert {key: store.entry(key).last_sequence for key in pages} == before
 
 
 def test_an_entry_that_a_crash_kept_from_the_buckets_is_in_them_after_a_repair(kind, tmp_path):

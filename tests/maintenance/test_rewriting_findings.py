@@ -77,7 +77,7 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
     index = wide(tmp_path, "http://one.example/a")
     with rewriting(index) as (source, store):
         [entry] = source.entries()
-        late = entry._replace(ordinal=-1, met=77, first_seen_s=10, last_seen_s=5000)
+        late = entry._replace(ordinal=-1, last_sequence=77, first_seen_s=10, last_seen_s=5000)
         store.write(late, None, (), 78)
         line = NearDuplicate(entry.key, "gone", 1, 0, 90, 9000)
         store.log(line, 91)
@@ -85,7 +85,7 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
     [record] = entry_records(index)
     assert (record["first_seen_s"], record["last_seen_s"]) == (10, 9000)
     with open_index(f"{KIND}:{index}", crawl_start=80) as opened:
-        assert opened.entry("http://one.example/a").met == 90
+        assert opened.entry("http://one.example/a").last_sequence == 90
 
 
 def test_texts_go_along_however_many_there_are(tmp_path, monkeypatch):

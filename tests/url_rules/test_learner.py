@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from scrapy_simhash.url_rules.evidence import Evidence, RuleRecord
+from scrapy_simhash.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.url_rules.learner import EVERY_SITE, UrlRules
 from scrapy_simhash.url_rules.listing import KnownRule
 from scrapy_simhash.url_rules.rows import (
@@ -260,16 +260,16 @@ def test_a_strange_url_teaches_nothing(url):
 
 def test_lower_bound_is_wilsons():
     def lower_bound(pages, against):
-        return KnownRule("", SID, RuleRecord(total=Evidence(pages, against))).lower_bound
+        return KnownRule("", SID, RuleRecord(total=RuleEvidence(pages, against))).lower_bound
 
     # Brown, Cai and DasGupta (2001): (p + z²/2n - z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)
     assert lower_bound(0, 0) == 0
     assert lower_bound(9, 1) == pytest.approx(0.6523, abs=5e-4)
     assert lower_bound(10, 0) == pytest.approx(10 / (10 + 1.645**2))
-    assert not Evidence(pages=8).holds
-    assert Evidence(pages=9).holds
-    assert not Evidence(pages=199, against=1).holds
-    assert Evidence(pages=200, against=1).holds
+    assert not RuleEvidence(pages=8).holds
+    assert RuleEvidence(pages=9).holds
+    assert not RuleEvidence(pages=199, against=1).holds
+    assert RuleEvidence(pages=200, against=1).holds
 
 
 def test_the_table_forgets_and_never_confuses():
@@ -320,9 +320,9 @@ def test_evidence_that_is_damaged_is_refused(row):
 
 
 def test_evidence_that_two_crawlers_halved_is_not_negative():
-    halved = Evidence(pages=100, against=1, streak=5, spared=9)
-    before = Evidence(pages=400, against=4, streak=4, spared=9)
-    assert summed(halved, before, halved) == Evidence(0, 0, 5, 9)
+    halved = RuleEvidence(pages=100, against=1, streak=5, spared=9)
+    before = RuleEvidence(pages=400, against=4, streak=4, spared=9)
+    assert summed(halved, before, halved) == RuleEvidence(0, 0, 5, 9)
 
 
 def test_two_crawlers_add_up_what_they_find():
@@ -345,15 +345,17 @@ def test_two_crawlers_add_up_what_they_find():
 @pytest.mark.parametrize(
     "theirs",
     [
-        RuleRecord(total=Evidence(pages=50, against=10)),
-        RuleRecord(total=Evidence(pages=50), patterns={"/a": Evidence(pages=9, against=1)}),
+        RuleRecord(total=RuleEvidence(pages=50, against=10)),
+        RuleRecord(total=RuleEvidence(pages=50), patterns={"/a": RuleEvidence(pages=9, against=1)}),
         RuleRecord("removed"),
     ],
     ids=["contradicted", "contradicted on a path pattern", "removed"],
 )
 def test_a_rule_that_another_crawler_ended_has_made_no_page_seen(theirs):
     def rules():
-        return {rule: RuleRecord(total=Evidence(pages=50)) for rule in (SID, (("drop", "utm"),))}
+        return {
+            rule: RuleRecord(total=RuleEvidence(pages=50)) for rule in (SID, (("drop", "utm"),))
+        }
 
     learner = UrlRules(lambda site: rules() if site else {})
     learner.handled(SITE + "/a?sid=1", "content")
@@ -371,8 +373,8 @@ def test_a_rule_that_another_crawler_ended_has_made_no_page_seen(theirs):
 def test_a_rule_that_holds_on_a_part_of_the_site_makes_no_place_for_another():
     site = UrlRules().site("example.com")
     in_use = RuleRecord(
-        total=Evidence(pages=20, against=60),
-        patterns={"/shop/*": Evidence(pages=20), "/forum/*": Evidence(against=60)},
+        total=RuleEvidence(pages=20, against=60),
+        patterns={"/shop/*": RuleEvidence(pages=20), "/forum/*": RuleEvidence(against=60)},
     )
     site.rules = {SID: in_use}
     for number in range(MAX_RULES):

@@ -120,7 +120,7 @@ class RedisContent:
             self._append_rows(batch)
             for first in range(0, len(batch), at_once):
                 loaded += self._load(batch[first : first + at_once])
-            last = max(last, *(max(entry.number, entry.met) for entry in batch))
+            last = max(last, *(max(entry.number, entry.last_sequence) for entry in batch))
         self.skip_to(last + 1)
         return loaded
 

@@ -149,7 +149,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         sequence, since = begun.sequence, begun.since
         if new is not None and begun.is_admitted:
             new.observation = replace(new.observation, sequence=sequence)
-            new.entry = new.entry._replace(number=sequence, met=sequence)
+            new.entry = new.entry._replace(number=sequence, last_sequence=sequence)
             self._leases.hold(new)
             return new.observation
         candidates |= self._near(fingerprint, certainty, begun.end, after=end)
@@ -511,7 +511,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         expected = page.stored
         while True:
             stored = self._own(expected, key)
-            if stored is not None and stored.met > page.entry.met:
+            if stored is not None and stored.last_sequence > page.entry.last_sequence:
                 self._leases.release(page)
                 return True
             entry = self._merged(page.entry, stored)
