@@ -47,7 +47,7 @@ class SchemeParameters:
         tf-squared, tf-idf, levels (1 to 5 by the share of the largest TF-IDF).
     :param idf: only for tf-idf and levels: ``jieba`` for jieba's table, or the path of a table.
     :param top: how many of the heaviest features to keep; 0 for all.
-    :param field_weights: for records (the fields of an item): (field, factor of its weights), ….
+    :param field_weights: only for records (items): pairs of a field and its factor for weights.
     :param feature_hash: hash of a feature, see `scrapy_simhash.hashes`.
     :param sums: ``exact``, or ``in-order`` to add floats in the order of the features, as some
         programs do.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 Kind = Literal["near-duplicate", "between", "different", "named-apart"]
-# If two pages resemble each other less, dropping one of them loses content. Such pairs are
+# Below this resemblance, dropping one of two pages loses content. Unless `_NEAR`, such pairs are
 # `_BETWEEN_LOSS` or `_DIFFERENT`.
 LOSS = 0.5
 _NEAR, _BETWEEN, _BETWEEN_LOSS, _DIFFERENT, _NAMED_APART = range(5)
@@ -68,7 +68,7 @@ class Pair(NamedTuple):
     :param similarity: estimated resemblance of the main texts; None if unknown.
     :param resemblance: exact resemblance of the main texts.
     :param content_resemblance: exact resemblance of the whole contents.
-    :param confirmed: a crawl confirms the pair, so it finds the pair within k.
+    :param confirmed: a crawl confirms the pair if its distance is within k.
     :param a: name of the first page.
     :param b: name of the second page.
     """

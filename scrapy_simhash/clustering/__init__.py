@@ -1,4 +1,4 @@
-"""Find all near-duplicate pairs or clusters of a list of fingerprints.
+"""Find near-duplicate pairs or clusters of a list of fingerprints.
 
 A crawl looks up one fingerprint at a time in an index. If all fingerprints are known beforehand, it
 takes a hundredth of the time to sort them by their prefixes in each table (`TablePlan`). numpy is

@@ -1,9 +1,9 @@
-"""Find all pairs of fingerprints within a distance by sorting, once for each table.
+"""Find pairs of fingerprints within a distance by sorting, once for each table.
 
-A table brings together the fingerprints with the same prefix. A 32-bit hash of the prefix and the
-number of the fingerprint are packed in one key; sorting the keys makes equal prefixes neighbours.
-In each *run* of equal prefixes, each fingerprint is compared with those after it. A long run is
-searched as a set of its own, by tables over the bits that vary in it.
+A table brings together the fingerprints with the same prefix. The prefix or its 32-bit hash, and
+the number of the fingerprint, are packed in one key; sorting the keys makes equal prefixes
+neighbours. In each *run* of equal prefixes, each fingerprint is compared with those after it. A
+long run is searched as a set of its own, by tables over the bits that vary in it.
 
 *Links* are a subset of the pairs that has the same connected components as all pairs.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
 
-# Lower limit for the pairs in a batch, except the last one.
+# The approximate number of pairs in a batch.
 BATCH = 1 << 16
 _PLACE_MASK = np.uint64((1 << 32) - 1)
 # Keys are handled in pieces of about this size, which fit in the cache of a processor.
@@ -179,7 +179,7 @@ class PairSearch:
                 long_run = members[ends[run] - sizes[run] : ends[run]]
                 nested = self._nested(self.words.take(long_run, 1), links=links)
                 pairs = (near.at(long_run, long_run) for near in nested.pairs(links=links))
-                # Links must not be filtered: an earlier table may have found other links.
+                # Not filtered: links may pass through members whose hash only collides.
                 yield from pairs if links else self._new_pairs(pairs, number)
             # Each member is compared with the rest of its run, unless that is long.
             ends[sizes > long_above] = 0

@@ -83,7 +83,7 @@ index keeps texts (add --keep-text), otherwise estimated from the fingerprints.
 """
 _INDEX = (
     "directory of the index (default: the setting SIMHASH_PASSAGES_DIR, or simhash-passages; "
-    "relative to .scrapy of the project, or of the working directory outside a project)"
+    "in .scrapy of the project or, outside a project, of the working directory)"
 )
 
 
@@ -162,7 +162,7 @@ def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exclude",
         metavar="NAME",
-        help="a document to ignore (default: the text itself, if the index has it)",
+        help="a document to ignore (default: the one with the name of the text)",
     )
     # The old name of --exclude.
     parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
@@ -234,7 +234,7 @@ def _add(options: argparse.Namespace) -> int:
 def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
     """Return the scheme of the index, or the default for a new index, changed by the options.
 
-    Return None if the options change nothing.
+    Return None if no option is given.
     """
     cutting = given(options, "unit", "characters", "overlapping")
     changes = given(options, "max_distance", "min_characters")
@@ -284,7 +284,7 @@ def _check(options: argparse.Namespace) -> None:
         if excluded is None:
             excluded = _own_name(index, name)
             if excluded is not None and not options.json:
-                note(f"the index has this text as {excluded}, and does not count it as a source")
+                note(f"the document {excluded} has the name of this text, so it is no source")
         elif excluded not in index:
             note(f"--exclude {excluded}: the index has no document of that name")
         with progress("passages") as on_progress:
@@ -302,7 +302,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _own_name(index: PassageIndex, name: str) -> str | None:
-    """Return the name under which the index has the text, or None.
+    """Return the name of the text that is in the index, or None.
 
     A file may be in the index under its relative or its absolute path.
     """

@@ -71,7 +71,7 @@ class Identity:
     def repeats(self, response: Response, request: Request) -> bool:
         """Return True if a callback's request repeats the page, as `get_retry_request` does."""
         original = response.request
-        # A request without `dont_filter` is a link to the page itself, which Scrapy's filter drops.
+        # Without `dont_filter`, it is a mere link to the page, which Scrapy's filter drops.
         if original is None or not request.dont_filter:
             return False
         redirected_urls = original.meta.get("redirect_urls", ())

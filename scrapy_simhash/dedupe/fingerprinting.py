@@ -32,8 +32,8 @@ class Job(NamedTuple):
 
     :param name: name of the file; empty if each record is a file.
     :param first_number: number of the first record in the file, from 1.
-    :param contents: for each record, as bytes, its content, or its path if each record is a file;
-        or, as a string, the reason why it is skipped.
+    :param contents: for each record: bytes, its content (its path if each record is a file); or a
+        string, why it is skipped.
     """
 
     name: str
@@ -190,7 +190,7 @@ def skipped(key: str, reason: str) -> Fingerprinted:
 def _text_of(value: Any) -> str:
     """Return the text of a field, as `SIMHASH_ITEM_FIELDS` reads it."""
     if isinstance(value, (list, tuple)):
-        return "\n".join(_text_of(part) for part in value)
+        return "\n".join(_text_of(part) for part in value if part is not None)
     return plain_text(str(value))
 
 

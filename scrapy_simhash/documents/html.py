@@ -13,7 +13,7 @@ _START = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
-# For these types and ``text/…``, Scrapy makes no `HtmlResponse`. Other types do not decide.
+# For these and any other ``text/…``, Scrapy makes no `HtmlResponse`. Others do not decide.
 _OTHER_TYPES = (
     *("application/atom+xml", "application/rdf+xml", "application/rss+xml", "application/xml"),
     *("application/json", "application/x-json", "application/json-amazonui-streaming"),
@@ -29,7 +29,7 @@ def begins_as_html(text: str) -> bool:
 
 
 def begins_as_html_bytes(content: bytes) -> bool:
-    """Return True if bytes in UTF-16, or in an encoding based on ASCII, begin as an HTML page."""
+    """Return True if bytes based on ASCII, or UTF-16 without a mark, begin as an HTML page."""
     start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")  # zeros of UTF-16
     return begins_as_html(start.removeprefix("ï»¿"))
 

@@ -94,7 +94,7 @@ class DocumentReader:
             yield Skipped(name, "cannot be opened", error.strerror or str(error))
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        """Yield the documents of an open file. Its name tells JSON; its name or beginning, HTML."""
+        """Yield the documents of a file: JSON by its name, HTML by its name or beginning."""
         lower = name.lower().removesuffix(".gz")
         is_json = lower.endswith(_JSON_ENDINGS)
         try:
@@ -103,7 +103,7 @@ class DocumentReader:
                     yield from self._json(name, content, may_be_list=lower.endswith(".json"))
                 else:
                     whole = self._read_all(content)
-            if not is_json:  # not earlier: the exit of `uncompressed` raises DamagedFile
+            if not is_json:  # only after `uncompressed`, whose exit raises DamagedFile
                 yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))
@@ -151,7 +151,7 @@ class DocumentReader:
     ) -> Iterator[Document | Skipped]:
         """Yield the document of each line, or of each item of a list.
 
-        :param may_be_list: if the first line is a list or no JSON, the file is a single JSON value.
+        :param may_be_list: read a file whose first line is a list or no JSON as one value.
         """
         encoding = self.encoding or byte_order_encoding(stream.peek(4)[:4]) or "utf-8"
         lines: BinaryIO = stream

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # `max_bytes` limits the body of a response. Its headers may add up to this many bytes.
 _HEADER_BYTES = 1 << 16
 _END = b"\r\n\r\n"
-_TORN = "a record is incomplete"
+_TORN = "a record is damaged"
 
 
 def warc_parts(

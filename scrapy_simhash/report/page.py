@@ -1,8 +1,8 @@
 """Render the data of a report as one HTML file that needs no other file and no network.
 
 Names and texts of crawled pages are untrusted. The template escapes them, the script inserts them
-as text, and only http and https URLs become links. The Content-Security-Policy allows only the
-script and style of the file, and no request.
+as text, and only http and https URLs become links. The Content-Security-Policy allows the
+script, style and data images of the file, and no request.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SCRIPT_DATA = (
 )  # fmt: skip
 # (name in the facts of a crawl, label, meaning)
 _VERDICTS = (
-    ("new", "new", "content that was not seen before"),
+    ("new", "new", "content new to this crawl"),
     ("changed", "changed", "known pages with other content"),
     ("unchanged", "unchanged", "known pages with the same content"),
     ("near_duplicate", "near-duplicate", "content of another page"),

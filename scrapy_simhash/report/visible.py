@@ -33,7 +33,7 @@ def count(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in per cent, rounded down, so that 100 % is the whole; a dash if that is 0."""
+    """Return a share in per cent, rounded down: only the whole is 100 %. A dash if `whole` is 0."""
     if whole <= 0:
         return _UNKNOWN
     tenths = int(1000 * min(max(part / whole, 0.0), 1.0) + 1e-9)

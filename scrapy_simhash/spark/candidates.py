@@ -2,8 +2,9 @@
 
 An index looks up buckets for a record, see `scrapy_simhash.index.probing`, and compares the record
 with the earlier records in these buckets. Here the last bits of the prefix assign each bucket of a
-table to a *shard*. A record goes to all shards in which it looks up (*asks* for) a bucket. numpy
-searches each shard by itself. The buckets are the same as in an index, so the pairs are, too.
+table to a *shard*. A record goes to the shards of its own bucket and of those that it looks up
+(*asks* for). numpy searches each shard by itself. The buckets are the same as in an index, so the
+pairs are, too.
 
 A record with too many near records reports some of them and `MORE`. Otherwise, a hundred thousand
 copies of one page would make five billion pairs.
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-# On average, a shard holds one to two times so many records, which take some dozens of megabytes.
+# Besides records that only ask, a shard holds one to two times so many records on average.
 SHARD_RECORDS = 1 << 17
 MORE = -(1 << 62)
 """Stands for the candidates of a record that are not reported."""
@@ -88,7 +89,7 @@ class CandidateSearch:
 
     @cached_property
     def width(self) -> int:
-        """Return the number of bits of the shortest prefix, or of hashes of prefixes."""
+        """Return the width in bits of the shortest prefix, but at most 62."""
         return min(*self.plan.prefix_widths_bits, _MAX_PREFIX_BITS)
 
     @cached_property
@@ -152,7 +153,7 @@ class CandidateSearch:
             at = np.arange(prefixes.size)
             subset = np.zeros(prefixes.size, np.int64)
             asked = prefixes
-        # A record has one row for each shard of a table in which it asks for a bucket.
+        # In each table, one row for each shard that has the own bucket or one that is asked for.
         keys = at << self.shard_bits | asked & self._shard_mask
         order = np.argsort(keys, kind="stable")
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
@@ -326,7 +327,7 @@ def _directory(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (bucket number of each asked prefix, position in `stored` where each bucket begins).
 
-    `stored` is sorted. The last bucket is empty, for prefixes that are not in `stored`.
+    `stored` is sorted. Prefixes that are not in it get an empty bucket.
     """
     low, high = int(stored[0]), int(stored[-1])
     if high - low < 1 << _MAX_DIRECTORY_BITS:

@@ -100,7 +100,7 @@ def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
 def _segment_steps(run: Segments) -> list[Step]:
     """Return steps that remove a run of segments.
 
-    One step removes the run with any numbers and session ids, the other only exactly this run.
+    One step removes the run whatever its numbers and session ids, the other just this run.
     """
     exact = ("segment", "/".join(run))
     [wide] = wider((exact,))
@@ -121,7 +121,7 @@ def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
     if generalize(one) == generalize(other):
         if "*" in generalize(one):
             steps += _segment_steps((generalize(one),))
-        # Two numbers, as in /album/7/boats and /album/8/boats. The last number names a page.
+        # Two numbers, as in /album/7/boats and /album/8/boats. A final number names a page.
         elif 0 < at < len(copy) - 1 and not copy[at - 1].isdecimal():
             steps.append(("segment", f"{copy[at - 1]}/#"))
     shorter, longer = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_MS = 10_000
 Content = str | bytes | dict[str, list[str]]
 """A page as text or as bytes in UTF-8 without a byte order mark, or an item as field → texts."""
-# The first byte of a message: it holds a page that was text, a page that was bytes, or an item.
+# The first byte of a message: for a page that was text, a page that was bytes, or an item.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"

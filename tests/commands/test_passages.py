@@ -127,9 +127,7 @@ def test_a_text_is_no_source_of_itself(filled, folder, run, name):
         assert (found["known_share"], found["excluded"]) == (0, "docs/ferry.txt")
         assert ran.err == ""
     ran = run("passages", "check", name)
-    assert (
-        ran.err == "the index has this text as docs/ferry.txt, and does not count it as a source\n"
-    )
+    assert ran.err == "the document docs/ferry.txt has the name of this text, so it is no source\n"
     assert "0.0 % of it appears elsewhere" in ran.out
     written(folder, FERRY, "copy.txt")
     run("passages", "add", "copy.txt")

@@ -50,6 +50,15 @@ def parsed(name, content):
     return list(csv.DictReader(io.StringIO(content.decode(), newline="")))
 
 
+def test_null_in_a_list_is_no_text(tmp_path):
+    words = text(1).split()
+    lists = [words[:20], words[20:]], [words[:20], None, [None, words[20:]]]
+    lines = [json.dumps({"url": f"u{n}", "text": value}) for n, value in enumerate(lists)]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    run(tmp_path, "in.jsonl", fields=Fields(text=("text",), key="url"))
+    assert [verdict["distance"] for verdict in read_lines(tmp_path / "verdicts")] == [None, 0]
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("name", ["jsonl", "json", "csv"])
 def test_feeds(tmp_path, name, compressed):

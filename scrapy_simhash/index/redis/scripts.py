@@ -8,11 +8,11 @@ process has replaced its entry between the runs: the page is then observed again
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
 takes one entry.
 
-KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
+Most KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
 compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
 each); with none if `k` is -1. `row` is a row of the journal, or '' for none. `field` and `entry`
 are a pending page; `lease` is in milliseconds. `stored` is the stored entry with the same page key
-and fingerprint, or '': the page relies on its row. `rows` and `last` are the end of a replica
+and fingerprint, on whose row the page relies; or ''. `rows` and `last` are the end of a replica
 (`scrapy_simhash.index.redis.replica.End`).
 """
 
@@ -139,7 +139,7 @@ local function record_admission(admitted, recent, journal, member, row)
 end
 
 -- Returns {1, number} if the page is admitted, {1} if it was before, {2} if it must begin again, as
--- `recent` does not reach back to `since`, or {3, sequence and digest of each page that is near}.
+-- later admissions are missing, or {3, sequence and digest of each page near or with its key}.
 local function admit(admitted, recent, journal, member, since, k, judged, row)
   if redis.call('ZSCORE', recent, member) then return {1} end
   local last = tonumber(redis.call('GET', admitted) or 0)
@@ -190,11 +190,11 @@ return {number, since, last, follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])}
 FOLLOW = Script("return follow(KEYS[1], tonumber(ARGV[1]), ARGV[2])")
 # KEYS: entries and pending, for each group. Returns what `with_pending` does, for each group.
 LOOK = Script("return look(1)")
-# BEGIN, and LOOK at the entry of a digest, and at groups. If all arguments are given, no page is
-# near in the replica: if none is near in the rows after it, and the server has no page with the
-# digest, the page is new, and is admitted. KEYS: sequence, admitted, unmarked, journal, recent,
+# BEGIN, and LOOK at the entry of a digest, and at groups. The optional arguments, from k on, say
+# that no page is near in the replica. If none is near in later rows, and the server has no page
+# with the digest, the page is admitted. KEYS: sequence, admitted, unmarked, journal, recent,
 # entries, pending; entries and pending for each group. ARGV: rows, last, digest; k, row, lease,
-# entry without its first bytes, the sequence number. Returns what `begin`, `follow`, `with_pending`
+# entry without its sequence number. Returns what `begin`, `follow`, `with_pending`
 # and `look` do, and then 1 if the page is admitted.
 OBSERVE = Script("""
 local digest, row = ARGV[3], ARGV[5]
@@ -217,7 +217,7 @@ if earliest then
   return answer
 end
 if own ~= '' or rows[1] ~= tonumber(ARGV[1]) then return answer end
-if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- more rows may follow
+if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- too many to compare
 local words = words_of(row, 13)
 for _, other in ipairs(rows[2]) do
   if #other ~= #row then return answer end  -- it is damaged, and the caller notices this
@@ -291,7 +291,7 @@ redis.call('HDEL', KEYS[2], ARGV[1])
 return {1}
 """)
 # KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the page has no entry
-# now, 0 if the entry has another value, or the page is pending.
+# now, 0 if its entry has another value, or an admitted page is pending.
 REMOVE = Script("""
 local now = now_ms()
 local pages = redis.call('HGETALL', KEYS[2])
