@@ -48,9 +48,10 @@ def choose_preset(value: object) -> tuple[str, Preset]:
         return value, preset(value)
     if value.startswith("{"):
         try:
-            return _change_preset(json.loads(value))
+            values = json.loads(value)
         except ValueError as error:
             raise SchemeError(f"{value!r} is no JSON object: {error}") from error
+        return _change_preset(values)
     if value.endswith(".toml"):
         return value, _change_preset(_read_toml(Path(value)))[1]
     if _IMPORT_PATH.fullmatch(value):
@@ -112,8 +113,8 @@ def _import_preset(path: str) -> Preset:
     defaults = _BY_WIDTH.get(value.bits)
     if defaults is None:
         raise SchemeError(
-            f"{path} has {value.bits} bits, and no preset has a max_distance for that width: give "
-            "the import path of a Preset"
+            f"{path} has {value.bits} bits, and only 64 and 256 bits have a default max_distance: "
+            "give the import path of a Preset"
         )
     return replace(defaults, scheme=value)
 

@@ -86,7 +86,7 @@ def test_an_import_path_leads_to_a_scheme_or_a_preset():
         ({"max_distance": 256}, "max_distance=256"),
         ({"weighting": "idf"}, "weighting='idf': one of"),
         ({"preset": "classic", "weighting": "tf-idf", "idf": "/no/such"}, "IDF table /no/such"),
-        ("{", "no JSON object"),
+        ("{", "'{' is no JSON object"),
         ("/no/such.toml", "cannot be read as TOML"),
         ("tests.test_choice.NONE", "AttributeError"),
         ("tests.no_such_module.OWN", "ModuleNotFoundError"),
@@ -99,6 +99,11 @@ def test_invalid_choices_are_refused_with_the_reason(value, says):
     with pytest.raises(SchemeError) as caught:
         choose_preset(value)[1].scheme.fingerprint("The ferry leaves at nine.")
     assert says in str(caught.value)
+
+
+def test_a_wrong_parameter_in_json_is_not_called_bad_json():
+    with pytest.raises(SchemeError, match=r"^there is no parameter 'bitz'"):
+        choose_preset('{"bitz": 64}')
 
 
 def test_bad_toml_is_refused(tmp_path):

@@ -3,7 +3,7 @@
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
 So a table has several *entries* of each fingerprint: under its own prefix, and under prefixes with
 some of its least certain bits flipped. A pair is found if both have an entry under one prefix. With
-8 entries each, two fingerprints have 64 chances for that, as with 64 probes of one table.
+8 entries each, two fingerprints have up to 64 chances for that.
 
 Example with prefixes of 4 bits and three entries: 0b1011 with the certainties 9, 200, 3, 90 has
 entries under 0b1011, 0b1001 and 0b0011. 0b0001 with the certainties 5, 90, 8, 200 has entries under
@@ -35,7 +35,7 @@ PREFIX_BITS = 22
 _MAX_TABLES = 11
 _ENTRIES = 8
 # Sets of bits to flip: at most 4 of the 8 least certain bits. A bit is given by its rank; the least
-# certain one has rank 0. Sets are sorted by the sum of their ranks, counted from 1.
+# certain one has rank 0. Sets are sorted by the sum of rank + 1 over their bits.
 _RANKED = 8
 _FLIPS = sorted(
     (ranks for size in range(5) for ranks in combinations(range(_RANKED), size)),

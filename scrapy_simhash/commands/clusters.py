@@ -129,7 +129,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _has_page_on(host: str, representative: str, members: list[Member]) -> bool:
-    """Return True if a page of the cluster is on the host. A host without a port matches any."""
+    """Return True if a page of the cluster is on the host. Without a port, any matches."""
     from scrapy_simhash.maintenance.duplication import host_of
 
     hosts = {host_of(key) for key in (representative, *(member.key for member in members))}
@@ -155,7 +155,7 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
         for line in logged.similar:
             groups.setdefault(line.representative, []).append(line)
     elif logged.similar:
-        note(f"{len(logged.similar):,} similar, but no copies: --similar lists them")
+        note(f"{len(logged.similar):,} only similar to others: --similar lists them")
     clusters = [
         (key, [Member(line.key, line.distance, line.similarity, line.action) for line in lines])
         for key, lines in groups.items()
@@ -164,7 +164,7 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
-    """Yield (sequence number, key, fingerprint) of each page, as its latest verdict says."""
+    """Yield (sequence number, key, fingerprint) of each page: of its entry or its last log line."""
     from scrapy_simhash.maintenance.duplication import is_representative_now
 
     last_lines = {line.key: line for line in source.near_duplicates() if line.confirmed}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import Fields
 
-# Usual names, preferred ones first. Texts and pages are found in any case, the key in lower case.
+# Usual names, preferred ones first. Upper or lower case does not matter, except for the key.
 TEXT_FIELDS = ("text", "content", "body", "article", "main_text", "full_text")
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 KEY_FIELD = "url"

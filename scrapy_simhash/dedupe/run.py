@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
 
-# Upper limits of a job: the records of one message to a worker. The last record may exceed the
+# Upper limits of a job (the records of one message to a worker). The last record may exceed the
 # bytes.
 _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 18
@@ -80,6 +80,7 @@ class _Run:
     def __post_init__(self) -> None:
         paths, state = self.paths, self.state
         self.summary = DedupeSummary(damaged=self.inputs.damaged)
+        self._indexed_known = False
         # (path of an output, where the state holds it until it is moved to its path)
         outputs = ((paths.output_file, state.output), (paths.verdicts, state.verdicts))
         self.outputs = [(path, source) for path, source in outputs if path is not None]
@@ -105,15 +106,15 @@ class _Run:
             try:
                 self._judge(checkpoint)
             except BaseException:
-                if interrupted_spec is None and not state.checkpoint().records_after:
-                    state.remove()  # no verdict was stored, so there is nothing to go on with
+                if interrupted_spec is None and not self._is_worth_resuming():
+                    state.remove()
                 raise
             checkpoint = state.checkpoint()
         if checkpoint.phase == "judged":
             self.inputs.check_unchanged()
             self._write()
             checkpoint = replace(checkpoint, phase="written")
-            if paths.output != STANDARD_OUTPUT:  # this is written again from the start after a kill
+            if paths.output != STANDARD_OUTPUT:  # after a kill, it is written again from the start
                 state.append(checkpoint)
         self._move_into_place(checkpoint)
         return self.summary
@@ -226,6 +227,12 @@ class _Run:
                 self.on_progress(done, round(done / share) if share else None)
             self.summary.index_entries = judge.finish()
 
+    def _is_worth_resuming(self) -> bool:
+        """Return True if verdicts were stored, or files of `against` were indexed."""
+        state = self.state
+        has_indexed = self._indexed_known or state.known_state.exists()
+        return has_indexed or state.checkpoint().records_after > 0
+
     def _known(self, stack: ExitStack) -> KnownRecords | None:
         """Open and return the set `against`, if any. Files are indexed first, by a separate run."""
         state, against = self.state, self.paths.against
@@ -239,6 +246,7 @@ class _Run:
                 summary = dedupe(paths, replace(self.options, incremental=False))
                 self.inputs.damaged.update(summary.damaged)
                 self.note(f"{summary.records:,} records were read to compare with")
+                self._indexed_known = True
         return stack.enter_context(opened_known(directory, self.options))
 
     def _worker_count(self) -> int:

@@ -214,7 +214,7 @@ def _write_parquet(
 
 
 def _gzipped(pieces: Iterable[bytes], threads: int) -> Generator[bytes, None, None]:
-    """Yield pieces compressed in several threads, as blocks that are a gzip member each."""
+    """Compress pieces in several threads. Yield blocks, each a gzip member of its own."""
     waiting: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(threads) as executor:
         for block in _blocks(pieces):
@@ -298,7 +298,7 @@ def _after_space(record: str, at: int) -> int:
 def _csv_tagger(inputs: Inputs, tags: Mapping[str, str]) -> tuple[bytes, Tagger]:
     """Return the header with the names of the tags, and a function that adds tags to a record.
 
-    Tags are further columns at the end. Nothing else is changed. The header ends with a line break,
+    Tags are the last columns, so short records are padded. The header ends with a line break,
     or is empty if the files are.
     """
     columns, delimiter = len(inputs.header), inputs.delimiter

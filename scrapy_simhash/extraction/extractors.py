@@ -100,7 +100,7 @@ EXTRACTORS: Mapping[str, Callable[[Page], str]] = {
     "resiliparse": _resiliparse,
 }
 """Functions that return the text of a page, by name."""
-# These need the extra of the same name.
+# Extractors that need the extra of the same name.
 _EXTRAS = ("trafilatura", "resiliparse")
 
 

@@ -22,8 +22,8 @@ Generation = list["list[Records] | _Sparse"]
 
 # Prefixes up to this width index a list. Longer prefixes are keys of a dict: most never occur.
 _MAX_LIST_BITS = 17
-# A record in a dict counts as this many records in a list. It is mostly alone under its prefix, and
-# takes about 120 bytes. In a list, a record of 8 bytes takes 11.
+# A record in a dict counts as this many in a list: it is mostly alone under its prefix, and takes
+# about 120 bytes, where a record of 8 bytes in a list takes about 11.
 _SPARSE_COST = 8
 # `bytes` are small, but grow by copying. Larger buckets are a `bytearray`, which grows in place.
 _MAX_BYTES = 4096

@@ -67,7 +67,7 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     """Return the bytes on disk of an entry and its records, without page key and evidence, and
     without the overhead of the database.
     """
-    entry = 5 + 18 + plan.bits // 8  # key of the row, numbers and times, fingerprint
+    entry = 5 + 18 + plan.bits // 8  # key; numbers, times, no evidence; fingerprint
     if plan.prefix_bits:
         # In the files of pages: the fingerprint and the id, in words of 64 bits.
         row = 8 * (-(-plan.bits // 64) + 1)
@@ -100,10 +100,10 @@ def choose_plan(
     *,
     probing: bool = True,
 ) -> TablePlan:
-    """Return the cheapest tables that find at least 95 % of the pairs at `max_distance`.
+    """Return the cheapest tables that find enough pairs: 95 % of those at `max_distance`.
 
-    With 128 bits or more, and k of at most 3/8 of the bits, probed tables qualify if they find
-    98.5 % of the real near-duplicates, by the model of `scrapy_simhash.index.probing`.
+    With 128 bits or more, and k of at most 3/8 of the bits, probed tables need only find 98.5 % of
+    the real near-duplicates, by the model of `scrapy_simhash.index.probing`.
 
     :param probing: consider probed tables, which need the certainties of the bits of queried pages.
     :raises PlanError: the distance is not 0 to `bits` - 1, or too large for prefixes of 10 bits.

@@ -2,7 +2,7 @@
 """Split a text into passages: sentences, or shorter *runs*.
 
 If possible, passages end at boundaries of the text: at the end of a sentence, at a comma or between
-words. So a passage that is copied to another text is split in the same way there. Passages of a
+words. So text that is copied to another text is split in the same way there. Passages of a
 fixed length would match only if they began at the same character of the copied text.
 """
 
@@ -22,7 +22,7 @@ Unit = Literal["sentences", "runs"]
 DEFAULT_RUN_CHARACTERS = 30
 MIN_RUN_CHARACTERS = 5
 MAX_RUN_CHARACTERS = 1000
-# Longer sentences are split into parts of at least `_PART_CHARACTERS`, if possible at commas.
+# Longer sentences are split, if possible at commas; most parts have `_PART_CHARACTERS` or more.
 _LONG_SENTENCE_CHARACTERS = 160
 _PART_CHARACTERS = 60
 
@@ -94,7 +94,7 @@ class Cutting:
             start = sentence_start
             while sentence_end - start > longest:
                 end = min(_run_end(text, start + shortest, start + longest), sentence_end)
-                if sentence_end - end < shortest:  # the rest would be too short, so halve both
+                if sentence_end - end < shortest:  # the rest would be too short: cut in the middle
                     end = _run_end(text, (start + sentence_end) // 2, sentence_end)
                 yield start, end
                 if self.overlapping:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULT_MAX_DISTANCE = 50
-# With fewer letters and digits, one edit changes a third of all bits.
+# With fewer letters and digits, one edit may change a fifth of all bits.
 DEFAULT_MIN_CHARACTERS = 8
 # A passage with fewer letters and digits is looked up within a larger distance.
 _SHORT_CHARACTERS = 25

@@ -24,7 +24,7 @@ SCHEMA = (
     "heading binary, reason string"
 )
 _COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
-# Name of the file in jobs. Only a record without a key gets a key with this name.
+# Stands for a file name in jobs, so that default keys can be told from others.
 _NO_KEY = "\0"
 
 

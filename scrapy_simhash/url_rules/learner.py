@@ -1,10 +1,10 @@
 """`UrlRules`: learns rules from the pages of a crawl, and finds requests that are not needed.
 
-A table contains each handled page under the form of its URL and, for each rule of its site, under
-the URL that this rule makes of the form. If the table has another page under such a URL, the rule
-makes the URLs of both pages equal. The same content is evidence for the rule, other content is
-evidence against it. Every page is compared in this way, so the share of contradictions is that of
-the whole site.
+A table contains each handled page under its *form*, which is its URL as the rules of the site
+rewrite it, and under what each rule makes of the form. If the table has another page under such a
+URL, the rule makes the URLs of both pages equal. The same content is evidence for the rule, other
+content is evidence against it. Every page is compared in this way, so the share of contradictions
+is that of the whole site.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Equal(NamedTuple):
 
     :param site: name of the site.
     :param form: the URL that the rules make of both.
-    :param rules: the rules that rewrite one of the URLs, or both.
+    :param rules: all rules that rewrite this URL, and at most one that rewrites the other.
     :param explore: request the URL nevertheless, to test the rules.
-    :param untested: identifiers of the parameters that the rules name, if no request has tested
-        them yet. One request tests them; others with the same identifier can wait.
+    :param untested: identifiers of values of the rules' parameters that no request has tested yet.
+        One request tests them; others with the same identifier can wait.
     """
 
     site: str
@@ -194,7 +194,7 @@ class UrlRules:
         if other is None:
             if rewrite(rule, parts) is parts:
                 return False
-            # Take the last page with exactly this URL, which the rule did not change.
+            # Take the last page with this form, which the rule did not change.
             other = self._seen.get(self._key(None, form))
         same = counted = False
         if other is not None:
@@ -235,7 +235,7 @@ class UrlRules:
             (site if rewritten is not base else other_site).suspect(rule, rewritten)
 
     def _key(self, rule: Rule | None, form: UrlParts) -> tuple[Rule | None, UrlParts, int]:
-        """Return the key of a URL in the table: as a form if `rule` is None, else as made by it."""
+        """Return the key in the table of a form or, with a rule, of what it makes of a form."""
         return rule, form, self._site(form).generation
 
     def _site(self, parts: UrlParts) -> Site:

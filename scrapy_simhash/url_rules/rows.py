@@ -20,8 +20,8 @@ Rules: TypeAlias = dict[Rule, RuleRecord]
 def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
     """Return the rules of `theirs`, with the changes from `before` to `mine`.
 
-    A rule of `before` that one of the others lacks was deleted, and stays so, except for imported
-    and removed rules of `theirs`.
+    A rule of `before` that `mine` or `theirs` lacks was deleted and stays deleted, unless its
+    origin in `theirs` is ``imported`` or ``removed``.
     """
     rules = {
         rule: _copy_record(record)
@@ -46,11 +46,11 @@ def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
 def summed(mine: RuleEvidence, before: RuleEvidence, theirs: RuleEvidence) -> RuleEvidence:
     """Return the evidence of `theirs`, with the changes from `before` to `mine`."""
     contradicted = mine.against > before.against or theirs.against > before.against
-    # `RuleEvidence.count` halves counts. If two crawlers halve one, the result would be below zero.
+    # `RuleEvidence.count` halves counts. If two crawlers halve one, the result may be below zero.
     return RuleEvidence(
         max(0, theirs.pages + mine.pages - before.pages),
         max(0, theirs.against + mine.against - before.against),
-        # A contradiction ends both streaks: the shorter one began after it. Without one, both
+        # A contradiction ends both streaks, so the shorter one is never too long. Without one, both
         # contain that of `before`, so a sum would count it twice.
         (min if contradicted else max)(mine.streak, theirs.streak),
         max(0, theirs.spared + mine.spared - before.spared),

@@ -17,7 +17,7 @@ from scrapy_simhash.maintenance.export import (
 from scrapy_simhash.scheme import Scheme
 
 # How many pages a crawl finds similar depends on the order of its answers.
-SIMILAR = re.compile(r"([\d,]+ similar, but no copies: --similar lists them\n)?")
+SIMILAR = re.compile(r"([\d,]+ only similar to others: --similar lists them\n)?")
 
 
 @pytest.fixture

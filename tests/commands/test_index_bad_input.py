@@ -255,7 +255,7 @@ def test_nobody_reads_the_result(index, folder, command):
     # How many clusters a crawl at once finds is not always the same.
     said = (
         r"(no entry: https://nowhere\.example/\n)?"
-        r"(\d+ similar, but no copies: --similar lists them\n)?"
+        r"(\d+ only similar to others: --similar lists them\n)?"
         r"(\d+ more clusters?: --top 0 shows all\n)?"
     )
     assert re.fullmatch(said, ran.err), ran.err

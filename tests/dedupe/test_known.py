@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from scrapy_simhash.commands.main import main
+from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
 
@@ -49,6 +50,23 @@ def content(directory):
 
 def urls(path):
     return [record["url"] for record in read_lines(path)]
+
+
+def test_ctrl_c_before_the_first_verdict_keeps_what_was_indexed(folder, monkeypatch):
+    add_all, against = Judge.add_all, [folder / "known.jsonl"]
+
+    def interrupted(judge, fingerprinted):
+        if judge._known is not None:
+            raise KeyboardInterrupt
+        add_all(judge, fingerprinted)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Judge, "add_all", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, "in.jsonl", against=against)
+    assert (folder / "state" / "known").exists()
+    assert not (folder / "state" / "known.dedupe").exists()
+    assert run(folder, "in.jsonl", against=against).known == 140
 
 
 def test_what_is_new_is_what_a_run_over_both_keeps(folder):

@@ -368,7 +368,7 @@ class TestCommands:
         assert main(["clusters", "--index", made]) == 0
         shown = capsys.readouterr()
         assert shown.out.splitlines() == ["a", "  distance   1   90 %  dropped   b"]
-        assert "similar, but no copies" in shown.err
+        assert "only similar to others" in shown.err
         assert main(["clusters", "--index", made, "--similar"]) == 0
         assert capsys.readouterr().out.splitlines() == ["a", "  distance   1    0 %  passed    c"]
 

@@ -12,9 +12,9 @@ key                            value
 ``…:crawls{shop:simhash}``     hash: first sequence number and settings of each named crawl, as JSON
 ``…:admitted{shop:simhash}``   number of the last admission
 ``…:recent{shop:simhash}``     sorted set, at least the last 10,000 admissions by number: sequence:8
-                               digest:8 fingerprint, padded to 4 bytes, because Lua compares words
-``…:unmarked{shop:simhash}``   sorted set, in a cluster: admissions whose pending pages may not be
-                               marked as admitted
+                               digest:8 fingerprint, padded to words of 4 bytes: Lua compares these
+``…:unmarked{shop:simhash}``   sorted set, in a cluster: admissions whose pending pages are perhaps
+                               not marked as admitted yet
 ``…:journal{shop:simhash}``    list, the *journal*: digest:8 random:4 fingerprint of each admitted
                                page, with the same padding
 ``…:url-rules{shop:simhash}``  hash: rules of URLs by site
@@ -32,7 +32,7 @@ Entries and lines of the log are encoded as on disk (`scrapy_simhash.index.recor
 the BLAKE2b hash of a page key, with a digest size of 8 bytes. Its first bits are the number of the
 page's *group*, its first 6 bits that of the *shard*. The entries of a group share one Redis key,
 and its pending pages another, because each key takes 80 bytes by itself. An *admission* is the
-server's numbered permission for a page to become pending. A *deadline* is the end of a lease, in
+server's numbered permission for a pending page to count. A *deadline* is the end of a lease, in
 Unix milliseconds. The random bytes tell rows of the journal apart: if a server has lost rows, and
 others have come in their place, a replica notices.
 """
@@ -108,7 +108,7 @@ class Layout:
     """Makes Redis keys, and packs and unpacks values.
 
     :param name: name of the index.
-    :param group_bits: number of leading bits of a digest that number its group.
+    :param group_bits: how many leading bits of a digest tell its group.
     """
 
     def __init__(self, name: str, plan: TablePlan, group_bits: int) -> None:
@@ -123,7 +123,7 @@ class Layout:
         self.order = OrderKeys(*map(self.state, OrderKeys._fields))
 
     def state(self, what: str) -> bytes:
-        """Return a key that exists once per index: one of `STATES`."""
+        """Return the key of one of `STATES`, or of the list that `compact` writes."""
         return state_key(self._name, what)
 
     def group_of(self, digest: bytes) -> int:
