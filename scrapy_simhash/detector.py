@@ -88,14 +88,20 @@ class Detector:
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
         """Return the fingerprint of a page's main text. :raises SchemeError: see `extract`."""
+        return self.extract_and_fingerprint(html)[1]
+
+    def extract_and_fingerprint(self, html: str) -> tuple[Extraction, PageFingerprint]:
+        """Return what was extracted from a page, which is empty if this failed, and the result of
+        `fingerprint_page`.
+        """
         started = time.thread_time()
         try:
             extraction = extract(html, self.scheme.extractor, self.scheme.selectors)
         except ExtractionError as error:
-            return PageFingerprint(
+            return Extraction(""), PageFingerprint(
                 skipped="extraction_error", error=str(error), extraction_ms=_cpu_ms_since(started)
             )
-        return self.fingerprint_extraction(extraction, _cpu_ms_since(started))
+        return extraction, self.fingerprint_extraction(extraction, _cpu_ms_since(started))
 
     def fingerprint_text(self, text: str) -> PageFingerprint:
         """Return the fingerprint of a plain text."""

@@ -110,7 +110,8 @@ class ErrorAnswers:
             return None
         impossible = self._targets.get(url)
         if impossible is not None:
-            return None if _is_above(requested, impossible) else impossible
+            is_target = _folder(requested) == _folder(url)
+            return None if is_target and _is_above(requested, impossible) else impossible
         for answer in self._answers:
             if not self._compare(answer, url, page):
                 continue
@@ -188,8 +189,11 @@ def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
 
 def _is_above(url: str, other: str) -> bool:
     """Return True if the path of a URL is a folder above the path of the other URL."""
-    folder = urlsplit(url).path.rstrip("/")
-    return urlsplit(other).path.startswith(f"{folder}/")
+    return urlsplit(other).path.startswith(f"{_folder(url)}/")
+
+
+def _folder(url: str) -> str:
+    return urlsplit(url).path.rstrip("/")
 
 
 def impossible_url(url: str, rng: random.Random) -> str:

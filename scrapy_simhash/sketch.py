@@ -11,6 +11,7 @@ With 128 bins the standard deviation of an estimate near 0.6 is about 0.04.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.hashes import shingle_hashes
@@ -24,9 +25,6 @@ SKETCH_BYTES = 1 << _BIN_BITS
 SHINGLE_TOKENS = 3
 # A used bin has a value from 1 to 255. One in 255 bins of unrelated texts is equal by chance.
 _VALUES = 255
-# In each byte of a sketch, the lower seven bits and the top bit.
-_LOWER_BITS = int.from_bytes(b"\x7f" * SKETCH_BYTES, "big")
-_TOP_BITS = int.from_bytes(b"\x80" * SKETCH_BYTES, "big")
 
 
 def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
@@ -52,10 +50,10 @@ def estimate_resemblance(one: bytes, other: bytes) -> float:
     """Estimate the resemblance of two texts from their sketches of equal length, from 0 to 1."""
     # Numbers of a thousand bits are several times as fast here as arrays.
     first, second = int.from_bytes(one, "big"), int.from_bytes(other, "big")
-    used_bins = _bytes_used(first | second)
+    used_bins = _bytes_used(first | second, len(one))
     if not used_bins:
         return 0.0
-    share = (used_bins - _bytes_used(first ^ second)) / used_bins
+    share = (used_bins - _bytes_used(first ^ second, len(one))) / used_bins
     return min(max((share * _VALUES - 1) / (_VALUES - 1), 0.0), 1.0)
 
 
@@ -76,7 +74,14 @@ def estimate_resemblances(one: bytes, others: NDArray[np.uint8]) -> NDArray[np.f
     return estimates
 
 
-def _bytes_used(number: int) -> int:
-    """Return the number of bytes of a sketch that are not 0."""
+def _bytes_used(number: int, size: int) -> int:
+    """Return how many of the lowest `size` bytes of a number are not 0."""
+    lower_bits, top_bits = _masks(size)
     # Adding 127 to the lower seven bits of a byte sets its top bit unless they are 0.
-    return (((number & _LOWER_BITS) + _LOWER_BITS | number) & _TOP_BITS).bit_count()
+    return (((number & lower_bits) + lower_bits | number) & top_bits).bit_count()
+
+
+@lru_cache(maxsize=4)
+def _masks(size: int) -> tuple[int, int]:
+    """Return the lower seven bits and the top bit of each of `size` bytes."""
+    return int.from_bytes(b"\x7f" * size, "big"), int.from_bytes(b"\x80" * size, "big")

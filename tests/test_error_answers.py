@@ -136,6 +136,9 @@ def test_a_folder_that_a_redirect_leads_to_is_no_error_page():
     assert known.match(f"{SITE}/news/", listing, f"{SITE}/news/gone") == ASKED
     assert known.match(f"{SITE}/news/", listing, f"{SITE}/news/") is None
     assert known.match(f"{SITE}/news/", listing, f"{SITE}/news") is None
+    # A folder that was removed leads to the error page, as all missing pages do.
+    known.add_redirect(ASKED, f"{SITE}/gone")
+    assert known.match(f"{SITE}/gone", page("Gone", text("gone")), f"{SITE}/news/") == ASKED
 
 
 def test_an_answer_like_a_real_page_is_discarded():

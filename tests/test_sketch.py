@@ -44,6 +44,10 @@ def estimate(one: bytes, *others: bytes) -> list[float]:
     return together
 
 
+def sketches(size: int) -> st.SearchStrategy[bytes]:
+    return st.binary(min_size=size, max_size=size)
+
+
 class TestSketch:
     @given(token_lists)
     def test_a_sketch_follows_its_definition(self, tokens):
@@ -76,8 +80,13 @@ class TestSketch:
 
 
 class TestEstimate:
-    @given(st.binary(min_size=128, max_size=128), st.binary(min_size=128, max_size=128))
-    def test_an_estimate_follows_its_definition(self, one, other):
+    @given(
+        st.sampled_from([64, 128, 200]).flatmap(
+            lambda size: st.tuples(sketches(size), sketches(size))
+        )
+    )
+    def test_an_estimate_follows_its_definition(self, pair):
+        one, other = pair
         used = sum(a or b for a, b in zip(map(bool, one), map(bool, other), strict=True))
         equal = sum(a == b != 0 for a, b in zip(one, other, strict=True))
         share = equal / max(used, 1)

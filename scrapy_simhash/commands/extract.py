@@ -82,16 +82,12 @@ def _run(options: argparse.Namespace) -> None:
 
 def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:
     from scrapy_simhash.detector import Detector
-    from scrapy_simhash.extraction import Extraction, extract
+    from scrapy_simhash.extraction import Extraction
 
-    scheme = chosen.scheme
-    page = loaded.fingerprint(Detector(scheme, min_tokens=chosen.min_tokens))
-    if page.error:
-        return Extraction(""), page
-    if not loaded.is_html:
-        return Extraction(loaded.text), page
-    # Extract again: `page` has no heading, and not the whole title.
-    return extract(loaded.text, scheme.extractor, scheme.selectors), page
+    detector = Detector(chosen.scheme, min_tokens=chosen.min_tokens)
+    if loaded.is_html:
+        return detector.extract_and_fingerprint(loaded.text)
+    return Extraction(loaded.text), detector.fingerprint_text(loaded.text)
 
 
 def _why(loaded: LoadedPage, scheme: Scheme, extraction: Extraction, page: PageFingerprint) -> str:

@@ -110,7 +110,7 @@ class DocumentReader:
         except NotReadable as error:
             yield Skipped(name, error.reason, error.detail)
         except UnicodeError as error:  # JSON in UTF-16
-            yield Skipped(name, "not in its encoding", str(error))
+            yield Skipped(name, "not of its encoding", str(error))
         except OSError as error:
             yield Skipped(name, "cannot be read", error.strerror or str(error))
 
@@ -169,7 +169,7 @@ class DocumentReader:
                 value = json.loads(part.data.decode(encoding).removeprefix("\ufeff"))
             except UnicodeError:
                 detail = f"it is not {encoding}; name its encoding with --encoding"
-                yield Skipped(place, "not in its encoding", detail)
+                yield Skipped(place, "not of its encoding", detail)
                 continue
             except (ValueError, RecursionError) as error:
                 value = error

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from scrapy_simhash.extraction import extract
 from scrapy_simhash.scheme import Scheme
 from tests.crawl.site import serving
 
@@ -82,6 +83,15 @@ def test_what_json_says(run, folder):
         "fingerprint": f"{scheme.fingerprint(text):064x}",
         "text": text,
     }
+
+
+def test_the_extractor_runs_once(run, folder, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "scrapy_simhash.detector.extract", lambda *args: calls.append(args) or extract(*args)
+    )
+    extracted(run, written(folder / "page.html", PAGE))
+    assert len(calls) == 1
 
 
 def test_a_page_of_which_readability_finds_too_little(run, folder):

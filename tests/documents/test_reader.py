@@ -129,7 +129,7 @@ def test_lines_that_are_no_documents_are_told_by_their_numbers(write, ending):
         "5": "field 'text' is not text",
         "6": "no text in it",
         "7": "not JSON",
-        "9": "not in its encoding",
+        "9": "not of its encoding",
     }
     assert "body, title" in skipped[f"{path}:3"].detail
 
@@ -214,9 +214,9 @@ def test_nothing_in_it(write, name, content):
 
 def test_lines_of_utf16_that_are_cut_off(write):
     content = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
-    assert [item[1] for item in read(write("a.jsonl", content[:-1]))][-1] == "not in its encoding"
+    assert [item[1] for item in read(write("a.jsonl", content[:-1]))][-1] == "not of its encoding"
     assert read(write("b.jsonl", content[:40]), encoding="utf-16-le")[0].text == "one"
-    assert read(write("c.jsonl", b"abc"), encoding="utf-16")[0].reason == "not in its encoding"
+    assert read(write("c.jsonl", b"abc"), encoding="utf-16")[0].reason == "not of its encoding"
 
 
 def test_halves_of_characters_are_replaced(write):
