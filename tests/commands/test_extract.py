@@ -90,7 +90,7 @@ def test_the_extractor_runs_once(run, folder, monkeypatch):
     monkeypatch.setattr(
         "scrapy_simhash.detector.extract", lambda *args: calls.append(args) or extract(*args)
     )
-    extracted(run, written(folder / "page.html", PAGE))
+    extracted(run, written(folder, PAGE, "page.html"))
     assert len(calls) == 1
 
 
