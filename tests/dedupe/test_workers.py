@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 import pytest
 
@@ -39,6 +40,13 @@ def job_spec(**changes):
         "timeout_ms": 60_000,
         **changes,
     }
+
+
+def test_the_switch_interval_of_the_process_is_restored(tmp_path):
+    (tmp_path / "in.jsonl").write_bytes(json_lines(records(20)))
+    before_s = sys.getswitchinterval()
+    run(tmp_path, "in.jsonl", workers=2)
+    assert sys.getswitchinterval() == before_s
 
 
 def plain(answers):
