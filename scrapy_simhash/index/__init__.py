@@ -22,7 +22,14 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
+from scrapy_simhash.index.base import (
+    Index,
+    Match,
+    NearDuplicate,
+    Observation,
+    PageToObserve,
+    SyncPolicy,
+)
 from scrapy_simhash.index.cost import (
     DEFAULT_EXPECTED_PAGES,
     check_bits,
@@ -62,6 +69,7 @@ __all__ = [
     "NearDuplicate",
     "Observation",
     "ObservingIndex",
+    "PageToObserve",
     "SyncPolicy",
     "TablePlan",
     "choose_plan",

@@ -42,6 +42,15 @@ the first write that comes a second or more after the last synced one, and all w
 """
 
 
+class PageToObserve(NamedTuple):
+    """A page for `Index.observe_all`; for the fields see `Index.observe`."""
+
+    key: str
+    fingerprint: int
+    evidence: Evidence = NO_EVIDENCE
+    in_scope: Callable[[str], bool] | None = None
+
+
 @dataclass(frozen=True)
 class Match:
     """A stored or pending page within k bits of the fingerprint of a query.
@@ -144,6 +153,13 @@ class Index(Protocol):
         :raises SchemeError: the key is empty or no string, or the fingerprint does not fit.
         """
 
+    def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
+        """Observe pages in turn, and return their observations.
+
+        This takes less time than `observe` for each: an embedded index searches for all together,
+        and Redis answers for many in one round trip. If it raises an error, no page stays pending.
+        """
+
     def supersede(self, observed: Observation) -> None:
         """Make a near-duplicate pending as the successor of its representative.
 
@@ -157,6 +173,11 @@ class Index(Protocol):
 
         :param observed: an observation, or a key for all pending observations that were made under
             it through this object. If none is pending, this has no effect.
+        """
+
+    def confirm_all(self, observed: Iterable[Observation]) -> None:
+        """Confirm observations in turn, which takes less time in Redis than `confirm` for each. If
+        it raises an error, those that were not stored yet stay pending.
         """
 
     def discard(self, observed: Observation | str) -> None:

@@ -19,10 +19,18 @@ from scrapy_simhash.index.rules import Neighbour, Rules, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_simhash.confirmation import Evidence
-    from scrapy_simhash.index.base import Action, Entry, Match, NearDuplicate, Observation, SideKind
+    from scrapy_simhash.index.base import (
+        Action,
+        Entry,
+        Match,
+        NearDuplicate,
+        Observation,
+        PageToObserve,
+        SideKind,
+    )
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
@@ -111,6 +119,21 @@ class ObservingIndex(CrawlIndex, Index):
                 self._hold(Pending(observation, entry, stored, outdated, in_scope))
             return observation
 
+    def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
+        observed: list[Observation] = []
+        with self._shared.lock:
+            for page in pages:
+                check_page(self.scheme, page.key, page.fingerprint)
+            self.prefetch([(page.fingerprint, page.evidence.certainty) for page in pages])
+            try:
+                for key, fingerprint, evidence, in_scope in pages:
+                    observed.append(self.observe(key, fingerprint, evidence, in_scope=in_scope))
+            except BaseException:
+                for observation in observed:
+                    self.discard(observation)
+                raise
+        return observed
+
     def prefetch(self, queries: Sequence[tuple[int, bytes]]) -> None:
         """See `Store.prefetch`; for the next calls of `observe`."""
         with self._shared.lock:
@@ -128,6 +151,11 @@ class ObservingIndex(CrawlIndex, Index):
             self._open()
             for pending in self._select(observed):
                 self._store(pending)
+
+    def confirm_all(self, observed: Iterable[Observation]) -> None:
+        with self._shared.lock:
+            for observation in observed:
+                self.confirm(observation)
 
     def discard(self, observed: Observation | str) -> None:
         with self._shared.lock:

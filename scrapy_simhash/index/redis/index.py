@@ -41,10 +41,10 @@ from scrapy_simhash.index.redis.leases import HeldPage, Leases
 from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_simhash.confirmation import Evidence
-    from scrapy_simhash.index.base import Action
+    from scrapy_simhash.index.base import Action, PageToObserve
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import Neighbour, Rules
@@ -179,6 +179,13 @@ class RedisIndex(CrawlIndex, RedisContent):
                 judged.add(int.from_bytes(member[:8], "big"))
                 candidates.add(member[8:])
 
+    def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
+        """See `Index.observe_all`."""
+        return [
+            self.observe(key, fingerprint, evidence, in_scope=in_scope)
+            for key, fingerprint, evidence, in_scope in pages
+        ]
+
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
         self._require_open()
@@ -205,6 +212,11 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._require_open()
         for page in self._leases.select(observed):
             self._store(page)
+
+    def confirm_all(self, observed: Iterable[Observation]) -> None:
+        """See `Index.confirm_all`."""
+        for observation in observed:
+            self.confirm(observation)
 
     def discard(self, observed: Observation | str) -> None:
         """See `Index.discard`."""
