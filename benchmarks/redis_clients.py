@@ -40,6 +40,11 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=lambda text: int(float(text)), default=[100_000])
     parser.add_argument("--clients", nargs="+", type=int, default=[1, 4])
     parser.add_argument("--pages", type=int, default=8_000, help="limit for the measured pages")
+    parser.add_argument(
+        "--at-once", nargs="+", type=int, default=[1],
+        help="how many pages a client observes and confirms together; as a crawl does when so many "
+        "wait (ours, leveldb)",
+    )  # fmt: skip
     parser.add_argument("--masters", type=int, default=0, help="0: one server, not a cluster")
     parser.add_argument("--unrelated-bits", type=float, help="see benchmarks/index.py --help")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -50,7 +55,7 @@ def main() -> None:
     print(" ".join(["python", *sys.argv]))
     print(f"{platform.platform()}, Python {platform.python_version()}, {versions()}")
     print(
-        f"{'contestant':<13}{'scheme':<9}{'size':>10}{'clients':>8}{'pages/s':>9}"
+        f"{'contestant':<13}{'scheme':<9}{'size':>10}{'clients':>8}{'at once':>8}{'pages/s':>9}"
         f"{'client CPU µs':>15}{'server CPU µs':>15}{'p50 µs':>8}{'p99 µs':>8}"
         f"{'bytes/page':>12}{'start s':>9}{'peak MB':>9}  recall by distance"
     )
@@ -74,7 +79,12 @@ def measure(name: str, scheme: str, size: int, arguments: argparse.Namespace) ->
     ):
         empty = servers.memory_bytes()
         kind = CONTESTANTS[name]
-        rounds = [clients for clients in arguments.clients if clients <= kind.most_clients]
+        rounds = [
+            (clients, at_once)
+            for clients in arguments.clients
+            for at_once in arguments.at_once
+            if clients <= kind.most_clients and at_once <= kind.most_at_once
+        ]
         window = min(size // 10, arguments.pages * len(rounds))
         try:
             contestant = kind(servers.url, servers.cluster, scheme, size, directory)
@@ -84,13 +94,13 @@ def measure(name: str, scheme: str, size: int, arguments: argparse.Namespace) ->
         contestant.fill(size - window, arguments.unrelated_bits)
         per_page = (servers.memory_bytes() - empty) / (size - window)
         at = size - window
-        for clients in rounds:
+        for clients, at_once in rounds:
             share = window // len(rounds) // clients
             tasks = [
                 Task(
                     *(name, directory, servers.url, servers.cluster, scheme),
                     *(at + number * share, at + (number + 1) * share, size, size - window),
-                    arguments.unrelated_bits,
+                    *(arguments.unrelated_bits, at_once),
                 )
                 for number in range(clients)
             ]
@@ -112,7 +122,7 @@ def measure(name: str, scheme: str, size: int, arguments: argparse.Namespace) ->
                 child.stdin.flush()
             results = [json.loads(child.communicate()[0]) for child in children]
             server_us = 1e6 * (servers.cpu_s() - before_s)
-            print(f"{name:<13}{scheme:<9}{size:>10,}{clients:>8}", end="")
+            print(f"{name:<13}{scheme:<9}{size:>10,}{clients:>8}{at_once:>8}", end="")
             print_row(results, server_us, per_page)
 
 
@@ -152,6 +162,7 @@ class Task(NamedTuple):
     size: int
     loaded: int
     unrelated_bits: float | None
+    at_once: int
 
 
 def client(task: Task) -> None:
@@ -179,16 +190,21 @@ def client(task: Task) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     began, cpu_s = time.perf_counter(), time.process_time()
-    for number, (page, prepared) in enumerate(zip(pages, given, strict=True)):
+    for number in range(0, len(pages), task.at_once):
+        asked = given[number : number + task.at_once]
         before = time.perf_counter()
-        near = contestant.page(f"{first}/{number}", prepared)
-        times_us.append(1e6 * (time.perf_counter() - before))
-        if page.distance is None:
-            wrong += near
+        if task.at_once > 1:
+            near = contestant.pages([f"{first}/{number + at}" for at in range(len(asked))], asked)
         else:
-            counts = found.setdefault(page.distance, [0, 0])
-            counts[0] += near
-            counts[1] += 1
+            near = [contestant.page(f"{first}/{number}", asked[0])]
+        times_us.append(1e6 * (time.perf_counter() - before))
+        for page, is_near in zip(pages[number : number + task.at_once], near, strict=True):
+            if page.distance is None:
+                wrong += is_near
+            else:
+                counts = found.setdefault(page.distance, [0, 0])
+                counts[0] += is_near
+                counts[1] += 1
     result = {
         "pages": len(pages),
         "wall_s": time.perf_counter() - began,

@@ -22,7 +22,7 @@ from index_lib.stream import fingerprints, mixed
 from scrapy_simhash import Scheme
 from scrapy_simhash.confirmation import NO_EVIDENCE, UNCONFIRMED, Evidence
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.base import Entry, PageToObserve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def page_key(number: int | str) -> str:
 class Ours:
     """scrapy-simhash with Redis."""
 
-    most_clients = sys.maxsize
+    most_clients = most_at_once = sys.maxsize
 
     def __init__(self, url: str, cluster: bool, scheme: str, size: int, directory: str) -> None:
         self.scheme = scheme
@@ -86,6 +86,18 @@ class Ours:
             return True
         self.index.confirm(observed)
         return False
+
+    def pages(self, numbers: list[str], pages: list[Page]) -> list[bool]:
+        """What `page` returns for each page."""
+        observed = self.index.observe_all(
+            [
+                PageToObserve(page_key(number), page.fingerprint, page.evidence or NO_EVIDENCE)
+                for number, page in zip(numbers, pages, strict=True)
+            ]
+        )
+        is_copy = [one.kind == "near-duplicate" for one in observed]
+        self.index.confirm_all(one for one, copy in zip(observed, is_copy, strict=True) if not copy)
+        return is_copy
 
     def close(self) -> None:
         """Close what is open."""
@@ -131,6 +143,7 @@ class DataSketch:
     """datasketch's MinHashLSH, which keeps its tables in Redis."""
 
     most_clients = sys.maxsize
+    most_at_once = 1
 
     def __init__(self, url: str, cluster: bool, scheme: str, size: int, directory: str) -> None:
         from datasketch import MinHash, MinHashLSH

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.index.base import PageToObserve
     from scrapy_simhash.index.rules import Classification, Neighbour, Rules
     from scrapy_simhash.scheme import Scheme
 
@@ -119,7 +120,7 @@ class CrawlIndex:
         )
         if is_copy:
             return result, observation, None
-        entry = self._new_entry(observation)
+        entry = self._new_entry(observation, observation.sequence)
         if result.kind != "unchanged":
             return result, observation, entry
         # An unchanged page has the text of `last`.
@@ -138,13 +139,11 @@ class CrawlIndex:
             seen_again = seen_again._replace(evidence=entry.evidence)
         return result, observation, seen_again
 
-    def _new_entry(self, observation: Observation) -> Entry:
-        now_s, sequence = int(self._clock()), observation.sequence
-        evidence = observation.evidence
+    def _new_entry(self, page: Observation | PageToObserve, sequence: int) -> Entry:
+        now_s, evidence = int(self._clock()), page.evidence
         if evidence.certainty:
             evidence = evidence._replace(certainty=b"")
-        key, fingerprint = observation.key, observation.fingerprint
-        return Entry(sequence, key, fingerprint, sequence, now_s, now_s, -1, evidence)
+        return Entry(sequence, page.key, page.fingerprint, sequence, now_s, now_s, -1, evidence)
 
     def _merged(self, entry: Entry, stored: Entry | None) -> Entry:
         """Return the entry to store for a page, from its entry and the stored one of its key."""

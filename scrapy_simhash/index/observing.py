@@ -143,7 +143,10 @@ class ObservingIndex(CrawlIndex, Index):
         with self._shared.lock:
             self._open()
             stored, _ = self._last_seen(observed.key)
-            entry, superseded = self._new_entry(observed), observed.representative
+            entry, superseded = (
+                self._new_entry(observed, observed.sequence),
+                observed.representative,
+            )
             self._hold(Pending(observed, entry, stored, (), supersedes=superseded))
 
     def confirm(self, observed: Observation | str) -> None:

@@ -70,7 +70,7 @@ def test_it_finds_what_a_linear_scan_finds_in_the_probed_buckets(plan, data):
                 for number, one in enumerate(fingerprints[:at])
                 if (one ^ centre).bit_count() <= k and is_probed(one)
             }
-            assert replica.near(centre, certainty, k) == (replica.end, expected)
+            assert replica.near([(centre, certainty)], k) == (replica.end, [expected])
             if at == len(fingerprints):
                 return
             count = data.draw(st.integers(1, len(fingerprints) - at))
@@ -85,10 +85,10 @@ def test_it_grows_and_keeps_all_rows():
     fingerprints = [rng.getrandbits(64) for _ in range(30_000)]
     for first in range(0, 30_000, 700):
         extend(replica, rows_of(layout, fingerprints[first : first + 700], first))
-        assert replica.near(fingerprints[first], b"", 3)[1] == {digest_of(str(first))}
+        assert replica.near([(fingerprints[first], b"")], 3)[1][0] == {digest_of(str(first))}
     assert replica.end.rows == 30_000
     for number in range(0, 30_000, 997):
-        assert replica.near(fingerprints[number] ^ 5, b"", 3)[1] == {digest_of(str(number))}
+        assert replica.near([(fingerprints[number] ^ 5, b"")], 3)[1][0] == {digest_of(str(number))}
 
 
 def test_rows_that_another_thread_has_read_are_not_added_again():
@@ -113,8 +113,8 @@ def test_it_is_emptied_if_the_journal_does_not_have_its_last_row():
     end, rows = replica.end, rows_of(layout, [C])
     assert replica.extend(end, 0, rows)
     assert replica.end == (1, 1, rows[0])
-    assert replica.near(A, b"", 0)[1] == set()
-    assert replica.near(C, b"", 0)[1] == {digest_of("0")}
+    assert replica.near([(A, b"")], 0)[1][0] == set()
+    assert replica.near([(C, b"")], 0)[1][0] == {digest_of("0")}
     assert not replica.extend(end, 2, rows)  # of before
     assert replica.extend(replica.end, 0, [])
     assert replica.end.rows == 0

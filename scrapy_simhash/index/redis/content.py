@@ -246,8 +246,16 @@ class RedisContent:
 
     def write_line(self, line: NearDuplicate) -> None:
         """Write a line of the near-duplicate log, or replace the line with its sequence number."""
-        value = encode_near_duplicate(line, self.layout.width_bytes)
-        self.server.call("HSET", self.layout.log_key(line.sequence), line.sequence, value)
+        self.write_lines([line])
+
+    def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
+        """Do what `write_line` does for each line."""
+        values: dict[bytes, list[bytes | int]] = {}
+        for line in lines:
+            value = encode_near_duplicate(line, self.layout.width_bytes)
+            values.setdefault(self.layout.log_key(line.sequence), []).extend((line.sequence, value))
+        for key, fields in values.items():
+            self.server.call("HSET", key, *fields)
 
     def __len__(self) -> int:
         self._require_open()

@@ -24,14 +24,15 @@ reader of the page removes it, so that its process, should it still run, cannot 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import NO_EVIDENCE
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation, PageToObserve
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
 from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis import scripts
@@ -41,16 +42,19 @@ from scrapy_simhash.index.redis.leases import HeldPage, Leases
 from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-    from scrapy_simhash.confirmation import Evidence
-    from scrapy_simhash.index.base import Action, PageToObserve
+    from scrapy_simhash.index.base import Action
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
-    from scrapy_simhash.index.rules import Neighbour, Rules
+    from scrapy_simhash.index.rules import Rules
 
 _ADMITTED, _SEARCH_AGAIN = 1, 2
 _STORED, _LEASE_ENDED = 1, 2
+# Upper limit for the pages of a script.
+_PAGES_AT_ONCE = 32
+# How often the replica is searched for pages before each asks for admission by itself.
+_MAX_SEARCHES = 8
 # How often `confirm` tries to store a page whose lease ends again and again.
 _MAX_TRIES = 3
 # An admitted page may be unmarked for this many admissions. Then other processes mark it.
@@ -75,22 +79,26 @@ class _View:
     pending: list[tuple[int, Entry]]
 
 
-class _Begun(NamedTuple):
-    """The result of step 1.
+@dataclass(eq=False, slots=True)
+class _Asked:
+    """A page while it is observed.
 
+    :param digest: of its key.
+    :param candidates: digests of pages that the replica finds.
+    :param row: row for the journal, if the page may be admitted at once.
     :param since: number of the last admission up to which the replica has all pages.
-    :param end: the end of this replica.
     :param own_group: the page's group, with no entry but its own; None if it was not read.
-    :param groups: groups that were read, by number.
-    :param is_admitted: the page was admitted at once.
+    :param held: the pending page, if it was admitted at once.
     """
 
-    sequence: int
-    since: int
-    end: End
-    own_group: Group | None
-    groups: dict[int, Group]
-    is_admitted: bool = False
+    page: PageToObserve
+    digest: bytes
+    candidates: set[bytes] = field(default_factory=set)
+    row: bytes = b""
+    sequence: int = 0
+    since: int = 0
+    own_group: Group | None = None
+    held: HeldPage | None = None
 
 
 class RedisIndex(CrawlIndex, RedisContent):
@@ -116,6 +124,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._replica = Replica(self.layout, self.location)
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._leases = Leases(server, self.layout, self._lease_ms)
+        # In a cluster, pages are in several slots, which a script cannot use together.
+        self._at_once = 1 if server.cluster else _PAGES_AT_ONCE
         self._lock = Lock()
         self._following = Lock()
         self.lost_leases = 0
@@ -130,61 +140,27 @@ class RedisIndex(CrawlIndex, RedisContent):
         in_scope: Callable[[str], bool] | None = None,
     ) -> Observation:
         """See `Index.observe`."""
-        self._require_open()
-        check_page(self.scheme, key, fingerprint)
-        digest = digest_of(key)
-        certainty = evidence.certainty
-        end, candidates = self._replica.near(fingerprint, certainty, self.max_distance)
-        new = None
-        if not candidates and not self.server.cluster:
-            # The page is probably new. Then the server admits it at once.
-            observation = Observation(
-                "new", key, fingerprint, None, None, 0, provisional=False, evidence=evidence
-            )
-            new = HeldPage(
-                observation, digest, self._new_entry(observation), b"", in_scope=in_scope
-            )
-        begun: _Begun | None
-        begun = self._begin(digest, end, candidates, new)
-        sequence, since = begun.sequence, begun.since
-        if new is not None and begun.is_admitted:
-            new.observation = replace(new.observation, sequence=sequence)
-            new.entry = new.entry._replace(number=sequence, last_sequence=sequence)
-            self._leases.hold(new)
-            return new.observation
-        candidates |= self._near(fingerprint, certainty, begun.end, after=end)
-        judged: set[int] = set()
-        while True:
-            view = self._read_view(digest, fingerprint, candidates, judged, begun)
-            begun = None  # what was read is out of date
-            decision = self._decide(
-                *(view, key, fingerprint, evidence),
-                digest=digest,
-                sequence=sequence,
-                in_scope=in_scope,
-            )
-            if isinstance(decision, Observation):
-                return decision
-            answer = self._admit(decision, since, judged)
-            if answer[0] == _ADMITTED:
-                if decision.similar is not None:
-                    self._log(decision.observation, decision.similar)
-                return decision.observation
-            if answer[0] == _SEARCH_AGAIN:
-                again = self._begin(digest, self._replica.end)
-                since = again.since
-                candidates |= self._near(fingerprint, certainty, again.end)
-                continue
-            for member in answer[1:]:
-                judged.add(int.from_bytes(member[:8], "big"))
-                candidates.add(member[8:])
+        return self.observe_all([PageToObserve(key, fingerprint, evidence, in_scope)])[0]
 
     def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
         """See `Index.observe_all`."""
-        return [
-            self.observe(key, fingerprint, evidence, in_scope=in_scope)
-            for key, fingerprint, evidence, in_scope in pages
-        ]
+        self._require_open()
+        for page in pages:
+            check_page(self.scheme, page.key, page.fingerprint)
+        observed: list[Observation] = []
+        held: list[HeldPage] = []
+        lines: list[NearDuplicate] = []
+        try:
+            for group in self._observed_together(pages):
+                observed += self._observe_together(group, held, lines)
+            self.write_lines(lines)
+        except BaseException:
+            for page_held in held:
+                self._leases.forget(page_held)  # so that its lease ends if the server is away
+                with suppress(StorageError):
+                    self._leases.release(page_held)
+            raise
+        return observed
 
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
@@ -193,13 +169,13 @@ class RedisIndex(CrawlIndex, RedisContent):
         page = HeldPage(
             observed,
             digest,
-            self._new_entry(observed),
+            self._new_entry(observed, observed.sequence),
             self._group(digest).entries.get(digest, b""),
             supersedes=observed.representative,
         )
         answer: list[Any] = [_SEARCH_AGAIN]
         while answer[0] != _ADMITTED:
-            since = self._begin(digest, self._replica.end).since
+            _, since, _ = self._begin(self._replica.end)
             # -1 compares with no page, as the copies of this one have its representative.
             answer = self._admit(page, since, (), max_distance=-1)
 
@@ -210,13 +186,12 @@ class RedisIndex(CrawlIndex, RedisContent):
         StorageError is raised if its lease ends three times.
         """
         self._require_open()
-        for page in self._leases.select(observed):
-            self._store(page)
+        self._store_all(self._leases.select(observed))
 
     def confirm_all(self, observed: Iterable[Observation]) -> None:
-        """See `Index.confirm_all`."""
-        for observation in observed:
-            self.confirm(observation)
+        """See `Index.confirm_all`, and `confirm`."""
+        self._require_open()
+        self._store_all([page for one in observed for page in self._leases.select(one)])
 
     def discard(self, observed: Observation | str) -> None:
         """See `Index.discard`."""
@@ -270,80 +245,197 @@ class RedisIndex(CrawlIndex, RedisContent):
         finally:
             self.server.close()
 
-    def _decide(
-        self,
-        view: _View,
-        key: str,
-        fingerprint: int,
-        evidence: Evidence,
-        *,
-        digest: bytes,
-        sequence: int,
-        in_scope: Callable[[str], bool] | None,
-    ) -> Observation | HeldPage:
-        """Return the observation of a page that does not become pending, else the pending page."""
-        stored = self._own(view.own, key)
-        last = stored if view.last is view.own else self._own(view.last, key)
-        result, observation, entry = self._judge(
-            key,
-            fingerprint,
-            evidence,
-            in_scope,
-            stored=stored,
-            last=last,
-            near=lambda: (view.stored, view.pending),
-            take_sequence=lambda: sequence,
-        )
-        nearest = result.nearest
-        if entry is None:
-            if nearest is not None:
-                self._log(observation, nearest)
-            return observation
-        return HeldPage(observation, digest, entry, view.own, nearest, result.outdated, in_scope)
+    def _observed_together(self, pages: Sequence[PageToObserve]) -> Iterator[list[PageToObserve]]:
+        """Yield the pages in groups that `_observe_together` takes."""
+        group: list[PageToObserve] = []
+        for page in pages:
+            if group and (len(group) == self._at_once or not self._may_join(page, group)):
+                yield group
+                group = []
+            group.append(page)
+        if group:
+            yield group
 
-    def _begin(
-        self,
-        digest: bytes,
-        end: End,
-        candidates: Iterable[bytes] = (),
-        new: HeldPage | None = None,
-    ) -> _Begun:
-        """Give a page its sequence number, and bring the replica up to date.
+    def _may_join(self, page: PageToObserve, group: Sequence[PageToObserve]) -> bool:
+        # `Replica.near` takes certainties for all pages or for none.
+        if len(page.evidence.certainty) != len(group[0].evidence.certainty):
+            return False
+        key, fingerprint, k = page.key, page.fingerprint, self.max_distance
+        return not any(
+            (other.fingerprint ^ fingerprint).bit_count() <= k or other.key == key
+            for other in group
+        )
+
+    def _observe_together(
+        self, pages: Sequence[PageToObserve], held: list[HeldPage], lines: list[NearDuplicate]
+    ) -> list[Observation]:
+        """Observe pages of which no two are within k or have the same key.
+
+        :param held: gets the pages that become pending.
+        :param lines: gets the lines to write to the near-duplicate log.
+        """
+        asked = [_Asked(page, digest_of(page.key)) for page in pages]
+        end = self._search(asked)
+        groups: dict[int, Group] | None = None
+        if self.server.cluster:
+            [one] = asked
+            one.sequence, one.since, followed = self._begin(end)
+        else:
+            followed, groups = self._begin_all(asked, end)
+            for _ in range(_MAX_SEARCHES):
+                if groups is not None:
+                    break
+                end = self._search(asked, followed, after=end)
+                followed, groups = self._begin_all(asked, end)
+            held += [one.held for one in asked if one.held is not None]
+        others = [one for one in asked if one.held is None]
+        # The rows of the other pages are not near.
+        known = end.rows + len(asked) - len(others)
+        if others and (followed.load, followed.rows) != (end.load, known):
+            self._search(others, followed, after=end)
+        return [
+            self._decide(one, groups or {}, held, lines)
+            if one.held is None
+            else one.held.observation
+            for one in asked
+        ]
+
+    def _search(
+        self, asked: Sequence[_Asked], followed: End | None = None, after: End | None = None
+    ) -> End:
+        """Search the replica for pages, add what is found to their candidates, and return the end
+        of the replica that was searched.
+
+        :param followed: an end that the replica had: all rows up to it are searched.
+        :param after: see `Replica.near`.
+        """
+        queries = [(one.page.fingerprint, one.page.evidence.certainty) for one in asked]
+        while True:
+            end, found = self._replica.near(queries, self.max_distance, after)
+            if followed is None or end.load == followed.load:
+                for one, digests in zip(asked, found, strict=True):
+                    one.candidates |= digests
+                return end
+            # Another thread has emptied the replica, and may not have read all rows again.
+            followed = self._follow(end, *self._new_rows(end))
+
+    def _begin(self, end: End) -> tuple[int, int, End]:
+        """Take a sequence number, and bring the replica up to date. Return (the number, the last
+        admission up to which the replica has all pages, the end of the replica).
+        """
+        sequence, admitted, journal, unmarked, _ = self.layout.order
+        number, since, last, rows = self.server.run(
+            scripts.BEGIN, (sequence, admitted, unmarked, journal), (end.rows, end.last)
+        )
+        if last - since > _MAX_LAG:
+            self._mark_others(since + _MAX_LAG // 2)
+        return number, since, self._follow(end, *rows)
+
+    def _begin_all(self, asked: Sequence[_Asked], end: End) -> tuple[End, dict[int, Group] | None]:
+        """Begin pages on a single server, admit those that nothing is near, and bring the replica
+        up to date. Return (its end, the groups that were read by number; None if the replica must
+        be searched again).
 
         :param end: the end of the replica that was searched.
-        :param candidates: digests whose groups are read, too, on a single server.
-        :param new: the page, if nothing is near in the replica. If nothing is near on a single
-            server either, the page is admitted.
         """
         layout = self.layout
         sequence, admitted, journal, unmarked, recent = layout.order
-        if self.server.cluster:
-            number, since, last, rows = self.server.run(
-                scripts.BEGIN, (sequence, admitted, unmarked, journal), (end.rows, end.last)
-            )
-            if last - since > _MAX_LAG:
-                self._mark_others(since + _MAX_LAG // 2)
-            return _Begun(number, since, self._follow(end, *rows), None, {})
-        numbers = {layout.group_of(candidate) for candidate in candidates}
         keys = [sequence, admitted, unmarked, journal, recent]
-        for group in (layout.group_of(digest), *numbers):
-            keys += layout.group_keys(group)[:2]
-        arguments: tuple[bytes | int, ...] = (end.rows, end.last, digest)
-        if new is not None:
-            row = layout.journal_row(digest, new.entry.fingerprint)
-            entry = encode_entry(new.entry, layout.width_bytes)
-            arguments += (self.max_distance, row, self._lease_ms, entry[SEQUENCE_BYTES:])
-        number, since, _, rows, (own, *pending), groups, *is_admitted = self.server.run(
-            scripts.OBSERVE, keys, arguments
-        )
-        return _Begun(
-            number,
-            since,
-            self._follow(end, *rows),
-            self._parsed(b"", *pending)._replace(entries={digest: own} if own else {}),
-            {n: self._parsed(*group) for n, group in zip(numbers, groups, strict=True)},
-            bool(is_admitted),
-        )
+        arguments: list[bytes | int] = [end.rows, end.last, self.max_distance, self._lease_ms]
+        arguments.append(len(asked))
+        entries = []
+        numbers: set[int] = set()
+        for one in asked:
+            keys += layout.group_keys(layout.group_of(one.digest))[:2]
+            page = one.page
+            entry = self._new_entry(page, 0)
+            entries.append(entry)
+            arguments.append(one.digest)
+            if one.candidates:
+                arguments += (b"", b"")
+                numbers |= {layout.group_of(candidate) for candidate in one.candidates}
+            else:
+                one.row = one.row or layout.journal_row(one.digest, page.fingerprint)
+                arguments += (one.row, encode_entry(entry, layout.width_bytes)[SEQUENCE_BYTES:])
+        for number in numbers:
+            keys += layout.group_keys(number)[:2]
+        first, since, rows, *begun = self.server.run(scripts.OBSERVE, keys, arguments)
+        followed = self._follow(end, *rows)
+        for number, one in enumerate(asked, first):
+            one.sequence, one.since = number, since
+        if not begun:
+            return followed, None
+        answers, looked = begun
+        for one, entry, answer in zip(asked, entries, answers, strict=True):
+            if isinstance(answer, int):
+                one.held = self._admitted_at_once(one, answer, entry)
+            else:
+                own, *pending = answer
+                one.own_group = self._parsed(b"", *pending)
+                if own:
+                    one.own_group.entries[one.digest] = own
+        groups = {
+            number: self._parsed(*group) for number, group in zip(numbers, looked, strict=True)
+        }
+        return followed, groups
+
+    def _admitted_at_once(self, one: _Asked, sequence: int, entry: Entry) -> HeldPage:
+        key, fingerprint, evidence, in_scope = one.page
+        observation = Observation("new", key, fingerprint, None, None, sequence, evidence=evidence)
+        entry = entry._replace(number=sequence, last_sequence=sequence)
+        held = HeldPage(observation, one.digest, entry, b"", in_scope=in_scope)
+        self._leases.hold(held)
+        return held
+
+    def _decide(
+        self,
+        one: _Asked,
+        groups: dict[int, Group],
+        held: list[HeldPage],
+        lines: list[NearDuplicate],
+    ) -> Observation:
+        """Compare a page with its candidates until it is admitted, or needs no admission.
+
+        :param groups: groups that were read by number. For `held` and `lines`, see
+            `_observe_together`.
+        """
+        judged: set[int] = set()
+        own_group = one.own_group
+        while True:
+            view = self._read_view(one, judged, own_group, groups)
+            own_group, groups = None, {}  # what was read is out of date
+            stored = self._own(view.own, one.page.key)
+            last = stored if view.last is view.own else self._own(view.last, one.page.key)
+            result, observation, entry = self._judge(
+                *one.page,
+                stored=stored,
+                last=last,
+                near=lambda: (view.stored, view.pending),  # noqa: B023 - called at once
+                take_sequence=lambda: one.sequence,
+            )
+            nearest = result.nearest
+            if entry is None:
+                break
+            page = HeldPage(
+                *(observation, one.digest, entry, view.own),
+                outdated=result.outdated,
+                in_scope=one.page.in_scope,
+            )
+            answer = self._admit(page, one.since, judged)
+            if answer[0] == _ADMITTED:
+                held.append(page)
+                break
+            if answer[0] == _SEARCH_AGAIN:
+                _, one.since, followed = self._begin(self._replica.end)
+                self._search([one], followed)
+                continue
+            for member in answer[1:]:
+                judged.add(int.from_bytes(member[:8], "big"))
+                one.candidates.add(member[8:])
+        if nearest is not None:
+            key = nearest.entry.key
+            lines.append(self._log_line(observation, observation.sequence, key, nearest))
+        return observation
 
     def _follow(self, end: End, start: int, rows: list[bytes]) -> End:
         """Extend the replica by some rows, and by the rows after them, if any. Return its end.
@@ -369,54 +461,37 @@ class RedisIndex(CrawlIndex, RedisContent):
         )
         return start, rows
 
-    def _near(
-        self, fingerprint: int, certainty: bytes, followed: End, *, after: End | None = None
-    ) -> set[bytes]:
-        """Return the digests of the rows within k that the replica finds.
-
-        :param followed: an end that the replica had: all rows up to it are searched.
-        :param after: see `Replica.near`.
-        """
-        while True:
-            end, digests = self._replica.near(fingerprint, certainty, self.max_distance, after)
-            if end.load == followed.load:
-                return digests
-            # Another thread has emptied the replica, and may not have read all rows again.
-            followed = self._follow(end, *self._new_rows(end))
-
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
         """Return the entries within k of a fingerprint, for a query."""
+        query = _Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)), b"")
         end = self._replica.end
-        followed = self._follow(end, *self._new_rows(end))
-        candidates = self._near(fingerprint, certainty, followed)
-        return self._read_view(b"", fingerprint, candidates, ())
+        self._search([query], self._follow(end, *self._new_rows(end)))
+        return self._read_view(query)
 
     def _read_view(
         self,
-        digest: bytes,
-        fingerprint: int,
-        candidates: set[bytes],
-        judged: Iterable[int],
-        begun: _Begun | None = None,
+        one: _Asked,
+        judged: Container[int] = (),
+        own_group: Group | None = None,
+        groups: dict[int, Group] | None = None,
     ) -> _View:
-        """Read the groups of a page and of candidates, and return the entries within k.
+        """Read the groups of a page and of its candidates, and return the entries within k.
 
-        :param digest: b"" for a query.
-        :param candidates: digests.
+        :param one: has the digest b"" for a query.
         :param judged: sequence numbers of admitted pages that may not be marked yet.
-        :param begun: groups that need not be read again.
+        :param own_group: need not be read again, nor need the `groups`.
         """
         group_of = self.layout.group_of
-        own_group = None if begun is None else begun.own_group
+        digest, candidates, fingerprint = one.digest, one.candidates, one.page.fingerprint
         numbers = set(map(group_of, candidates - {digest}))
         if digest and own_group is None:
             numbers.add(group_of(digest))
-        groups = {} if begun is None else begun.groups
-        groups |= self._groups(sorted(numbers - groups.keys()))
+        known = {number: groups[number] for number in numbers if groups and number in groups}
+        known |= self._groups(sorted(numbers - known.keys()))
         if own_group is not None:
-            groups.setdefault(group_of(digest), own_group)
+            known.setdefault(group_of(digest), own_group)
         view = _View(b"", b"", [], [])
-        for group in groups.values():
+        for group in known.values():
             for other, value in group.entries.items():
                 if other == digest:
                     view.own = value
@@ -496,46 +571,59 @@ class RedisIndex(CrawlIndex, RedisContent):
         for member in self.server.call("ZRANGEBYSCORE", self.layout.order.unmarked, "-inf", up_to):
             self._mark(member)
 
+    def _store_all(self, pages: Sequence[HeldPage]) -> None:
+        """Store pages and remove the entries that they replace. See `confirm`."""
+        for first in range(0, len(pages), self._at_once):
+            for page in self._try_to_store(pages[first : first + self._at_once]):
+                self._store(page)
+
     def _store(self, page: HeldPage) -> None:
-        """Store a page and remove the entries that it replaces. See `confirm`."""
+        """Observe and store a page again, whose lease has ended."""
         for _ in range(_MAX_TRIES):
-            if self._try_to_store(page):
-                return
             self.lost_leases += 1
             self._leases.forget(page)
             again = self._observe_again(page)
             if again is None:
                 return
             page = again
+            if not self._try_to_store([page]):
+                return
         raise StorageError(
             self.location,
-            f"the lease of {page.observation.key!r} ended {_MAX_TRIES} times before the page was "
+            f"the lease of {page.observation.key!r} ended again and again before the page was "
             f"confirmed: make the lease longer than {self._lease_ms / 1000:g} s",
         )
 
-    def _try_to_store(self, page: HeldPage) -> bool:
-        """Store a page, unless a later observation of its page key is stored, and remove what it
-        replaces. Return False if the page was removed because its lease had ended.
+    def _try_to_store(self, pages: Sequence[HeldPage]) -> list[HeldPage]:
+        """Store pages, unless a later observation of their page key is stored, and remove what they
+        replace. Return the pages that were removed because their leases had ended.
         """
-        layout, digest, key = self.layout, page.digest, page.observation.key
-        keys = layout.group_keys(layout.group_of(digest))
-        field = field_of(page.observation.sequence, digest)
-        expected = page.stored
-        while True:
-            stored = self._own(expected, key)
-            if stored is not None and stored.last_sequence > page.entry.last_sequence:
-                self._leases.release(page)
-                return True
-            entry = self._merged(page.entry, stored)
-            value = encode_entry(entry, layout.width_bytes)
-            answer = self.server.run(scripts.SETTLE, keys, (field, digest, expected, value))
-            if answer[0] == _STORED:
-                self._leases.forget(page)
-                self._remove_replaced(page, entry)
-                return True
-            if answer[0] == _LEASE_ENDED:
-                return False
-            expected = answer[1]
+        layout, ended = self.layout, []
+        expected = {page: page.stored for page in pages}
+        while expected:
+            keys, arguments, entries = list[bytes](), list[bytes](), dict[HeldPage, Entry]()
+            for page, value in expected.items():
+                stored = self._own(value, page.observation.key)
+                if stored is not None and stored.last_sequence > page.entry.last_sequence:
+                    self._leases.release(page)
+                    continue
+                entry = entries[page] = self._merged(page.entry, stored)
+                keys += layout.group_keys(layout.group_of(page.digest))
+                arguments += (
+                    *(field_of(page.observation.sequence, page.digest), page.digest, value),
+                    encode_entry(entry, layout.width_bytes),
+                )
+            expected = {}
+            answers = self.server.run(scripts.SETTLE, keys, arguments) if entries else []
+            for (page, entry), answer in zip(entries.items(), answers, strict=True):
+                if answer[0] == _STORED:
+                    self._leases.forget(page)
+                    self._remove_replaced(page, entry)
+                elif answer[0] == _LEASE_ENDED:
+                    ended.append(page)
+                else:
+                    expected[page] = answer[1]
+        return ended
 
     def _observe_again(self, page: HeldPage) -> HeldPage | None:
         """Observe a page whose lease has ended. Return it if it is pending again, else None."""
@@ -575,8 +663,3 @@ class RedisIndex(CrawlIndex, RedisContent):
                 and self.rules.copy_of(entry, other)
             ):
                 self._remove(other, value)
-
-    def _log(self, observation: Observation, nearest: Neighbour) -> None:
-        self.write_line(
-            self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
-        )

@@ -108,43 +108,71 @@ class Replica:
             return self._end
 
     def near(
-        self, fingerprint: int, certainty: bytes, max_distance: int, after: End | None = None
-    ) -> tuple[End, set[bytes]]:
-        """Return (the end of the replica that was searched, the digests of the rows in it that are
-        within the distance and in a probed bucket).
+        self,
+        queries: Sequence[tuple[int, bytes]],
+        max_distance: int,
+        after: End | None = None,
+    ) -> tuple[End, list[set[bytes]]]:
+        """Return (the end of the replica that was searched; for each query, the digests of the rows
+        in it that are within the distance and in a probed bucket).
 
+        :param queries: (fingerprint, certainty). The certainties of all are known, or of none.
         :param after: an earlier end: rows before it may be left out.
         """
-        packed = fingerprint.to_bytes(8 * self._words, "little")
-        query = np.frombuffer(packed, "<u8").reshape(1, -1)
-        if self._prober is None:
-            own = [prefix & _WORD_MASK for prefix in self._layout.plan.prefixes(fingerprint)]
-            tables, hashes = np.arange(len(own)), np.array(own, np.uint64)
-        else:
-            tables, prefixes = self._prober.probes(fingerprint, certainty)
-            hashes = prefixes.astype(np.uint64)
-        hashes *= _FACTOR
+        wanted = self._packed([fingerprint for fingerprint, _ in queries])
+        probes = None
         with self._lock:
             end, fingerprints, digests = self._end, self._fingerprints, self._digests
-            count = end.rows
-            if count - self._sorted >= YOUNG_ROWS:
+            if end.rows - self._sorted >= YOUNG_ROWS:
                 self._sort()
-            if after is not None and after.load == end.load and after.rows >= self._sorted:
-                positions = np.arange(after.rows, count, dtype=np.uint32)
-            else:
-                slots = (hashes >> _HASH_BITS).astype(np.int64)
-                in_runs = self._lookup.positions(tables, slots)[0]
-                young = np.arange(self._sorted, count, dtype=np.uint32)
-                positions = np.concatenate([in_runs, young])
+            first_young, lookup = self._sorted, self._lookup
+        positions, position_owners = np.empty(0, np.uint32), np.empty(0, np.int64)
+        if after is not None and after.load == end.load and after.rows >= first_young:
+            first_young = after.rows
+        else:
+            tables, hashes, owners = probes = self._probes(queries)
+            slots = (hashes >> _HASH_BITS).astype(np.int64)
+            positions, ends, counts = lookup.positions(tables, slots)
+            position_owners = np.tile(owners, len(ends)).repeat(counts)
+        young = np.arange(first_young, end.rows, dtype=np.uint32)
+        positions = np.concatenate([positions, np.tile(young, len(queries))])
+        young_owners = np.arange(len(queries)).repeat(len(young))
+        position_owners = np.concatenate([position_owners, young_owners])
         differing = fingerprints.take(positions, axis=0)
-        differing ^= query
+        differing ^= wanted.take(position_owners, axis=0)
         near = np.flatnonzero(row_sums(np.bitwise_count(differing)) <= max_distance)
+        found: list[set[bytes]] = [set() for _ in queries]
         if not len(near):
-            return end, set()
-        positions = np.unique(positions[near])
+            return end, found
         # Leave out rows that have no probed prefix: results must not depend on what is sorted.
-        probed = self._hashes(fingerprints[positions]).take(tables, axis=1) == hashes
-        return end, {digest.tobytes() for digest in digests[positions[probed.any(axis=1)]]}
+        tables, hashes, owners = probes or self._probes(queries)
+        positions, near_owners = positions[near], position_owners[near]
+        own_hashes = self._hashes(fingerprints.take(positions, axis=0))
+        for owner in np.unique(near_owners).tolist():
+            is_own = near_owners == owner
+            first, stop = owners.searchsorted((owner, owner + 1))
+            probed = own_hashes[is_own].take(tables[first:stop], axis=1) == hashes[first:stop]
+            rows = positions[is_own][probed.any(axis=1)]
+            found[owner].update(digest.tobytes() for digest in digests.take(rows))
+        return end, found
+
+    def _packed(self, fingerprints: Sequence[int]) -> Words:
+        """Return fingerprints as rows of words, the least significant word first."""
+        size = 8 * self._words
+        packed = b"".join([fingerprint.to_bytes(size, "little") for fingerprint in fingerprints])
+        return np.frombuffer(packed, "<u8").reshape(-1, self._words)
+
+    def _probes(
+        self, queries: Sequence[tuple[int, bytes]]
+    ) -> tuple[NDArray[np.int64], Words, NDArray[np.int64]]:
+        """Return (tables, hashes, numbers of the queries) of the buckets to look up."""
+        if self._prober is not None:
+            (tables, prefixes), owners = self._prober.probes_of_many(queries)
+            return tables, prefixes.astype(np.uint64) * _FACTOR, owners
+        own = [self._layout.plan.prefixes(fingerprint) for fingerprint, _ in queries]
+        hashes = np.array([prefix & _WORD_MASK for one in own for prefix in one], np.uint64)
+        tables, numbers = np.arange(len(self._tables)), np.arange(len(queries))
+        return np.tile(tables, len(queries)), hashes * _FACTOR, numbers.repeat(len(tables))
 
     def _clear(self, load: int) -> None:
         self._end = End(load, 0, b"")

@@ -24,6 +24,8 @@ from scrapy_simhash.index.records import SEQUENCE_BYTES
 
 # Number of rows of the journal in an answer.
 ROWS_AT_ONCE = 10_000
+# `OBSERVE` compares at most so many pairs of a page and a row, at about 2 µs each.
+_MAX_COMPARED = 100
 _FUNCTIONS = """
 local function now_ms()
   local time = redis.call('TIME')
@@ -73,20 +75,25 @@ end
 
 -- Returns what `with_pending` does for each group: KEYS from `first` on are entries and pending.
 local function look(first)
-  local groups = {}
+  local groups, pending = {}, {}
   for at = first, #KEYS, 2 do
-    groups[#groups + 1] = with_pending(redis.call('GET', KEYS[at]) or '', KEYS[at + 1])
+    groups[#groups + 1] = {redis.call('GET', KEYS[at]) or ''}
+    pending[#pending + 1] = KEYS[at + 1]
+  end
+  -- Mostly no page is pending.
+  if #pending > 0 and redis.call('EXISTS', unpack(pending)) > 0 then
+    for group, key in ipairs(pending) do groups[group] = with_pending(groups[group][1], key) end
   end
   return groups
 end
 
--- Returns a new sequence number, the last admission up to which all pages are marked, and the last
--- admission.
-local function begin(sequence, admitted, unmarked)
-  local number = redis.call('INCR', sequence)
+-- Returns the first of `count` new sequence numbers, the last admission up to which all pages are
+-- marked, and the last admission.
+local function begin(sequence, admitted, unmarked, count)
+  local first = redis.call('INCRBY', sequence, count) - count + 1
   local oldest = redis.call('ZRANGE', unmarked, 0, 0, 'WITHSCORES')
   local last = tonumber(redis.call('GET', admitted) or 0)
-  return number, oldest[2] and tonumber(oldest[2]) - 1 or last, last
+  return first, oldest[2] and tonumber(oldest[2]) - 1 or last, last
 end
 
 -- Returns {rows, up to ROWS_AT_ONCE rows of the journal after them}. `rows` is 0 instead if the
@@ -129,13 +136,17 @@ local function is_within(words, value, at, k)
   return true
 end
 
--- Gives a page the next admission number, and returns it.
-local function record_admission(admitted, recent, journal, member, row)
-  local number = redis.call('INCR', admitted)
-  redis.call('ZADD', recent, number, member)
-  if number % 256 == 0 then redis.call('ZREMRANGEBYRANK', recent, 0, -10001) end
-  if row ~= '' then redis.call('RPUSH', journal, row) end
-  return number
+-- Gives pages the next admission numbers, and returns the last. There may be fewer rows than pages.
+local function record_admissions(admitted, recent, journal, members, rows)
+  local last, numbered = redis.call('INCRBY', admitted, #members), {}
+  for i, member in ipairs(members) do
+    numbered[2 * i - 1] = last - #members + i
+    numbered[2 * i] = member
+  end
+  redis.call('ZADD', recent, unpack(numbered))
+  if last % 256 < #members then redis.call('ZREMRANGEBYRANK', recent, 0, -10001) end
+  if #rows > 0 then redis.call('RPUSH', journal, unpack(rows)) end
+  return last
 end
 
 -- Returns {1, number} if the page is admitted, {1} if it was before, {2} if it must begin again, as
@@ -160,16 +171,19 @@ local function admit(admitted, recent, journal, member, since, k, judged, row)
       if #near > 1 then return near end
     end
   end
-  return {1, record_admission(admitted, recent, journal, member, row)}
+  local rows = row == '' and {} or {row}
+  return {1, record_admissions(admitted, recent, journal, {member}, rows)}
 end
 
 -- Stores a pending page. `admitted` is '1' or '0'.
-local function hold(pending, field, admitted, lease_ms, entry)
-  local deadline = struct.pack('>d', now_ms() + lease_ms)
-  redis.call('HSET', pending, field, admitted .. deadline .. entry)
+local function hold(pending, field, admitted, deadline_ms, entry)
+  redis.call('HSET', pending, field, admitted .. struct.pack('>d', deadline_ms) .. entry)
 end
 """
-_LIBRARY = f"local ROWS_AT_ONCE, NUMBER = {ROWS_AT_ONCE}, '>I{SEQUENCE_BYTES}'\n" + _FUNCTIONS
+_LIBRARY = (
+    f"local ROWS_AT_ONCE, MAX_COMPARED = {ROWS_AT_ONCE}, {_MAX_COMPARED}\n"
+    f"local NUMBER = '>I{SEQUENCE_BYTES}'\n" + _FUNCTIONS
+)
 
 
 class Script:
@@ -183,58 +197,84 @@ class Script:
 # KEYS: sequence, admitted, unmarked, journal. ARGV: rows, last. Returns what `begin` does, and then
 # what `follow` does.
 BEGIN = Script("""
-local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
+local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3], 1)
 return {number, since, last, follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])}
 """)
 # KEYS: journal. ARGV: rows, last. Returns what `follow` does.
 FOLLOW = Script("return follow(KEYS[1], tonumber(ARGV[1]), ARGV[2])")
 # KEYS: entries and pending, for each group. Returns what `with_pending` does, for each group.
 LOOK = Script("return look(1)")
-# BEGIN, and LOOK at the entry of a digest, and at groups. The optional arguments, from k on, say
-# that no page is near in the replica. If none is near in later rows, and the server has no page
-# with the digest, the page is admitted. KEYS: sequence, admitted, unmarked, journal, recent,
-# entries, pending; entries and pending for each group. ARGV: rows, last, digest; k, row, lease,
-# entry without its sequence number. Returns what `begin`, `follow`, `with_pending`
-# and `look` do, and then 1 if the page is admitted.
+# Begins several pages, of which no two have the same digest or are within k. A page that has a row
+# in ARGV has nothing near in the replica. It is admitted if nothing is near in later rows either,
+# and the server has no page with its digest. KEYS: sequence, admitted, unmarked, journal, recent;
+# entries and pending for each page; entries and pending for each group to look at. ARGV: rows,
+# last, k, lease, number of pages; digest, row or '', entry without its sequence number, for each.
+# Returns {first sequence number of the pages, what `begin` returns second, what `follow` does, and
+# the rows of pages that are admitted}; and then, for each page its sequence number if it is
+# admitted, else what `with_pending` returns, and what `look` does. These two are left out if there
+# are too many rows to compare with: then the replica must be searched again.
 OBSERVE = Script("""
-local digest, row = ARGV[3], ARGV[5]
-local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
-local _, _, own = find(redis.call('GET', KEYS[6]) or '', digest)
-local rows = follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])
-local pages = with_pending(own, KEYS[7])
-local answer = {number, since, last, rows, pages, look(8)}
-if not row then return answer end
-local earliest = nil
-for at = 2, #pages, 2 do
-  if string.sub(pages[at], 9, 16) == digest then
-    earliest = math.min(earliest or math.huge, (struct.unpack('>I8', pages[at])))
+local journal, start, k, count = KEYS[4], tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[5])
+local first, since = begin(KEYS[1], KEYS[2], KEYS[3], count)
+local rows = follow(journal, start, ARGV[2])
+local later, is_row = rows[2], {}
+for _, row in ipairs(later) do is_row[row] = true end
+local has_all = rows[1] == start and #later < ROWS_AT_ONCE
+local new, repeated = 0, {}
+for at = 7, 4 + 3 * count, 3 do
+  local row = ARGV[at]
+  if row ~= '' then
+    new = new + 1
+    -- An earlier run has admitted the page.
+    repeated[row] = is_row[row] or not has_all
+      and redis.call('LPOS', journal, row, 'RANK', -1, 'MAXLEN', ROWS_AT_ONCE) or nil
   end
 end
-if earliest then
-  if redis.call('LPOS', KEYS[4], row, 'RANK', -1, 'MAXLEN', ROWS_AT_ONCE) then
-    answer[1], answer[7] = earliest, 1  -- an earlier run has admitted the page
+if not next(repeated) and new > 0 and (not has_all or new * #later > MAX_COMPARED) then
+  return {first, since, rows}
+end
+local function is_near_later(row)
+  local words = words_of(row, 13)
+  for _, other in ipairs(later) do
+    -- A row of another length is damaged, and the caller notices this.
+    if #other ~= #row or is_within(words, other, 13, k) then return true end
   end
-  return answer
+  return false
 end
-if own ~= '' or rows[1] ~= tonumber(ARGV[1]) then return answer end
-if #rows[2] >= math.min(ROWS_AT_ONCE, 100) then return answer end  -- too many to compare
-local words = words_of(row, 13)
-for _, other in ipairs(rows[2]) do
-  if #other ~= #row then return answer end  -- it is damaged, and the caller notices this
-  if is_within(words, other, 13, tonumber(ARGV[4])) then return answer end
+local looked, deadline = look(6), now_ms() + tonumber(ARGV[4])
+local answers, members, added = {}, {}, {}
+for page = 1, count do
+  local digest, row, entry = unpack(ARGV, 3 + 3 * page, 5 + 3 * page)
+  local pages, number, earliest = looked[page], first + page - 1, nil
+  local _, _, own = find(pages[1], digest)
+  for at = 2, #pages, 2 do
+    if string.sub(pages[at], 9, 16) == digest then
+      earliest = math.min(earliest or math.huge, (struct.unpack('>I8', pages[at])))
+    end
+  end
+  pages[1] = own
+  answers[page] = pages
+  if repeated[row] and earliest then
+    answers[page] = earliest
+  elseif row ~= '' and has_all and own == '' and not earliest and not is_near_later(row) then
+    local field = struct.pack('>I8', number) .. digest
+    hold(KEYS[5 + 2 * page], field, '1', deadline, struct.pack(NUMBER, number) .. entry)
+    members[#members + 1], added[#added + 1] = field .. string.sub(row, 13), row
+    answers[page] = number
+  end
 end
-local field = struct.pack('>I8', number) .. digest
-record_admission(KEYS[2], KEYS[5], KEYS[4], field .. string.sub(row, 13), row)
-hold(KEYS[7], field, '1', tonumber(ARGV[6]), struct.pack(NUMBER, number) .. ARGV[7])
-answer[7] = 1
-return answer
+if #added > 0 then
+  record_admissions(KEYS[2], KEYS[5], journal, members, added)
+  for _, row in ipairs(added) do later[#later + 1] = row end
+end
+return {first, since, rows, answers, {unpack(looked, count + 1)}}
 """)
 # KEYS: pending, entries. ARGV: field, lease, entry, stored. Returns 1 if the page relies on a row,
 # else 0.
 HOLD = Script("""
 -- A late repetition must not remove the mark.
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])
+  hold(KEYS[1], ARGV[1], '0', now_ms() + tonumber(ARGV[2]), ARGV[3])
 end
 return is_stored(KEYS[2], ARGV[1], ARGV[4]) and 1 or 0
 """)
@@ -257,7 +297,7 @@ local since, k = tonumber(ARGV[2]), tonumber(ARGV[3])
 local row = is_stored(KEYS[5], ARGV[6], ARGV[9]) and '' or ARGV[5]
 local answer = admit(KEYS[1], KEYS[2], KEYS[3], ARGV[1], since, k, ARGV[4], row)
 if answer[2] and answer[1] == 1 then
-  hold(KEYS[4], ARGV[6], '1', tonumber(ARGV[7]), ARGV[8])
+  hold(KEYS[4], ARGV[6], '1', now_ms() + tonumber(ARGV[7]), ARGV[8])
 end
 return answer
 """)
@@ -265,30 +305,47 @@ return answer
 RENEW = Script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then
-  hold(KEYS[1], ARGV[1], string.sub(value, 1, 1), tonumber(ARGV[2]), string.sub(value, 10))
+  local deadline = now_ms() + tonumber(ARGV[2])
+  hold(KEYS[1], ARGV[1], string.sub(value, 1, 1), deadline, string.sub(value, 10))
 end
 """)
-# KEYS: entries, pending, count. ARGV: field, digest, expected value, new value. Returns {1} if the
-# new value is stored, {2} if the page was removed, {3, stored value} if another value is stored.
+# KEYS: entries, pending, count, for each page. ARGV: field, digest, expected value, new value, for
+# each. Returns for each {1} if the new value is stored, {2} if the page was removed, {3, stored
+# value} if another value is stored.
 SETTLE = Script("""
-local packed = redis.call('GET', KEYS[1]) or ''
-local first, last, current = find(packed, ARGV[2])
-if current == ARGV[4] then
-  redis.call('HDEL', KEYS[2], ARGV[1])
-  return {1}
+local function replaced(packed, digest, first, last, value)
+  local entry = digest .. struct.pack('>I4', #value) .. value
+  if not first then return packed .. entry end
+  return string.sub(packed, 1, first - 1) .. entry .. string.sub(packed, last + 1)
 end
-if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return {2} end
-if current ~= ARGV[3] then return {3, current} end
-local entry = ARGV[2] .. struct.pack('>I4', #ARGV[4]) .. ARGV[4]
-if first then
-  packed = string.sub(packed, 1, first - 1) .. entry .. string.sub(packed, last + 1)
-else
-  packed = packed .. entry
-  redis.call('INCR', KEYS[3])
+-- By key: the entries of groups, those to write, and the numbers of added entries.
+local packed, written, added = {}, {}, {}
+local answers, ended = {}, {}
+-- All that can fail comes before the first write.
+for page = 0, #KEYS / 3 - 1 do
+  local entries, pending, count = unpack(KEYS, 3 * page + 1, 3 * page + 3)
+  local field, digest, expected, value = unpack(ARGV, 4 * page + 1, 4 * page + 4)
+  packed[entries] = packed[entries] or redis.call('GET', entries) or ''
+  local first, last, current = find(packed[entries], digest)
+  local is_pending, answer = redis.call('HEXISTS', pending, field) == 1, {1}
+  if current ~= value then
+    if not is_pending then
+      answer = {2}
+    elseif current ~= expected then
+      answer = {3, current}
+    else
+      packed[entries] = replaced(packed[entries], digest, first, last, value)
+      written[entries] = true
+      if not first then added[count] = (added[count] or 0) + 1 end
+    end
+  end
+  if is_pending and answer[1] == 1 then ended[#ended + 1] = {pending, field} end
+  answers[page + 1] = answer
 end
-redis.call('SET', KEYS[1], packed)
-redis.call('HDEL', KEYS[2], ARGV[1])
-return {1}
+for entries in pairs(written) do redis.call('SET', entries, packed[entries]) end
+for count, number in pairs(added) do redis.call('INCRBY', count, number) end
+for _, page in ipairs(ended) do redis.call('HDEL', page[1], page[2]) end
+return answers
 """)
 # KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the page has no entry
 # now, 0 if its entry has another value, or an admitted page is pending.
