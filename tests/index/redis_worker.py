@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import IndexUnreachable
+from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.redis import open_redis_index
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Task:
     :param twice: share of the commands that are sent twice, as after a lost answer.
     :param failing: share of the pages that fail the first time.
     :param held: so many pages are pending while further ones are asked for.
+    :param at_once: so many pages are observed together, and confirmed together.
     :param together: workers wait for each other after so many families.
     :param patient: try again what fails because the server is away.
     """
@@ -60,6 +62,7 @@ class Task:
     twice: float = 0.0
     failing: float = 0.0
     held: int = 0
+    at_once: int = 1
     lease_s: float = 60.0
     together: int = 0
     patient: bool = False
@@ -117,39 +120,49 @@ def main() -> None:
     with task.open() as index, path.open("a", buffering=1) as log:
         _send_twice(index, task.twice, rng)
 
-        def observe(page: Page) -> None:
-            key = page_key(page[0], task.worker)
-            observed = patiently(task, index.observe, key, page[1])
-            if observed.kind != "near-duplicate":
-                held.append((page, observed))
-            elif observed.provisional:
-                waiting.append(page)
-            else:
-                log.write(f"copy {key} {observed.representative}\n")
+        def observe(pages: list[Page]) -> None:
+            asked = [PageToObserve(page_key(page[0], task.worker), page[1]) for page in pages]
+            for page, observed in zip(
+                pages, patiently(task, index.observe_all, asked), strict=True
+            ):
+                if observed.kind != "near-duplicate":
+                    held.append((page, observed))
+                elif observed.provisional:
+                    waiting.append(page)
+                else:
+                    log.write(f"copy {observed.key} {observed.representative}\n")
 
         def settle(most: int) -> None:
             while len(held) > most:
-                page, observed = held.popleft()
-                if rng.random() < task.failing:
-                    patiently(task, index.discard, observed)
-                    waiting.append(page)
-                else:
-                    leases = index.lost_leases
-                    patiently(task, index.confirm, observed)
+                confirmed = []
+                for _ in range(min(task.at_once, len(held) - most)):
+                    page, observed = held.popleft()
+                    if rng.random() < task.failing:
+                        patiently(task, index.discard, observed)
+                        waiting.append(page)
+                    else:
+                        confirmed.append(observed)
+                leases = index.lost_leases
+                patiently(task, index.confirm_all, confirmed)
+                for observed in confirmed:
                     log.write(f"kept {observed.key}\n")
                     if index.lost_leases > leases:
                         log.write(f"late {observed.key}\n")
 
         def ask_again(most: int) -> None:
             for _ in range(min(most, len(waiting))):
-                observe(waiting.popleft())
+                observe([waiting.popleft()])
 
+        new: list[Page] = []
         for family in range(task.families):
+            if page_key(family, task.worker) not in done:
+                new.append((family, members(task.shape, family, task.workers)[task.worker]))
             if task.together and family % task.together == 0:
                 settle(0)
                 _wait_for_all(index, task, family)
-            if page_key(family, task.worker) not in done:
-                observe((family, members(task.shape, family, task.workers)[task.worker]))
+            if len(new) >= task.at_once or family == task.families - 1:
+                observe(new)
+                new = []
             settle(task.held)
             ask_again(5)
         while held or waiting:

@@ -104,17 +104,19 @@ def check(todo: list[Task]) -> tuple[int, int]:
     return len(said["kept"] - stored), len(said["late"])
 
 
+@pytest.mark.parametrize("at_once", [1, 8])
 @pytest.mark.parametrize("shape", ["classic chain", "wide clique"])
-def test_of_pages_that_arrive_at_the_same_time_one_is_kept(redis_backend, tmp_path, shape):
-    todo = tasks(redis_backend, tmp_path, shape, 40, together=5)
+def test_of_pages_that_arrive_at_the_same_time_one_is_kept(redis_backend, tmp_path, shape, at_once):
+    todo = tasks(redis_backend, tmp_path, shape, 40, at_once=at_once, together=5)
     run_all(todo)
     assert check(todo) == (0, 0)
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("at_once", [1, 8])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_so_it_is_in_many_families(redis_backend, tmp_path, shape):
-    todo = tasks(redis_backend, tmp_path, shape, 1500, together=5)
+def test_so_it_is_in_many_families(redis_backend, tmp_path, shape, at_once):
+    todo = tasks(redis_backend, tmp_path, shape, 1500, at_once=at_once, together=5)
     run_all(todo, limit_s=1800)
     assert check(todo) == (0, 0)
 
@@ -168,7 +170,7 @@ class Disturbance:
                 client.script_flush()
 
 
-def disturbed(backend, directory, shape, families, *, most) -> None:
+def disturbed(backend, directory, shape, families, *, most, at_once=1) -> None:
     lease_s = 0.6
     todo = tasks(
         backend,
@@ -178,6 +180,7 @@ def disturbed(backend, directory, shape, families, *, most) -> None:
         twice=0.2,
         failing=0.1,
         held=10,
+        at_once=at_once,
         lease_s=lease_s,
     )
     disturbance = Disturbance(backend, todo, lease_s, most)
@@ -191,14 +194,18 @@ def disturbed(backend, directory, shape, families, *, most) -> None:
     )
 
 
-def test_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path):
-    disturbed(redis_backend, tmp_path, "wide clique", 60, most=6)
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path, at_once):
+    disturbed(redis_backend, tmp_path, "wide clique", 60, most=6, at_once=at_once)
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("at_once", [1, 8])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_many_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path, shape):
-    disturbed(redis_backend, tmp_path, shape, 300, most=40)
+def test_many_crawlers_that_die_or_fall_silent_lose_no_family(
+    redis_backend, tmp_path, shape, at_once
+):
+    disturbed(redis_backend, tmp_path, shape, 300, most=40, at_once=at_once)
 
 
 @pytest.mark.thorough

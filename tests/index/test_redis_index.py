@@ -20,9 +20,8 @@ from scrapy_simhash.errors import (
     SimhashError,
     StorageError,
 )
-from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.redis import index as index_module
-from scrapy_simhash.index.redis import new_redis_manifest, open_redis_index
+from scrapy_simhash.index import PageToObserve, TablePlan
+from scrapy_simhash.index.redis import admissions, new_redis_manifest, open_redis_index
 from scrapy_simhash.index.redis.layout import Layout
 from scrapy_simhash.index.redis.leases import Leases
 from scrapy_simhash.index.redis.manifest import RedisManifest
@@ -249,10 +248,10 @@ def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
 
 @needs_redis
 def test_pages_that_a_crawler_did_not_mark_are_marked_by_others(redis_cluster, monkeypatch):
-    monkeypatch.setattr(index_module, "_MAX_LAG", 4)
+    monkeypatch.setattr(admissions, "_MAX_LAG", 4)
     backend = RedisBackend(redis_cluster)
     with backend.open(incremental=True) as dying, backend.open(incremental=True) as other:
-        dying._mark = lambda *_: None  # it dies before
+        dying._admissions._mark = lambda *_: None  # it dies before
         first = dying.observe("a", A)
         assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         assert other.query(A) == []
@@ -277,7 +276,10 @@ def test_pages_with_the_same_number_are_both_stored(redis_backend):
 
 
 @pytest.mark.parametrize("change", ["pages", "compaction"])
-def test_a_new_page_that_is_sent_twice_is_new_whatever_happens_in_between(redis_backend, change):
+@pytest.mark.parametrize("count", [1, 2])
+def test_new_pages_that_are_sent_twice_are_new_whatever_happens_in_between(
+    redis_backend, change, count
+):
     with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
         other.confirm(other.observe("gone", C))
         index.query(C)
@@ -294,13 +296,13 @@ def test_a_new_page_that_is_sent_twice_is_new_whatever_happens_in_between(redis_
             return run(*arguments)
 
         index.server.run = run_twice
-        page = index.observe("a", A)
+        pages = index.observe_all([PageToObserve("a", A), PageToObserve("d", D)][:count])
         index.server.run = run
-        assert (page.kind, page.provisional) == ("new", False)
-        assert index.pending_pages() == 1
-        index.confirm(page)
-        assert index.pending_pages() == 0
-        assert found(index.query(A)) == [("a", A, 0)]
+        assert [(page.kind, page.provisional) for page in pages] == [("new", False)] * count
+        assert index.pending_pages() == count
+        index.confirm_all(pages)
+        assert (index.pending_pages(), index.lost_leases) == (0, 0)
+        assert found(other.query(A)) == [("a", A, 0)]
 
 
 @needs_redis

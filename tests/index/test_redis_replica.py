@@ -141,7 +141,7 @@ class TestInAnIndex:
             for index in (one, other):
                 for key, fingerprint in (("b", B), ("c", C), ("d", D)):
                     assert found(index.query(fingerprint)) == [(key, fingerprint, 0)]
-                assert index._replica.end.rows == 3
+                assert index._admissions.replica.end.rows == 3
 
     def test_a_server_that_lost_rows_and_got_others_is_read_again(self, redis_backend):
         """As after a failover: the replica of a master may lack the last rows."""
@@ -152,7 +152,7 @@ class TestInAnIndex:
             one.server.call("RPOP", one.layout.order.journal)
             one.forget("b")
             other.confirm(other.observe("c", C))
-            assert one._replica.end.rows == 2  # as many as the journal has again
+            assert one._admissions.replica.end.rows == 2  # as many as the journal has again
             assert one.observe("copy", C).representative == "c"
 
     @pytest.mark.parametrize(("use", "search"), [("observe", 1), ("observe", 2), ("query", 1)])
@@ -166,7 +166,7 @@ class TestInAnIndex:
             other.confirm(other.observe("a", A))
             if search == 1:
                 assert found(index.query(A)) == [("a", A, 0)]
-            replica, near, searches = index._replica, index._replica.near, 0
+            replica, near, searches = index._admissions.replica, index._admissions.replica.near, 0
 
             def near_after_another_thread(*arguments):
                 nonlocal searches
@@ -195,21 +195,21 @@ class TestInAnIndex:
         for use in (lambda index: index.query(D), lambda index: index.observe("copy", D)):
             with redis_backend.open(incremental=True) as other:
                 use(other)
-                assert other._replica.end.rows == 4
+                assert other._admissions.replica.end.rows == 4
                 assert other.observe("copy", D).representative == "d"
 
     @pytest.mark.parametrize("use", ["observe", "query"])
     def test_reading_a_long_journal_ends_when_the_index_is_closed(
         self, redis_backend, monkeypatch, use
     ):
-        from scrapy_simhash.index.redis import index as index_module
+        from scrapy_simhash.index.redis import scripts
 
         with redis_backend.open(incremental=True) as one:
             for key, fingerprint in zip("abcd", FAR, strict=True):
                 one.confirm(one.observe(key, fingerprint))
-        monkeypatch.setattr(index_module.scripts, "ROWS_AT_ONCE", 4)
+        monkeypatch.setattr(scripts, "ROWS_AT_ONCE", 4)
         with redis_backend.open() as index:
-            extend = index._replica.extend
+            extend = index._admissions.replica.extend
 
             def extend_and_close(*arguments):
                 thread = threading.Thread(target=index.close)
@@ -217,7 +217,7 @@ class TestInAnIndex:
                 thread.join()
                 return extend(*arguments)
 
-            monkeypatch.setattr(index._replica, "extend", extend_and_close)
+            monkeypatch.setattr(index._admissions.replica, "extend", extend_and_close)
             with pytest.raises(IndexClosed):
                 index.query(A) if use == "query" else index.observe("a", A)
 
@@ -245,4 +245,4 @@ class TestInAnIndex:
             assert kinds == ["new"] * 400
             for reader in (index, other):
                 assert all(len(reader.query(one)) == 1 for one in fingerprints)
-                assert reader._replica.end.rows == 400
+                assert reader._admissions.replica.end.rows == 400

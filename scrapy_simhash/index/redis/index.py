@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -36,29 +36,24 @@ from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation, 
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
 from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis import scripts
+from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
 from scrapy_simhash.index.redis.content import RedisContent
 from scrapy_simhash.index.redis.layout import Group, digest_of, field_of
 from scrapy_simhash.index.redis.leases import HeldPage, Leases
-from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from scrapy_simhash.index.base import Action
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import Rules
 
-_ADMITTED, _SEARCH_AGAIN = 1, 2
 _STORED, _LEASE_ENDED = 1, 2
 # Upper limit for the pages of a script.
 _PAGES_AT_ONCE = 32
-# How often the replica is searched for pages before each asks for admission by itself.
-_MAX_SEARCHES = 8
 # How often `confirm` tries to store a page whose lease ends again and again.
 _MAX_TRIES = 3
-# An admitted page may be unmarked for this many admissions. Then other processes mark it.
-_MAX_LAG = 200
 
 logger = logging.getLogger(__name__)
 
@@ -77,28 +72,6 @@ class _View:
     last: bytes
     stored: list[tuple[int, Entry]]
     pending: list[tuple[int, Entry]]
-
-
-@dataclass(eq=False, slots=True)
-class _Asked:
-    """A page while it is observed.
-
-    :param digest: of its key.
-    :param candidates: digests of pages that the replica finds.
-    :param row: row for the journal, if the page may be admitted at once.
-    :param since: number of the last admission up to which the replica has all pages.
-    :param own_group: the page's group, with no entry but its own; None if it was not read.
-    :param held: the pending page, if it was admitted at once.
-    """
-
-    page: PageToObserve
-    digest: bytes
-    candidates: set[bytes] = field(default_factory=set)
-    row: bytes = b""
-    sequence: int = 0
-    since: int = 0
-    own_group: Group | None = None
-    held: HeldPage | None = None
 
 
 class RedisIndex(CrawlIndex, RedisContent):
@@ -121,13 +94,17 @@ class RedisIndex(CrawlIndex, RedisContent):
     ) -> None:
         CrawlIndex.__init__(self, rules=rules, incremental=incremental, crawl_start=crawl_start)
         RedisContent.__init__(self, server, manifest, name)
-        self._replica = Replica(self.layout, self.location)
-        self._lease_ms = max(int(1000 * lease_s), 1)
-        self._leases = Leases(server, self.layout, self._lease_ms)
+        lease_ms = max(int(1000 * lease_s), 1)
+        self._leases = Leases(server, self.layout, lease_ms)
+        self._admissions = Admissions(
+            *(server, self.layout),
+            max_distance=rules.max_distance,
+            lease_ms=lease_ms,
+            require_open=self._require_open,
+        )
         # In a cluster, pages are in several slots, which a script cannot use together.
         self._at_once = 1 if server.cluster else _PAGES_AT_ONCE
         self._lock = Lock()
-        self._following = Lock()
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
 
@@ -173,11 +150,11 @@ class RedisIndex(CrawlIndex, RedisContent):
             self._group(digest).entries.get(digest, b""),
             supersedes=observed.representative,
         )
-        answer: list[Any] = [_SEARCH_AGAIN]
-        while answer[0] != _ADMITTED:
-            _, since, _ = self._begin(self._replica.end)
+        is_admitted = False
+        while not is_admitted:
+            _, since, _ = self._admissions.begin()
             # -1 compares with no page, as the copies of this one have its representative.
-            answer = self._admit(page, since, (), max_distance=-1)
+            is_admitted = self._admit(page, since, max_distance=-1)[0] == ADMITTED
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`.
@@ -274,136 +251,52 @@ class RedisIndex(CrawlIndex, RedisContent):
         :param held: gets the pages that become pending.
         :param lines: gets the lines to write to the near-duplicate log.
         """
-        asked = [_Asked(page, digest_of(page.key)) for page in pages]
-        end = self._search(asked)
-        groups: dict[int, Group] | None = None
-        if self.server.cluster:
-            [one] = asked
-            one.sequence, one.since, followed = self._begin(end)
-        else:
-            followed, groups = self._begin_all(asked, end)
-            for _ in range(_MAX_SEARCHES):
-                if groups is not None:
-                    break
-                end = self._search(asked, followed, after=end)
-                followed, groups = self._begin_all(asked, end)
-            held += [one.held for one in asked if one.held is not None]
-        others = [one for one in asked if one.held is None]
-        # The rows of the other pages are not near.
-        known = end.rows + len(asked) - len(others)
-        if others and (followed.load, followed.rows) != (end.load, known):
-            self._search(others, followed, after=end)
+        entries = [self._new_entry(page, 0) for page in pages]
+        asked = [
+            Asked(
+                *(page, digest_of(page.key)),
+                packed=encode_entry(entry, self.layout.width_bytes)[SEQUENCE_BYTES:],
+            )
+            for page, entry in zip(pages, entries, strict=True)
+        ]
+        looked = self._admissions.begin_together(asked)
+        observed: list[Observation | None] = []
+        for one, entry in zip(asked, entries, strict=True):
+            observed.append(self._hold_new(one, entry, held) if one.is_admitted else None)
+        groups = {number: self._parsed(*group) for number, group in looked.items()}
         return [
-            self._decide(one, groups or {}, held, lines)
-            if one.held is None
-            else one.held.observation
-            for one in asked
+            observation or self._decide(one, groups, held, lines)
+            for one, observation in zip(asked, observed, strict=True)
         ]
 
-    def _search(
-        self, asked: Sequence[_Asked], followed: End | None = None, after: End | None = None
-    ) -> End:
-        """Search the replica for pages, add what is found to their candidates, and return the end
-        of the replica that was searched.
-
-        :param followed: an end that the replica had: all rows up to it are searched.
-        :param after: see `Replica.near`.
-        """
-        queries = [(one.page.fingerprint, one.page.evidence.certainty) for one in asked]
-        while True:
-            end, found = self._replica.near(queries, self.max_distance, after)
-            if followed is None or end.load == followed.load:
-                for one, digests in zip(asked, found, strict=True):
-                    one.candidates |= digests
-                return end
-            # Another thread has emptied the replica, and may not have read all rows again.
-            followed = self._follow(end, *self._new_rows(end))
-
-    def _begin(self, end: End) -> tuple[int, int, End]:
-        """Take a sequence number, and bring the replica up to date. Return (the number, the last
-        admission up to which the replica has all pages, the end of the replica).
-        """
-        sequence, admitted, journal, unmarked, _ = self.layout.order
-        number, since, last, rows = self.server.run(
-            scripts.BEGIN, (sequence, admitted, unmarked, journal), (end.rows, end.last)
+    def _hold_new(self, one: Asked, entry: Entry, held: list[HeldPage]) -> Observation:
+        """Hold a page that was admitted at once."""
+        sequence, evidence = one.sequence, one.page.evidence
+        observation = Observation(
+            *("new", one.page.key, one.page.fingerprint, None, None, sequence), evidence=evidence
         )
-        if last - since > _MAX_LAG:
-            self._mark_others(since + _MAX_LAG // 2)
-        return number, since, self._follow(end, *rows)
-
-    def _begin_all(self, asked: Sequence[_Asked], end: End) -> tuple[End, dict[int, Group] | None]:
-        """Begin pages on a single server, admit those that nothing is near, and bring the replica
-        up to date. Return (its end, the groups that were read by number; None if the replica must
-        be searched again).
-
-        :param end: the end of the replica that was searched.
-        """
-        layout = self.layout
-        sequence, admitted, journal, unmarked, recent = layout.order
-        keys = [sequence, admitted, unmarked, journal, recent]
-        arguments: list[bytes | int] = [end.rows, end.last, self.max_distance, self._lease_ms]
-        arguments.append(len(asked))
-        entries = []
-        numbers: set[int] = set()
-        for one in asked:
-            keys += layout.group_keys(layout.group_of(one.digest))[:2]
-            page = one.page
-            entry = self._new_entry(page, 0)
-            entries.append(entry)
-            arguments.append(one.digest)
-            if one.candidates:
-                arguments += (b"", b"")
-                numbers |= {layout.group_of(candidate) for candidate in one.candidates}
-            else:
-                one.row = one.row or layout.journal_row(one.digest, page.fingerprint)
-                arguments += (one.row, encode_entry(entry, layout.width_bytes)[SEQUENCE_BYTES:])
-        for number in numbers:
-            keys += layout.group_keys(number)[:2]
-        first, since, rows, *begun = self.server.run(scripts.OBSERVE, keys, arguments)
-        followed = self._follow(end, *rows)
-        for number, one in enumerate(asked, first):
-            one.sequence, one.since = number, since
-        if not begun:
-            return followed, None
-        answers, looked = begun
-        for one, entry, answer in zip(asked, entries, answers, strict=True):
-            if isinstance(answer, int):
-                one.held = self._admitted_at_once(one, answer, entry)
-            else:
-                own, *pending = answer
-                one.own_group = self._parsed(b"", *pending)
-                if own:
-                    one.own_group.entries[one.digest] = own
-        groups = {
-            number: self._parsed(*group) for number, group in zip(numbers, looked, strict=True)
-        }
-        return followed, groups
-
-    def _admitted_at_once(self, one: _Asked, sequence: int, entry: Entry) -> HeldPage:
-        key, fingerprint, evidence, in_scope = one.page
-        observation = Observation("new", key, fingerprint, None, None, sequence, evidence=evidence)
         entry = entry._replace(number=sequence, last_sequence=sequence)
-        held = HeldPage(observation, one.digest, entry, b"", in_scope=in_scope)
-        self._leases.hold(held)
-        return held
+        page = HeldPage(observation, one.digest, entry, b"", in_scope=one.page.in_scope)
+        self._leases.hold(page)
+        held.append(page)
+        return observation
 
     def _decide(
         self,
-        one: _Asked,
+        one: Asked,
         groups: dict[int, Group],
         held: list[HeldPage],
         lines: list[NearDuplicate],
     ) -> Observation:
         """Compare a page with its candidates until it is admitted, or needs no admission.
 
-        :param groups: groups that were read by number. For `held` and `lines`, see
+        :param groups: groups that were read, by number. For `held` and `lines`, see
             `_observe_together`.
         """
         judged: set[int] = set()
-        own_group = one.own_group
         while True:
-            view = self._read_view(one, judged, own_group, groups)
-            own_group, groups = None, {}  # what was read is out of date
+            view = self._read_view(one, judged, groups)
+            one.own, groups = (), {}  # what was read is out of date
             stored = self._own(view.own, one.page.key)
             last = stored if view.last is view.own else self._own(view.last, one.page.key)
             result, observation, entry = self._judge(
@@ -413,7 +306,6 @@ class RedisIndex(CrawlIndex, RedisContent):
                 near=lambda: (view.stored, view.pending),  # noqa: B023 - called at once
                 take_sequence=lambda: one.sequence,
             )
-            nearest = result.nearest
             if entry is None:
                 break
             page = HeldPage(
@@ -422,73 +314,70 @@ class RedisIndex(CrawlIndex, RedisContent):
                 in_scope=one.page.in_scope,
             )
             answer = self._admit(page, one.since, judged)
-            if answer[0] == _ADMITTED:
+            if answer[0] == ADMITTED:
                 held.append(page)
                 break
-            if answer[0] == _SEARCH_AGAIN:
-                _, one.since, followed = self._begin(self._replica.end)
-                self._search([one], followed)
+            if answer[0] == SEARCH_AGAIN:
+                _, one.since, end = self._admissions.begin()
+                self._admissions.search([one], end)
                 continue
             for member in answer[1:]:
                 judged.add(int.from_bytes(member[:8], "big"))
                 one.candidates.add(member[8:])
+        nearest = result.nearest
         if nearest is not None:
             key = nearest.entry.key
             lines.append(self._log_line(observation, observation.sequence, key, nearest))
         return observation
 
-    def _follow(self, end: End, start: int, rows: list[bytes]) -> End:
-        """Extend the replica by some rows, and by the rows after them, if any. Return its end.
-
-        :param start: see `Replica.extend`.
-        """
-        followed = self._replica.extend(end, start, rows)
-        if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
-            return followed
-        with self._following:  # so that several threads do not read a long journal at the same time
-            while True:
-                self._require_open()
-                end = self._replica.end
-                start, rows = self._new_rows(end)
-                followed = self._replica.extend(end, start, rows)
-                if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
-                    return followed
-
-    def _new_rows(self, end: End) -> tuple[int, list[bytes]]:
-        """Return the parameters `start` and `rows` of `Replica.extend`."""
-        start, rows = self.server.run(
-            scripts.FOLLOW, (self.layout.order.journal,), (end.rows, end.last)
+    def _admit(
+        self,
+        page: HeldPage,
+        since: int,
+        judged: Iterable[int] = (),
+        *,
+        max_distance: int | None = None,
+    ) -> list[Any]:
+        """Ask for admission, and hold the page if it is admitted. See `Admissions.admit`."""
+        # A page with the fingerprint of its stored entry relies on the row of that entry.
+        stored = self._own(page.stored, page.observation.key)
+        relies = stored is not None and stored.fingerprint == page.entry.fingerprint
+        answer = self._admissions.admit(
+            *(page, since, judged),
+            relies_on=page.stored if relies else b"",
+            max_distance=max_distance,
         )
-        return start, rows
+        if answer[0] == ADMITTED:
+            self._leases.hold(page)
+        return answer
 
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
         """Return the entries within k of a fingerprint, for a query."""
-        query = _Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)), b"")
-        end = self._replica.end
-        self._search([query], self._follow(end, *self._new_rows(end)))
+        query = Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)), b"")
+        self._admissions.search([query], self._admissions.follow())
         return self._read_view(query)
 
     def _read_view(
-        self,
-        one: _Asked,
-        judged: Container[int] = (),
-        own_group: Group | None = None,
-        groups: dict[int, Group] | None = None,
+        self, one: Asked, judged: Container[int] = (), groups: Mapping[int, Group] | None = None
     ) -> _View:
         """Read the groups of a page and of its candidates, and return the entries within k.
 
-        :param one: has the digest b"" for a query.
+        :param one: if it has `own`, the page's group is not read again.
         :param judged: sequence numbers of admitted pages that may not be marked yet.
-        :param own_group: need not be read again, nor need the `groups`.
+        :param groups: groups that are not read again, by number.
         """
         group_of = self.layout.group_of
         digest, candidates, fingerprint = one.digest, one.candidates, one.page.fingerprint
         numbers = set(map(group_of, candidates - {digest}))
-        if digest and own_group is None:
+        if digest and not one.own:
             numbers.add(group_of(digest))
         known = {number: groups[number] for number in numbers if groups and number in groups}
         known |= self._groups(sorted(numbers - known.keys()))
-        if own_group is not None:
+        if one.own:
+            value, *pending = one.own
+            own_group = self._parsed(b"", *pending)
+            if value:
+                own_group.entries[digest] = value
             known.setdefault(group_of(digest), own_group)
         view = _View(b"", b"", [], [])
         for group in known.values():
@@ -513,64 +402,6 @@ class RedisIndex(CrawlIndex, RedisContent):
         if distance <= self.max_distance:
             near.append((distance, entry))
 
-    def _admit(
-        self,
-        page: HeldPage,
-        since: int,
-        judged: Iterable[int],
-        *,
-        max_distance: int | None = None,
-    ) -> list[Any]:
-        """Ask for admission. Return the answer of `admit`; see the module of the scripts."""
-        layout, observation = self.layout, page.observation
-        sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
-        _, admitted, journal, unmarked, recent = layout.order
-        entries, pending, _ = layout.group_keys(layout.group_of(digest))
-        field = field_of(sequence, digest)
-        # A page with the fingerprint of its stored entry relies on the row of that entry.
-        stored = self._own(page.stored, observation.key)
-        relies = stored is not None and stored.fingerprint == fingerprint
-        value = encode_entry(page.entry, layout.width_bytes)
-        held = (field, self._lease_ms, value, page.stored if relies else b"")
-        asked = (
-            layout.member(sequence, digest, fingerprint),
-            since,
-            self.max_distance if max_distance is None else max_distance,
-            b"".join(number.to_bytes(8, "big") for number in judged),
-        )
-        row = layout.journal_row(digest, fingerprint)
-        answer: list[Any]
-        if not self.server.cluster:
-            answer = self.server.run(
-                scripts.TAKE, (admitted, recent, journal, pending, entries), (*asked, row, *held)
-            )
-        else:
-            has_row = self.server.run(scripts.HOLD, (pending, entries), held)
-            answer = self.server.run(
-                scripts.ADMIT,
-                (admitted, recent, journal, unmarked),
-                (*asked, b"" if has_row else row),
-            )
-            if answer[0] == _ADMITTED:
-                self._mark(asked[0])
-            else:
-                self.server.call("HDEL", pending, field)
-        if answer[0] == _ADMITTED:
-            self._leases.hold(page)
-        return answer
-
-    def _mark(self, member: bytes) -> None:
-        """Mark the pending page of an admission as admitted."""
-        digest = member[8:16]
-        field = field_of(int.from_bytes(member[:8], "big"), digest)
-        self.server.run(scripts.MARK, (self.layout.pending_key(digest),), (field,))
-        self.server.call("ZREM", self.layout.order.unmarked, member)
-
-    def _mark_others(self, up_to: int) -> None:
-        """Mark all pages that were admitted up to a number."""
-        for member in self.server.call("ZRANGEBYSCORE", self.layout.order.unmarked, "-inf", up_to):
-            self._mark(member)
-
     def _store_all(self, pages: Sequence[HeldPage]) -> None:
         """Store pages and remove the entries that they replace. See `confirm`."""
         for first in range(0, len(pages), self._at_once):
@@ -591,7 +422,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         raise StorageError(
             self.location,
             f"the lease of {page.observation.key!r} ended again and again before the page was "
-            f"confirmed: make the lease longer than {self._lease_ms / 1000:g} s",
+            f"confirmed: make the lease longer than {self._leases.lease_ms / 1000:g} s",
         )
 
     def _try_to_store(self, pages: Sequence[HeldPage]) -> list[HeldPage]:

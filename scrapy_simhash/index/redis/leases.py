@@ -52,7 +52,7 @@ class Leases:
     def __init__(self, server: Server, layout: Layout, lease_ms: int) -> None:
         self._server = server
         self._layout = layout
-        self._lease_ms = lease_ms
+        self.lease_ms = lease_ms
         self._lock = Lock()
         self._closing = Event()
         self._pages: dict[tuple[int, str], HeldPage] = {}
@@ -100,7 +100,7 @@ class Leases:
 
     def _renew(self) -> None:
         """Renew the leases of pending pages until `close`."""
-        every_s = self._lease_ms / 3000
+        every_s = self.lease_ms / 3000
         while not self._closing.wait(every_s):
             before_s = time.monotonic() - every_s / 2
             with self._lock:
@@ -109,7 +109,7 @@ class Leases:
                 for page in pages:
                     field = field_of(page.observation.sequence, page.digest)
                     pending = self._layout.pending_key(page.digest)
-                    self._server.run(scripts.RENEW, (pending,), (field, self._lease_ms))
+                    self._server.run(scripts.RENEW, (pending,), (field, self.lease_ms))
                     page.renewed_s = time.monotonic()
             except StorageError as error:
                 logger.warning("simhash: leases were not renewed, and are tried again: %s", error)

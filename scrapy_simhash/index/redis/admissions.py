@@ -1,0 +1,267 @@
+"""Admissions: sequence numbers, searches and admissions, which keep all processes in one order.
+
+`scrapy_simhash.index.redis.index` describes the protocol.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.index.records import encode_entry
+from scrapy_simhash.index.redis import scripts
+from scrapy_simhash.index.redis.layout import field_of
+from scrapy_simhash.index.redis.replica import End, Replica
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from scrapy_simhash.index.base import PageToObserve
+    from scrapy_simhash.index.redis.layout import Layout
+    from scrapy_simhash.index.redis.leases import HeldPage
+    from scrapy_simhash.index.redis.server import Server
+
+ADMITTED, SEARCH_AGAIN = 1, 2
+# An admitted page may be unmarked for this many admissions. Then other processes mark it.
+_MAX_LAG = 200
+# How often pages are searched for and begun together, before each asks for admission by itself.
+_MAX_SEARCHES = 8
+
+
+@dataclass(eq=False, slots=True)
+class Asked:
+    """A page while it is observed, or a query.
+
+    :param digest: of its key; b"" for a query.
+    :param packed: the entry to store if the page is new, encoded, without its sequence number.
+    :param candidates: digests of the pages that the replica finds.
+    :param sequence: number of the observation.
+    :param since: number of the last admission up to which the replica has all pages.
+    :param row: its row for the journal, if it may be admitted at once.
+    :param is_admitted: it was admitted at once.
+    :param own: its encoded entry or b"", and the fields and values of its group's pending pages, by
+        turns; empty if they were not read.
+    """
+
+    page: PageToObserve
+    digest: bytes
+    packed: bytes = b""
+    candidates: set[bytes] = field(default_factory=set)
+    sequence: int = 0
+    since: int = 0
+    row: bytes = b""
+    is_admitted: bool = False
+    own: Sequence[bytes] = ()
+
+
+class Admissions:
+    """The replica of a process, and what a process asks the server to order observations.
+
+    :param require_open: raises IndexClosed after the index was closed.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        layout: Layout,
+        *,
+        max_distance: int,
+        lease_ms: int,
+        require_open: Callable[[], None],
+    ) -> None:
+        self.replica = Replica(layout, server.location)
+        self._server = server
+        self._layout = layout
+        self._max_distance = max_distance
+        self._lease_ms = lease_ms
+        self._require_open = require_open
+        self._following = Lock()
+
+    def begin_together(self, asked: Sequence[Asked]) -> dict[int, Sequence[bytes]]:
+        """Search for pages, and begin them. Each is then admitted, or has all candidates.
+
+        :param asked: no two are within k, or have the same digest. In a cluster, a single page.
+        :return: by number, groups of candidates that were read: encoded entries, and the fields and
+            values of pending pages, by turns.
+        """
+        searched = self.search(asked)
+        if self._server.cluster:
+            [one] = asked
+            one.sequence, one.since, end = self.begin(searched)
+            self.search(asked, end, after=searched)
+            return {}
+        end, groups = self._observe(asked, searched)
+        for _ in range(_MAX_SEARCHES):
+            if groups is not None:
+                break
+            searched = self.search(asked, end, after=searched)
+            end, groups = self._observe(asked, searched)
+        others = [one for one in asked if not one.is_admitted]
+        # The rows of the pages that were admitted are not near the others.
+        rows = searched.rows + len(asked) - len(others)
+        if others and (end.load, end.rows) != (searched.load, rows):
+            self.search(others, end, after=searched)
+        return groups or {}
+
+    def search(
+        self, asked: Sequence[Asked], followed: End | None = None, after: End | None = None
+    ) -> End:
+        """Search the replica, add what is found to the candidates, and return the end of the
+        replica that was searched.
+
+        :param followed: an end that the replica had: all rows up to it are searched.
+        :param after: see `Replica.near`.
+        """
+        queries = [(one.page.fingerprint, one.page.evidence.certainty) for one in asked]
+        while True:
+            end, found = self.replica.near(queries, self._max_distance, after)
+            if followed is None or end.load == followed.load:
+                for one, digests in zip(asked, found, strict=True):
+                    one.candidates |= digests
+                return end
+            # Another thread has emptied the replica, and may not have read all rows again.
+            followed = self.follow()
+
+    def begin(self, end: End | None = None) -> tuple[int, int, End]:
+        """Take a sequence number, and bring the replica up to date. Return (the number, the last
+        admission up to which the replica has all pages, the end of the replica).
+
+        :param end: an end that the replica had; None for its present one.
+        """
+        end = end or self.replica.end
+        sequence, admitted, journal, unmarked, _ = self._layout.order
+        number, since, last, rows = self._server.run(
+            scripts.BEGIN, (sequence, admitted, unmarked, journal), (end.rows, end.last)
+        )
+        if last - since > _MAX_LAG:
+            self._mark_others(since + _MAX_LAG // 2)
+        return number, since, self._extend(end, *rows)
+
+    def admit(
+        self,
+        page: HeldPage,
+        since: int,
+        judged: Iterable[int] = (),
+        *,
+        relies_on: bytes = b"",
+        max_distance: int | None = None,
+    ) -> list[Any]:
+        """Ask for admission. Return the answer of `admit`; see the module of the scripts.
+
+        :param since: see `Asked`.
+        :param judged: sequence numbers of admitted pages that the page was compared with.
+        :param relies_on: value of the stored entry on whose row the page relies, or b"".
+        """
+        layout, observation = self._layout, page.observation
+        sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
+        _, admitted, journal, unmarked, recent = layout.order
+        entries, pending, _ = layout.group_keys(layout.group_of(digest))
+        pending_field = field_of(sequence, digest)
+        value = encode_entry(page.entry, layout.width_bytes)
+        held = (pending_field, self._lease_ms, value, relies_on)
+        asked = (
+            layout.member(sequence, digest, fingerprint),
+            since,
+            self._max_distance if max_distance is None else max_distance,
+            b"".join(number.to_bytes(8, "big") for number in judged),
+        )
+        row = layout.journal_row(digest, fingerprint)
+        answer: list[Any]
+        if not self._server.cluster:
+            answer = self._server.run(
+                scripts.TAKE, (admitted, recent, journal, pending, entries), (*asked, row, *held)
+            )
+            return answer
+        has_row = self._server.run(scripts.HOLD, (pending, entries), held)
+        answer = self._server.run(
+            scripts.ADMIT,
+            (admitted, recent, journal, unmarked),
+            (*asked, b"" if has_row else row),
+        )
+        if answer[0] == ADMITTED:
+            self._mark(asked[0])
+        else:
+            self._server.call("HDEL", pending, pending_field)
+        return answer
+
+    def follow(self) -> End:
+        """Bring the replica up to date, and return its end."""
+        end = self.replica.end
+        return self._extend(end, *self._new_rows(end))
+
+    def _observe(
+        self, asked: Sequence[Asked], end: End
+    ) -> tuple[End, dict[int, Sequence[bytes]] | None]:
+        """Run `OBSERVE`, and bring the replica up to date. Return (its end, the groups of
+        candidates by number; None if the replica must be searched again).
+
+        :param end: the end of the replica that was searched.
+        """
+        layout = self._layout
+        sequence, admitted, journal, unmarked, recent = layout.order
+        keys = [sequence, admitted, unmarked, journal, recent]
+        arguments: list[bytes | int] = [end.rows, end.last, self._max_distance, self._lease_ms]
+        arguments.append(len(asked))
+        numbers: set[int] = set()
+        for one in asked:
+            keys += layout.group_keys(layout.group_of(one.digest))[:2]
+            if one.candidates:
+                arguments += (one.digest, b"", b"")
+                numbers.update(map(layout.group_of, one.candidates))
+            else:
+                one.row = one.row or layout.journal_row(one.digest, one.page.fingerprint)
+                arguments += (one.digest, one.row, one.packed)
+        for number in numbers:
+            keys += layout.group_keys(number)[:2]
+        first, since, rows, *read = self._server.run(scripts.OBSERVE, keys, arguments)
+        followed = self._extend(end, *rows)
+        for number, one in enumerate(asked, first):
+            one.sequence, one.since = number, since
+        if not read:
+            return followed, None
+        answers, groups = read
+        for one, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, int):
+                one.sequence, one.is_admitted = answer, True
+            else:
+                one.own = answer
+        return followed, dict(zip(numbers, groups, strict=True))
+
+    def _extend(self, end: End, start: int, rows: list[bytes]) -> End:
+        """Extend the replica by some rows, and by the rows after them, if any. Return its end.
+
+        :param start: see `Replica.extend`.
+        """
+        followed = self.replica.extend(end, start, rows)
+        if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
+            return followed
+        with self._following:  # so that several threads do not read a long journal at the same time
+            while True:
+                self._require_open()
+                end = self.replica.end
+                start, rows = self._new_rows(end)
+                followed = self.replica.extend(end, start, rows)
+                if followed is not None and len(rows) < scripts.ROWS_AT_ONCE:
+                    return followed
+
+    def _new_rows(self, end: End) -> tuple[int, list[bytes]]:
+        """Return the parameters `start` and `rows` of `Replica.extend`."""
+        start, rows = self._server.run(
+            scripts.FOLLOW, (self._layout.order.journal,), (end.rows, end.last)
+        )
+        return start, rows
+
+    def _mark(self, member: bytes) -> None:
+        """Mark the pending page of an admission as admitted."""
+        digest = member[8:16]
+        pending_field = field_of(int.from_bytes(member[:8], "big"), digest)
+        self._server.run(scripts.MARK, (self._layout.pending_key(digest),), (pending_field,))
+        self._server.call("ZREM", self._layout.order.unmarked, member)
+
+    def _mark_others(self, up_to: int) -> None:
+        """Mark all pages that were admitted up to a number."""
+        for member in self._server.call(
+            "ZRANGEBYSCORE", self._layout.order.unmarked, "-inf", up_to
+        ):
+            self._mark(member)

@@ -1,0 +1,242 @@
+"""Pages that are observed and confirmed together: all is as if they came one by one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scrapy_simhash.confirmation import Evidence
+from scrapy_simhash.errors import IndexClosed, SchemeError
+from scrapy_simhash.index import PageToObserve
+
+from .backends import BITS, FAR, MemoryBackend, flip, found, seen
+from .redis_servers import RedisBackend, needs_redis
+
+A, B, C, D = FAR
+
+
+def pages_of(*pages):
+    return [PageToObserve(*page) for page in pages]
+
+
+def random_batches(rng):
+    """Batches of pages: new ones, near ones, and some with a key that was there before."""
+    centres = [rng.getrandbits(BITS) for _ in range(6)]
+    for _ in range(6):
+        batch = []
+        for _ in range(rng.randrange(9)):
+            fingerprint = rng.choice(centres)
+            for bit in rng.sample(range(BITS), rng.randrange(5)):
+                fingerprint ^= 1 << bit
+            batch.append(PageToObserve(f"page {rng.randrange(25)}", fingerprint))
+        yield batch
+
+
+@pytest.mark.parametrize("incremental", [True, False])
+@pytest.mark.parametrize("seed", range(10))
+def test_all_is_as_if_pages_came_one_by_one(backend, seed, incremental):
+    rng = random.Random(seed)
+    with (
+        backend.open(incremental=incremental) as index,
+        MemoryBackend().open(incremental=incremental) as oracle,
+    ):
+        keys = set()
+        for batch in random_batches(rng):
+            keys.update(page.key for page in batch)
+            together = index.observe_all(batch)
+            in_turn = [oracle.observe(page.key, page.fingerprint) for page in batch]
+            for one, expected in zip(together, in_turn, strict=True):
+                assert seen(one) == seen(expected)
+                assert one.provisional == expected.provisional
+                assert one.similar_to == expected.similar_to
+            sequences = [one.sequence for one in together]
+            assert sequences == sorted(set(sequences))
+            is_good = [rng.random() < 0.7 for _ in batch]
+            index.confirm_all([one for one, good in zip(together, is_good, strict=True) if good])
+            for one, expected, good in zip(together, in_turn, is_good, strict=True):
+                if good:
+                    oracle.confirm(expected)
+                else:
+                    index.discard(one)
+                    oracle.discard(expected)
+        assert len(index) == len(oracle)
+        for key in keys:
+            one, expected = index.entry(key), oracle.entry(key)
+            assert (one and one.fingerprint) == (expected and expected.fingerprint)
+        logs = [
+            [(line.key, line.representative, line.distance) for line in opened.near_duplicates()]
+            for opened in (index, oracle)
+        ]
+        assert logs[0] == logs[1]
+
+
+def test_no_pages(index):
+    assert index.observe_all([]) == []
+    index.confirm_all([])
+    assert len(index) == 0
+
+
+def test_pages_with_and_without_certainty(index):
+    certain = Evidence(certainty=bytes(BITS))
+    observed = index.observe_all(
+        pages_of(("a", A, certain), ("b", B), ("copy of a", flip(A, 0)), ("d", D, certain))
+    )
+    assert [seen(one) for one in observed] == [
+        ("new", None, None),
+        ("new", None, None),
+        ("near-duplicate", "a", 1),
+        ("new", None, None),
+    ]
+
+
+@pytest.mark.parametrize("wrong", [("", C), ("c", 1 << BITS), ("c", -1)])
+def test_if_one_page_is_wrong_none_is_observed(index, wrong):
+    with pytest.raises(SchemeError):
+        index.observe_all(pages_of(("a", A), wrong, ("b", B)))
+    assert index.query(A) == index.query(B) == []
+
+
+def test_if_an_error_comes_in_between_no_page_stays_pending(index):
+    index.confirm(index.observe("a", A))
+
+    def failing(key):
+        raise RuntimeError(key)
+
+    with pytest.raises(RuntimeError, match=r"^a$"):
+        index.observe_all(
+            [*pages_of(("b", B), ("c", C)), PageToObserve("copy", flip(A, 0), in_scope=failing)]
+        )
+    assert index.query(B) == index.query(C) == []
+    assert list(index.near_duplicates()) == []
+    assert index.observe("other", B).kind == "new"
+
+
+def test_after_close_nothing_is_observed_or_confirmed(backend):
+    with backend.open() as index:
+        observed = index.observe_all(pages_of(("a", A)))
+    with pytest.raises(IndexClosed):
+        index.observe_all(pages_of(("b", B)))
+    with pytest.raises(IndexClosed):
+        index.confirm_all(observed)
+
+
+def test_what_is_not_pending_is_not_confirmed(index):
+    observed = index.observe_all(pages_of(("a", A), ("b", B), ("copy", flip(A, 1))))
+    index.discard(observed[1])
+    index.confirm_all(observed)
+    index.confirm_all(observed)
+    assert (len(index), found(index.query(A)), index.query(B)) == (1, [("a", A, 0)], [])
+
+
+@needs_redis
+class TestInRedis:
+    @pytest.fixture
+    def backend(self, redis_server):
+        return RedisBackend(redis_server)
+
+    @staticmethod
+    def scripts_of(index, monkeypatch):
+        """The names of the scripts that an index runs from now on."""
+        from scrapy_simhash.index.redis import scripts
+
+        names = {id(script): name for name, script in vars(scripts).items()}
+        run, ran = index.server.run, []
+
+        def noted(script, *arguments):
+            ran.append(names[id(script)])
+            return run(script, *arguments)
+
+        monkeypatch.setattr(index.server, "run", noted)
+        return ran
+
+    def test_new_pages_take_one_round_trip_each_way(self, backend, monkeypatch):
+        with backend.open() as index:
+            ran = self.scripts_of(index, monkeypatch)
+            observed = index.observe_all(pages_of(("a", A), ("b", B), ("c", C)))
+            assert ran == ["OBSERVE"]
+            index.confirm_all(observed)
+            assert ran == ["OBSERVE", "SETTLE"]
+            assert index.observe_all(pages_of(("copy", A), ("d", D)))[0].representative == "a"
+            assert ran[2:] == ["OBSERVE"]
+
+    @pytest.mark.parametrize("pages_of_others", [20, 40, 120])
+    def test_many_pages_of_another_process(self, backend, monkeypatch, pages_of_others):
+        """The server does not compare with too many: the replica is searched again."""
+        with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
+            for number in range(pages_of_others):
+                other.discard(other.observe(f"failed {number}", B))
+            other.confirm(other.observe("b", B))
+            ran = self.scripts_of(index, monkeypatch)
+            observed = index.observe_all(pages_of(("a", A), ("copy", flip(B, 3)), ("d", D)))
+            assert [seen(one) for one in observed] == [
+                ("new", None, None),
+                ("near-duplicate", "b", 1),
+                ("new", None, None),
+            ]
+            assert ran.count("OBSERVE") == (1 if 3 * (pages_of_others + 1) <= 100 else 2)
+            assert "TAKE" not in ran
+
+    def test_pages_that_never_begin_together_are_admitted_one_by_one(self, backend, monkeypatch):
+        from scrapy_simhash.index.redis import admissions
+
+        monkeypatch.setattr(admissions, "_MAX_SEARCHES", 0)
+        with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
+            for number in range(120):
+                other.discard(other.observe(f"failed {number}", B))
+            other.confirm(other.observe("b", B))
+            ran = self.scripts_of(index, monkeypatch)
+            observed = index.observe_all(pages_of(("a", A), ("copy", flip(B, 3)), ("d", D)))
+            assert [one.kind for one in observed] == ["new", "near-duplicate", "new"]
+            assert (ran.count("OBSERVE"), ran.count("TAKE")) == (1, 2)
+            index.confirm_all(observed)
+            assert len(other) == 3
+
+    def test_more_pages_than_one_script_takes(self, backend, monkeypatch):
+        from scrapy_simhash.index.redis import index as index_module
+
+        monkeypatch.setattr(index_module, "_PAGES_AT_ONCE", 2)
+        with backend.open() as index:
+            ran = self.scripts_of(index, monkeypatch)
+            pages = pages_of(("a", A), ("b", B), ("c", C), ("copy", flip(A, 2)), ("d", D))
+            observed = index.observe_all(pages)
+            assert [one.kind for one in observed] == ["new"] * 3 + ["near-duplicate", "new"]
+            index.confirm_all(observed)
+            assert (ran.count("OBSERVE"), ran.count("SETTLE"), len(index)) == (3, 2, 4)
+
+    def test_a_page_whose_lease_has_ended_is_observed_again(self, backend):
+        with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
+            observed = index.observe_all(pages_of(("a", A), ("b", B), ("c", C)))
+            for one in observed[1:]:
+                [page] = index._leases.select(one)
+                index.server.call("DEL", index.layout.pending_key(page.digest))
+            other.confirm(other.observe("copy of c", C))
+            index.confirm_all(observed)
+            assert index.lost_leases == 2
+            assert found(other.query(B)) == [("b", B, 0)]
+            assert found(other.query(C)) == [("copy of c", C, 0)]
+            assert (len(index), index.pending_pages()) == (3, 0)
+
+    def test_two_pages_with_one_key(self, backend):
+        with backend.open() as index:
+            first = index.observe_all(pages_of(("a", A)))
+            second = index.observe_all(pages_of(("a", B)))
+            index.confirm_all([*second, *first])
+            assert (len(index), found(index.query(B))) == (1, [("a", B, 0)])
+            assert index.pending_pages() == 0
+
+    def test_if_the_server_goes_away_its_pages_are_not_renewed(self, backend, monkeypatch):
+        from scrapy_simhash.errors import IndexUnreachable
+
+        with backend.open() as index:
+            index.confirm(index.observe("a", A))
+            call = index.server.call
+
+            def away(*command):
+                raise IndexUnreachable(index.location, "away")
+
+            monkeypatch.setattr(index.server, "call", away)
+            with pytest.raises(IndexUnreachable):
+                index.observe_all(pages_of(("b", B), ("copy", flip(A, 0))))
+            monkeypatch.setattr(index.server, "call", call)
+            assert index._leases.select("b") == []
