@@ -4,8 +4,8 @@ It decides by the same rules as `ObservingIndex`. `scrapy_simhash.index.redis.la
 A protocol ensures that exactly one of several copies becomes the representative, whenever they
 arrive:
 
-1. `_begin` gives the page its sequence number, and the number of an admission up to which all
-   admitted pages can be found. It also reads the new rows of the journal.
+1. The server gives the page its sequence number, and the number of an admission up to which all
+   admitted pages can be found. The process also reads the new rows of the journal.
 2. The replica of the journal is searched (`scrapy_simhash.index.redis.replica`), and the page is
    compared with the pages that are found.
 3. A page that is to become pending asks for *admission*. The search may have missed pages that
@@ -15,7 +15,8 @@ arrive:
    *judged*, and the server skips them.
 
 So the later of two admitted copies was compared with the earlier one: in step 2 if the replica had
-the earlier one, else in step 3. docs/decisions/redis.md has the proof.
+the earlier one, else in step 3. docs/decisions/redis.md has the proof, and says how a single server
+begins and admits many new pages in one round trip.
 
 A pending page has a lease, which its process renews. If the process dies, the lease ends. The next
 reader of the page removes it, so that its process, should it still run, cannot confirm the page.
