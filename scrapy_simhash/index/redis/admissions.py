@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import field_of
 from scrapy_simhash.index.redis.replica import End, Replica
@@ -158,8 +157,7 @@ class Admissions:
         _, admitted, journal, unmarked, recent = layout.order
         entries, pending, _ = layout.group_keys(layout.group_of(digest))
         pending_field = field_of(sequence, digest)
-        value = encode_entry(page.entry, layout.width_bytes)
-        held = (pending_field, self._lease_ms, value, relies_on)
+        held = (pending_field, self._lease_ms, page.value, relies_on)
         asked = (
             layout.member(sequence, digest, fingerprint),
             since,

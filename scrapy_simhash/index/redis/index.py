@@ -144,10 +144,9 @@ class RedisIndex(CrawlIndex, RedisContent):
         """See `Index.supersede`."""
         self._require_open()
         digest = digest_of(observed.key)
+        entry = self._new_entry(observed, observed.sequence)
         page = HeldPage(
-            observed,
-            digest,
-            self._new_entry(observed, observed.sequence),
+            *(observed, digest, entry, encode_entry(entry, self.layout.width_bytes)),
             self._group(digest).entries.get(digest, b""),
             supersedes=observed.representative,
         )
@@ -277,7 +276,8 @@ class RedisIndex(CrawlIndex, RedisContent):
             *("new", one.page.key, one.page.fingerprint, None, None, sequence), evidence=evidence
         )
         entry = entry._replace(number=sequence, last_sequence=sequence)
-        page = HeldPage(observation, one.digest, entry, b"", in_scope=one.page.in_scope)
+        value = sequence.to_bytes(SEQUENCE_BYTES, "big") + one.packed
+        page = HeldPage(observation, one.digest, entry, value, b"", in_scope=one.page.in_scope)
         self._leases.hold(page)
         held.append(page)
         return observation
@@ -310,7 +310,8 @@ class RedisIndex(CrawlIndex, RedisContent):
             if entry is None:
                 break
             page = HeldPage(
-                *(observation, one.digest, entry, view.own),
+                *(observation, one.digest, entry),
+                *(encode_entry(entry, self.layout.width_bytes), view.own),
                 outdated=result.outdated,
                 in_scope=one.page.in_scope,
             )
@@ -441,9 +442,10 @@ class RedisIndex(CrawlIndex, RedisContent):
                     continue
                 entry = entries[page] = self._merged(page.entry, stored)
                 keys += layout.group_keys(layout.group_of(page.digest))
+                is_same = entry is page.entry
                 arguments += (
                     *(field_of(page.observation.sequence, page.digest), page.digest, value),
-                    encode_entry(entry, layout.width_bytes),
+                    page.value if is_same else encode_entry(entry, layout.width_bytes),
                 )
             expected = {}
             answers = self.server.run(scripts.SETTLE, keys, arguments) if entries else []

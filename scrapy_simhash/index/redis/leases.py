@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry, Observation
     from scrapy_simhash.index.redis.layout import Layout
     from scrapy_simhash.index.redis.server import Server
-    from scrapy_simhash.index.rules import Neighbour
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +27,8 @@ class HeldPage:
     """A pending page of this process.
 
     :param entry: the entry that `confirm` stores.
+    :param value: the entry, encoded.
     :param stored: value of the stored entry with its page key when it was observed, or b"".
-    :param similar: the nearest page within k, of which it is not a copy.
     :param outdated: entries of earlier crawls that it replaces.
     :param supersedes: key of the representative that it replaces.
     :param renewed_s: monotonic time when its lease was last renewed.
@@ -38,8 +37,8 @@ class HeldPage:
     observation: Observation
     digest: bytes
     entry: Entry
+    value: bytes
     stored: bytes
-    similar: Neighbour | None = None
     outdated: Sequence[Entry] = ()
     in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
