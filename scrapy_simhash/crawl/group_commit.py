@@ -64,8 +64,8 @@ class GroupCommit:
             the answer to each. After any other error, the function is called for each alone.
         """
         waiting = _Waiting(key, answer_all, request)
-        with self._lock:  # the thread sees the request; if `close` was called, none is added
-            self._threads.submit(self._work)
+        with self._lock:  # no thread looks before the request is added
+            self._threads.submit(self._work)  # raises RuntimeError after `close`
             self._waiting.append(waiting)
         return waiting.future
 
@@ -74,8 +74,8 @@ class GroupCommit:
         self._threads.shutdown()
 
     def _work(self) -> None:
-        """Answer groups until no request waits, except for those with the key of a busy thread,
-        which that thread takes next. Other threads may have left nothing to answer.
+        """Answer groups until none can be taken. Requests with a busy key are left to the thread
+        that is answering this key: it takes them next.
         """
         while group := self._take():
             running = [one for one in group if one.future.set_running_or_notify_cancel()]
@@ -106,17 +106,18 @@ class GroupCommit:
 
 def _answer(group: Sequence[_Waiting]) -> None:
     """Complete the futures of a group."""
+    alone: Sequence[_Waiting] = ()
     try:
         answers = group[0].answer_all([one.request for one in group])
         answered = list(zip(group, answers, strict=True))
-    except BaseException as error:  # noqa: BLE001 - the caller waits, and gets any error
-        if len(group) == 1 or isinstance(error, IndexUnreachable):
+    except BaseException as error:  # noqa: BLE001 - the callers wait, and get any error
+        if len(group) > 1 and not isinstance(error, IndexUnreachable):
+            alone = group  # a damaged page must not take the answers of others
+        else:
             for one in group:
                 one.future.set_exception(error)
-            return
     else:
         for one, answer in answered:
             one.future.set_result(answer)
-        return
-    for one in group:  # a damaged page must not take the answers of others
+    for one in alone:
         _answer([one])

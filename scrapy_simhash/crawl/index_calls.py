@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.index import RedisIndex
 
 _ASK_THREADS = 16
+# More threads make smaller groups; with fewer, pages wait longer for a free one. If a call takes
+# 100 ms, 4 threads make a page wait 10 to 20 ms at 40 to 160 pages per second.
 _OBSERVE_THREADS = 4
 _TELL_THREADS = 4
 # Pause before the next attempt to reach an index.
