@@ -27,7 +27,7 @@ from scrapy_simhash.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from scrapy_simhash.index.base import Index
+    from scrapy_simhash.index.base import Index, Observation
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_MIN_TOKENS = 30
@@ -201,23 +201,26 @@ class Detector:
 
         For `in_scope`, pending pages and exceptions see `Index.observe`.
         """
-        bits = self.scheme.bits
         if page.fingerprint is None:
-            return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
+            return Verdict(kind="skipped", key=key, bits=self.scheme.bits, reason=page.skipped)
         started = time.perf_counter()
         observation = index.observe(
             key, page.fingerprint, evidence_of(key, page), in_scope=in_scope
         )
+        return self.verdict(observation, (time.perf_counter() - started) * 1000)
+
+    def verdict(self, observation: Observation, index_ms: float) -> Verdict:
+        """Return the verdict on an observed page. For `index_ms` see `Verdict`."""
         return Verdict(
             kind=observation.kind,
-            key=key,
-            bits=bits,
-            fingerprint=page.fingerprint,
+            key=observation.key,
+            bits=self.scheme.bits,
+            fingerprint=observation.fingerprint,
             representative=observation.representative,
             distance=observation.distance,
             similarity=observation.similarity,
             similar_to=observation.similar_to,
-            index_ms=(time.perf_counter() - started) * 1000,
+            index_ms=index_ms,
             observation=observation,
         )
 

@@ -32,7 +32,8 @@ class Verdict:
         similar answer; else None.
     :param canonical: ``representative`` if a near-duplicate names its representative as its
         canonical URL (rel=canonical), ``page`` if the representative names this page; else None.
-    :param index_ms: wall-clock time spent in the index, in milliseconds.
+    :param index_ms: wall-clock time of the call of the index that observed the page, in
+        milliseconds. If a call observed several pages, each has the time of the whole call.
     :param observation: the argument for `Index.confirm` and `Index.discard`; None if there is
         nothing to confirm or discard.
     """

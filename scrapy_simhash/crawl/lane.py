@@ -17,11 +17,13 @@ from scrapy_simhash.crawl.advice import warn_of_templates
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
-from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, UnclaimedVerdicts
+from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_WAITS, META_KEY, DroppedCopy, Retries
+from scrapy_simhash.crawl.unclaimed import UnclaimedVerdicts
+from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import SimhashError, StorageError
-from scrapy_simhash.index import index_url, open_index, reset_index
+from scrapy_simhash.index import PageToObserve, index_url, open_index, reset_index
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.policy import PASS, outcome_of
@@ -177,7 +179,14 @@ class Lane:
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
-        return await self.calls.soon(key, self._question(key, page))
+        calls, fingerprint = self.calls, page.fingerprint
+        if fingerprint is None or not isinstance(calls, ThreadedCalls):
+            return self._judge_now(key, page)
+        in_scope = self.identity.scope_filter(key)
+        answer = await calls.observe(
+            PageToObserve(key, fingerprint, evidence_of(key, page), in_scope)
+        )
+        return None if answer is None else self.detector.verdict(*answer)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`."""
@@ -201,7 +210,7 @@ class Lane:
         if self.calls.in_threads:
             verdict = None if response is None else self._unclaimed.take(response)
         else:
-            verdict = self.calls.now(key, self._question(key, page))
+            verdict = self._judge_now(key, page)
         return None if verdict is None else self.record_verdict(verdict, page, canonical)
 
     def record_verdict(
@@ -294,23 +303,20 @@ class Lane:
     def _settle_index(
         self, observation: Observation, confirmed: bool, *, settles_copies: bool = True
     ) -> None:
-        def settle(index: Any) -> None:
-            text = self._held_texts.pop(observation.sequence, None)
-            if text is not None and confirmed:
-                self._store_text(index, observation.key, text)
-            try:
-                if confirmed:
-                    index.confirm(observation)
-            finally:  # if `confirm` failed, the page must not stay pending
-                index.discard(observation)
-
         def settle_copies(_: None) -> None:
             if confirmed:
                 self.retries.confirmed(observation.key, observation)
             else:
                 self.retries.discarded(observation.key)
 
-        self.calls.tell(observation.key, settle, settle_copies if settles_copies else None)
+        then = settle_copies if settles_copies else None
+        text = self._held_texts.pop(observation.sequence, None)
+        if not confirmed:
+            self.calls.tell(observation.key, lambda index: index.discard(observation), then)
+            return
+        if text is not None:
+            self._store_text(self.index, observation.key, text)
+        self.calls.confirm(observation, then)
 
     def _store_text(self, index: Any, key: str, text: KeptText) -> None:
         try:
@@ -345,9 +351,11 @@ class Lane:
 
         self.calls.tell(copies[0].key, observe, then)
 
-    def _question(self, key: str, page: PageFingerprint) -> Callable[[Any], Verdict]:
+    def _judge_now(self, key: str, page: PageFingerprint) -> Verdict | None:
         in_scope = self.identity.scope_filter(key)
-        return lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
+        return self.calls.now(
+            key, lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
+        )
 
     def _discard_unclaimed(self, verdict: Verdict) -> None:
         """Discard the observation of a page that no callback got. May run in any thread."""

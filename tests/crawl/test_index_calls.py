@@ -1,0 +1,336 @@
+"""ThreadedCalls with an index that answers when the test lets it: groups, errors, order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+from queue import Queue
+
+from scrapy_simhash.crawl import index_calls
+from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
+from scrapy_simhash.errors import IndexCorrupt, IndexUnreachable
+from scrapy_simhash.index import Observation, PageToObserve
+from tests.crawl.test_canonical import FERRY, PAPER, ROOF, Judged
+
+TIMEOUT_S = 30
+THREADS = 4  # of each kind
+DAMAGED = IndexCorrupt("fake", "damaged")
+AWAY = IndexUnreachable("fake", "away")
+
+
+class FakeIndex:
+    """An index whose calls block until `gate` is opened.
+
+    :param errors: key → what a call for a page with this key raises; a call for several pages
+        raises that of its first such page.
+    """
+
+    location = "fake"
+
+    def __init__(self, *, is_open: bool = False) -> None:
+        self.errors: dict[str, BaseException] = {}
+        self.begun: Queue[tuple[str, list[str]]] = Queue()
+        self.done: list[tuple[str, list[str]]] = []
+        self.gate = threading.Semaphore(10**6 if is_open else 0)
+        self.is_closed = False
+
+    def observe_all(self, pages):
+        self._call("observe", [page.key for page in pages])
+        return [seen(page.key) for page in pages]
+
+    def confirm_all(self, observations):
+        self._call("confirm", [observation.key for observation in observations])
+
+    def discard(self, observation):
+        self._call("discard", [observation.key])
+
+    def acted(self, observation, action):
+        self._call(action, [observation.key])
+
+    def close(self):
+        self.is_closed = True
+
+    def next(self):
+        """Wait until a call begins, and return its name and keys."""
+        return self.begun.get(timeout=TIMEOUT_S)
+
+    def names(self) -> list[str]:
+        """Return the calls that did not fail, as text, but not those of the busy threads."""
+        return [f"{name} {' '.join(keys)}" for name, keys in self.done if "busy" not in keys[0]]
+
+    def _call(self, name: str, keys: list[str]) -> None:
+        self.begun.put((name, keys))
+        assert self.gate.acquire(timeout=TIMEOUT_S)
+        for key in keys:
+            if key in self.errors and name != "discard":
+                raise self.errors[key]
+        self.done.append((name, keys))
+
+
+class Errors:
+    """Stands for the ErrorLog of a crawl."""
+
+    def __init__(self) -> None:
+        self.counted: list[tuple[str, BaseException]] = []
+        self.warnings: list[str] = []
+
+    def count_error(self, step, error, key):
+        assert step == "index"
+        self.counted.append((key, error))
+
+    def warn(self, message, *_):
+        self.warnings.append(message)
+
+
+def seen(key: str) -> Observation:
+    return Observation("new", key, 7, None, None, 1)
+
+
+def page(key: str) -> PageToObserve:
+    return PageToObserve(key, 7)
+
+
+def run(test, index, *, patience_s=0.0):
+    """Run a coroutine function with calls to an index, and return their errors."""
+    errors = Errors()
+
+    async def main():
+        calls = ThreadedCalls(index, errors, patience_s=patience_s)
+        await asyncio.wait_for(test(calls), TIMEOUT_S)
+        await calls.finish()
+        calls.close()
+
+    asyncio.run(main())
+    assert index.is_closed
+    return errors
+
+
+async def begun(index):
+    """Wait for the next call of an index without blocking the event loop."""
+    return await asyncio.to_thread(index.next)
+
+
+async def let_all_threads_observe(calls, index):
+    """Return the tasks of pages that occupy all threads, until `gate` is opened for each."""
+    tasks = []
+    for number in range(THREADS):
+        tasks.append(asyncio.create_task(calls.observe(page(f"busy {number}"))))
+        assert await begun(index) == ("observe", [f"busy {number}"])
+    return tasks
+
+
+async def let_all_threads_tell(calls, index):
+    """Occupy all threads, until `gate` is opened for each."""
+    for number in range(THREADS):
+        key = f"busy {number}"
+        calls.tell(key, lambda index, key=key: index.acted(seen(key), "dropped"))
+        assert await begun(index) == ("dropped", [key])
+
+
+def test_the_number_of_threads():
+    assert index_calls._OBSERVE_THREADS == index_calls._TELL_THREADS == THREADS
+
+
+class TestObserve:
+    def observe(self, keys, errors=()):
+        """Observe pages that wait at the same time. Return what each gets, the calls, and errors.
+
+        Exceptions that `observe` raises are returned.
+        """
+        index = FakeIndex()
+        index.errors.update(errors)
+        answers = []
+
+        async def test(calls):
+            busy = await let_all_threads_observe(calls, index)
+            tasks = [asyncio.create_task(calls.observe(page(key))) for key in keys]
+            await asyncio.sleep(0)  # each task submits its page
+            index.gate.release(10**6)
+            answers.extend(await asyncio.gather(*tasks, return_exceptions=True))
+            await asyncio.gather(*busy)
+
+        counted = run(test, index)
+        calls = [index.begun.get_nowait()[1] for _ in range(index.begun.qsize())]
+        return answers, calls, counted
+
+    def test_pages_that_wait_are_observed_together(self):
+        answers, calls, errors = self.observe("abc")
+        assert [observation.key for observation, _ in answers] == ["a", "b", "c"]
+        assert calls == [["a", "b", "c"]]
+        assert len({duration_ms for _, duration_ms in answers}) == 1
+        assert answers[0][1] > 0
+        assert not errors.counted
+
+    def test_a_damaged_page_does_not_take_the_verdicts_of_others(self):
+        answers, calls, errors = self.observe("abc", {"b": DAMAGED})
+        assert [answer and answer[0].key for answer in answers] == ["a", None, "c"]
+        assert calls == [["a", "b", "c"], ["a"], ["b"], ["c"]]
+        assert errors.counted == [("b", DAMAGED)]
+
+    def test_a_bug_is_raised_for_its_own_page(self):
+        bug = ZeroDivisionError("of in_scope")
+        answers, _, errors = self.observe("abc", {"c": bug})
+        assert [answer[0].key for answer in answers[:2]] == ["a", "b"]
+        assert answers[2] is bug
+        assert not errors.counted
+
+    def test_an_unreachable_index_is_the_answer_to_all(self):
+        answers, calls, errors = self.observe("abc", {"b": AWAY})
+        assert answers == [None] * 3
+        assert calls == [["a", "b", "c"]]
+        assert errors.counted == [(key, AWAY) for key in "abc"]
+        assert sum("Pages pass without a verdict" in warning for warning in errors.warnings) == 1
+
+    def test_a_page_that_does_not_wait_is_observed_alone(self):
+        index = FakeIndex(is_open=True)
+
+        async def test(calls):
+            for key in "ab":
+                observation, _ = await calls.observe(page(key))
+                assert observation.key == key
+
+        run(test, index)
+        assert index.names() == ["observe a", "observe b"]
+
+    def test_after_an_outage_nothing_is_asked_for_a_while(self):
+        index = FakeIndex(is_open=True)
+        index.errors["a"] = AWAY
+
+        async def test(calls):
+            assert await calls.observe(page("a")) is None
+            assert await calls.observe(page("b")) is None
+            assert await calls.soon("c", lambda index: index.confirm_all([seen("c")])) is None
+
+        errors = run(test, index)
+        assert errors.counted == [("a", AWAY), ("b", AWAY), ("c", AWAY)]
+        assert index.names() == []
+
+
+class TestTell:
+    def tell(self, told, errors=()):
+        """Call `told` with the calls while all threads are busy. Return the names of the calls that
+        were made later and did not fail, and the errors.
+        """
+        index = FakeIndex()
+        index.errors.update(errors)
+
+        async def test(calls):
+            await let_all_threads_tell(calls, index)
+            told(calls)
+            index.gate.release(10**6)
+            await calls.finish()
+
+        counted = run(test, index)
+        return index.names(), counted
+
+    def test_confirmations_that_wait_are_made_together(self):
+        then = []
+
+        def told(calls):
+            for key in "abc":
+                calls.confirm(seen(key), lambda answer, key=key: then.append((key, answer)))
+
+        names, errors = self.tell(told)
+        assert names == ["confirm a b c"]
+        assert then == [("a", None), ("b", None), ("c", None)]
+        assert not errors.counted
+
+    def test_a_confirmation_does_not_overtake_calls_with_its_key(self):
+        def told(calls):
+            calls.tell("a", lambda index: index.acted(seen("a"), "dropped"))
+            calls.confirm(seen("b"))
+            calls.confirm(seen("a"))
+            calls.tell("b", lambda index: index.acted(seen("b"), "tagged"))
+
+        names, _ = self.tell(told)
+        confirmed = [next(n for n in names if n[:7] == "confirm" and key in n[8:]) for key in "ab"]
+        assert names.index("dropped a") < names.index(confirmed[0])
+        assert names.index(confirmed[1]) < names.index("tagged b")
+
+    def test_a_page_that_cannot_be_confirmed_is_discarded_alone(self):
+        then = []
+
+        def told(calls):
+            for key in "abc":
+                calls.confirm(seen(key), lambda _, key=key: then.append(key))
+
+        names, errors = self.tell(told, {"b": DAMAGED})
+        assert names == ["confirm a", "discard b", "confirm c"]
+        assert errors.counted == [("b", DAMAGED)]
+        assert then == ["a", "b", "c"]
+
+    def test_confirmations_are_retried_together_while_the_index_is_away(self, monkeypatch):
+        monkeypatch.setattr(index_calls, "_PAUSE_S", 0.01)
+        index = FakeIndex()
+        index.errors["b"] = AWAY
+
+        async def test(calls):
+            await let_all_threads_tell(calls, index)
+            confirmed = asyncio.get_running_loop().create_future()
+            calls.confirm(seen("a"))
+            calls.confirm(seen("b"), confirmed.set_result)
+            index.gate.release(10**6)
+            for _ in range(3):
+                assert await begun(index) == ("confirm", ["a", "b"])
+            index.errors.clear()
+            await confirmed
+
+        errors = run(test, index, patience_s=TIMEOUT_S)
+        assert not errors.counted
+        assert index.names() == ["confirm a b"]
+
+    def test_confirmations_of_an_index_that_stays_away_fail_together(self):
+        then = []
+
+        def told(calls):
+            for key in "abc":
+                calls.confirm(seen(key), lambda _, key=key: then.append(key))
+
+        names, errors = self.tell(told, {"b": AWAY})
+        assert names == ["discard a", "discard b", "discard c"]
+        assert errors.counted == [(key, AWAY) for key in "abc"]
+        assert then == ["a", "b", "c"]
+
+
+def test_an_embedded_index_confirms_at_once_and_discards_after_an_error():
+    made = []
+
+    class Embedded:
+        def confirm(self, observation):
+            made.append(("confirm", observation.key))
+            if observation.key == "b":
+                raise DAMAGED
+
+        def discard(self, observation):
+            made.append(("discard", observation.key))
+
+    errors, then = Errors(), []
+    calls = IndexCalls(Embedded(), errors)
+    for key in "ab":
+        calls.confirm(seen(key), then.append)
+    assert made == [(name, key) for key in "ab" for name in ("confirm", "discard")]
+    assert errors.counted == [("b", DAMAGED)]
+    assert then == [None, None]
+
+
+def test_verdicts_are_the_same_in_threads(tmp_path, monkeypatch):
+    """Pages that are observed together get the verdicts of pages that are judged one by one."""
+    monkeypatch.setattr(index_calls, "_OBSERVE_THREADS", 1)  # observes pages in their order
+    pages = [(f"http://a/{n}", text) for n, text in enumerate((FERRY, ROOF, FERRY, PAPER, ROOF))]
+    one_by_one, together = Judged(tmp_path / "1"), Judged(tmp_path / "2")
+    fingerprints = [(key, one_by_one.detector.fingerprint_text(text)) for key, text in pages]
+
+    def comparable(verdicts):
+        return [replace(verdict, index_ms=0.0) for verdict in verdicts]
+
+    async def ask():
+        lane = together.lane
+        lane.calls = ThreadedCalls(lane.index, together, patience_s=0.0)
+        return await asyncio.gather(*(lane.ask(key, page) for key, page in fingerprints))
+
+    expected = comparable(one_by_one.lane.judge(key, page) for key, page in fingerprints)
+    assert [verdict.kind for verdict in expected].count("near-duplicate") == 2
+    assert comparable(asyncio.run(ask())) == expected
+    for judged in (one_by_one, together):
+        judged.lane.close()
