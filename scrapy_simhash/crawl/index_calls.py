@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -216,7 +217,8 @@ class ThreadedCalls(IndexCalls):
         except BaseException as error:
             if len(observations) == 1 or isinstance(error, IndexUnreachable):
                 for observation in observations:
-                    index.discard(observation)
+                    with suppress(StorageError):  # then its lease ends
+                        index.discard(observation)
             raise
         return [None] * len(observations)
 

@@ -133,10 +133,9 @@ class RedisIndex(CrawlIndex, RedisContent):
                 observed += self._observe_together(group, held, lines)
             self.write_lines(lines)
         except BaseException:
-            for page_held in held:
-                self._leases.forget(page_held)  # so that its lease ends if the server is away
+            for pending in held:
                 with suppress(StorageError):
-                    self._leases.release(page_held)
+                    self._leases.release(pending)
             raise
         return observed
 

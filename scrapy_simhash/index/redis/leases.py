@@ -72,11 +72,11 @@ class Leases:
             self._pages.pop(_number_and_key(page.observation), None)
 
     def release(self, page: HeldPage) -> None:
-        """Remove a pending page from the server."""
+        """Remove a pending page from the server. If that fails, its lease ends."""
+        self.forget(page)
         pending = self._layout.pending_key(page.digest)
         field = field_of(page.observation.sequence, page.digest)
         self._server.call("HDEL", pending, field)
-        self.forget(page)
 
     def select(self, observed: Observation | str) -> list[HeldPage]:
         """Return the page of an observation, or all pages of a page key, oldest first."""
