@@ -15,6 +15,7 @@ class RedisProxy:
     def __init__(self, port: int, *, delay_s: float) -> None:
         self.connections = 0
         self.round_trips = 0
+        self._writers: list[asyncio.StreamWriter] = []
         self._loop = asyncio.new_event_loop()
         self._target = port
         self._delay_s = delay_s
@@ -29,6 +30,7 @@ class RedisProxy:
         self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter
     ) -> None:
         from_server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers += (to_client, to_server)
         self.connections += 1
         is_answered = True
 
@@ -56,7 +58,14 @@ class RedisProxy:
         return taken
 
     def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._server.close)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)

@@ -35,8 +35,8 @@ _TIMEOUT_S = 10.0
 # Upper limit for `Server._idle`; further connections go back to redis-py's pool.
 _MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
-# Each connection is ready four round trips earlier: redis-py sends no HELLO, nor CLIENT commands
-# that only tell the server its name and version. Before redis-py 7, the latter has other options.
+# These options save up to four round trips per connection: redis-py sends no HELLO, and does not
+# tell the server its name and version. Older releases have two options for the latter.
 _QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
     {"driver_info": None}
     if "driver_info" in signature(redis.Redis).parameters
@@ -120,7 +120,9 @@ class Server:
         answers: list[Any] = []
         if not commands:
             return answers
-        if self.cluster:
+        if self.cluster and len(commands) == 1:
+            answers = [self._client.execute_command(*commands[0])]
+        elif self.cluster:
             with self._client.pipeline() as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)
