@@ -181,12 +181,11 @@ class SimhashExtension:
             if settings.item_fields:
                 self.items.open(self._starts)
             self.page_passages.open()
-            opened = [lane.index for lane in self._lanes if lane.index is not None]
-            index = opened[0]
-            fingerprints = len(index)  # an index on the network may have become unreachable
         except SimhashError as error:
             self._go_without_index(error)
             return
+        opened = [lane.index for lane in self._lanes if lane.index is not None]
+        index = opened[0]
         embedded = [index for index in opened if isinstance(index, ObservingIndex)]
         self._syncer.start(*embedded, self.page_passages.index)
         # Modules and tables live as long as the crawl. A full garbage collection that visits them
@@ -203,7 +202,7 @@ class SimhashExtension:
             index.plan,
             (settings.policy if settings.pages else settings.item_policy).action,
             index.location,
-            fingerprints,
+            (self.pages if settings.pages else self.items).size_at_opening,
             extra={"spider": spider},
         )
 

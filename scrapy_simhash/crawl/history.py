@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.base import Ending
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.verdict import Verdict
 
@@ -27,7 +28,6 @@ class CrawlHistory:
     """The row of a crawl in the history of an index.
 
     :param resumed: the crawl continues after a pause.
-    :raises StorageError: the index fails.
     """
 
     def __init__(
@@ -38,31 +38,46 @@ class CrawlHistory:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._index = index
+        self._resumed = resumed
         self.clock = clock
         self.process = CrawlRow(index.crawl_start, int(clock()))
         """The part of the crawl that this process does; other processes may share the crawl."""
-        rows = sorted(index.side_rows("history"))
-        self.previous = last_finished(rows, before=index.crawl_start)
-        """The last crawl before this one that ended by itself; None if there is none."""
+        self.previous: CrawlRow | None = None
+        """The last crawl before this one that ended by itself; None if there is none, and before
+        `open`.
+        """
+
+    def open(self) -> None:
+        """Write the beginning of the crawl. :raises StorageError: the index fails."""
+        rows = dict(sorted(self._index.side_rows("history")))
+        self.previous = last_finished(rows.items(), before=self._index.crawl_start)
         # Remove the oldest rows, so that there is room for the row of this crawl.
-        for name, _ in rows[: 1 - MAX_CRAWLS]:
-            index.change_side_row("history", name, lambda _: None)
-        self._change(opened_by(self.process, resumed=resumed))
+        for name in [*rows][: 1 - MAX_CRAWLS]:
+            self._index.replace_side_row("history", name, rows[name], None)
+        row = rows.get(row_name(self.process.start))
+        self._change(row, opened_by(self.process, resumed=self._resumed))
 
     def judged(self, verdict: Verdict) -> None:
         """Count a judged page."""
         self.process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
 
-    def close(self, *, finished: bool) -> None:
+    def close(self, ending: Ending, *, finished: bool) -> None:
         """Add the counts of this process to the row, and set the end of the crawl.
 
+        :param ending: what the index returns now.
         :param finished: the crawl ended by itself, without a limit or a signal.
         :raises StorageError: the index fails.
         """
         process = self.process
-        process.end, process.ended_s = self._index.next_sequence, int(self.clock())
+        process.end, process.ended_s = ending.next_sequence, int(self.clock())
         process.finished = finished
-        self._change(closed_by(process))
+        self._change(ending.row, closed_by(process))
 
-    def _change(self, change: Callable[[bytes | None], bytes]) -> None:
-        self._index.change_side_row("history", row_name(self.process.start), change)
+    def _change(self, row: bytes | None, change: Callable[[bytes | None], bytes]) -> None:
+        """Change the row of this crawl.
+
+        :param row: the row, as it was just read.
+        """
+        name = row_name(self.process.start)
+        while not self._index.replace_side_row("history", name, row, change(row)):
+            row = self._index.side_row("history", name)

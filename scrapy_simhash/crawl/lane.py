@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
-    from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.index.base import Ending, Entry
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.policy import Action, NoRetry
     from scrapy_simhash.verdict import Verdict
@@ -84,6 +84,7 @@ class Lane:
         self.calls = IndexCalls(None, errors)
         """Calls to the index. `open` and `close` replace this object."""
         self.history: CrawlHistory | None = None
+        self.size_at_opening = 0
         self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
         self.settings = settings
         self.identity = identity
@@ -120,6 +121,7 @@ class Lane:
         if redis is not None:
             index = redis.open(self.what, self.detector.scheme, **options)
             self.calls = ThreadedCalls(index, self.errors, patience_s=redis.lease_s)
+            self.size_at_opening = index.size_at_opening
         else:
             directory = settings.directory if self.what == "page" else settings.item_directory
             url = index_url(directory, settings.index_kind)
@@ -130,11 +132,24 @@ class Lane:
                 )
             index = open_index(url, self.detector.scheme, sync=settings.sync, **options)
             self.calls = IndexCalls(index, self.errors)
+            self.size_at_opening = len(index)
         starts.record(index)
+        self.history = CrawlHistory(index, resumed=resumed)
+        self.calls.tell("history", self._open_history, self._history_opened)
+
+    def _open_history(self, _: Any) -> StorageError | None:
+        """Write the beginning of the crawl; return the error, if any. May run in any thread."""
         try:
-            self.history = CrawlHistory(index, resumed=resumed)
+            if self.history is not None:
+                self.history.open()
         except StorageError as error:
-            self.errors.count_error("history", error, index.location)
+            return error
+        return None
+
+    def _history_opened(self, error: StorageError | None) -> None:
+        if error is not None:
+            self.history = None
+            self.errors.count_error("history", error, str(self.settings.index_location(self.what)))
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
@@ -163,14 +178,15 @@ class Lane:
         """
         if self.index is None:
             return
-        size = self.calls.now("the end of the crawl", len)
-        if size is not None:
-            self.stats.index_size(size)
-        if self.history is not None:
-            try:
-                self.history.close(finished=finished)
-            except StorageError as error:
-                self.errors.count_error("history", error, self.index.location)
+        ending: Ending | None
+        ending = self.calls.now("the end of the crawl", lambda index: index.ending())
+        if ending is not None:
+            self.stats.index_size(ending.size)
+            if self.history is not None:
+                try:
+                    self.history.close(ending, finished=finished)
+                except StorageError as error:
+                    self.errors.count_error("history", error, self.index.location)
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self.what}s")
             logger.info("%s", summary, extra={"spider": self.errors.spider})

@@ -51,6 +51,18 @@ class PageToObserve(NamedTuple):
     in_scope: Callable[[str], bool] | None = None
 
 
+class Ending(NamedTuple):
+    """The state of an index at the end of a crawl.
+
+    :param size: number of stored pages.
+    :param row: the crawl's row in the history, or None.
+    """
+
+    size: int
+    next_sequence: int
+    row: bytes | None
+
+
 @dataclass(frozen=True)
 class Match:
     """A stored or pending page within k bits of the fingerprint of a query.

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed
-from scrapy_simhash.index.base import Index
+from scrapy_simhash.index.base import Ending, Index
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
+from scrapy_simhash.index.history import row_name
 from scrapy_simhash.index.rules import Neighbour, Rules, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
@@ -224,6 +225,21 @@ class ObservingIndex(CrawlIndex, Index):
             new = change(old)
             if new != old:
                 store.write_side_row(kind, name, new)
+
+    def replace_side_row(
+        self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
+    ) -> bool:
+        """Replace the side row `before`; None means no row. Return False if there is another."""
+        with self._shared.lock:
+            if self.side_row(kind, name) != before:
+                return False
+            self.change_side_row(kind, name, lambda _: after)
+            return True
+
+    def ending(self) -> Ending:
+        """Return what the crawl needs to know of the index when it ends."""
+        row = self.side_row("history", row_name(self.crawl_start))
+        return Ending(len(self), self.next_sequence, row)
 
     def sync(self) -> None:
         """See `Store.sync`. Call this from a separate thread, because it waits for the disk."""

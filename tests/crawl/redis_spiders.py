@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from redis.connection import AbstractConnection
 from scrapy import Request
 
 from scrapy_simhash.errors import IndexUnreachable
-from scrapy_simhash.index.redis.index import RedisIndex
+from scrapy_simhash.index.redis.server import Server
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class ThreadsSpider(PagesSpider):
 
 
 def lose_the_server() -> None:
-    """Let the server go away after an index was opened."""
+    """Let the server go away after the first round trip of an index that is created."""
 
-    def size(index: RedisIndex) -> int:
-        raise IndexUnreachable(index.location, "the server is away")
+    def call_all(server: Server, commands: object) -> NoReturn:
+        raise IndexUnreachable(server.location, "the server is away")
 
-    RedisIndex.__len__ = size
+    Server.call_all = call_all

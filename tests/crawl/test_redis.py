@@ -15,8 +15,10 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.index.redis import open_redis_index
+from scrapy_simhash.index.redis.layout import state_key
 from tests.crawl.harness import Crawl, child_environment, run
 from tests.crawl.test_losses import story
+from tests.index.redis_proxy import RedisProxy
 from tests.index.redis_servers import RedisServer, free_port, needs_redis
 
 pytestmark = needs_redis
@@ -151,6 +153,38 @@ def test_items_have_an_index_of_their_own(site, tmp_path, redis_server, name):
     assert crawl.stat("item/dropped") == 1
     with open_redis_index(redis_server.url, f"{name}-items") as index:
         assert len(index) == 2
+
+
+def test_a_crawl_of_one_page_waits_for_few_answers(site, tmp_path, own_server):
+    """Opening and closing an index take two round trips each. In a thread, two write the beginning
+    of the crawl, and two handle the page. The new server lacks three scripts.
+    """
+    proxy = RedisProxy(own_server.ports[0], delay_s=0.005)
+    try:
+        [crawl] = run(
+            tmp_path,
+            Crawl(requests=[site.put("/one", story(1))], settings=settings(proxy.url, "few")),
+        )
+    finally:
+        proxy.close()
+    assert (len(crawl.items), crawl.stat("index/size")) == (1, 1)
+    assert proxy.round_trips <= 11
+
+
+def test_a_history_that_cannot_be_written_is_an_error_that_is_counted(site, tmp_path, own_server):
+    redis = pytest.importorskip("redis")
+    with redis.Redis(port=own_server.ports[0]) as client:
+        client.set(state_key("broken", "history"), "something else")
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=[site.put("/kept", story(1)), site.put("/kept/copy", story(1))],
+            settings=settings(own_server.url, "broken"),
+        ),
+    )
+    assert (crawl.finish_reason, len(crawl.items)) == ("finished", 1)
+    assert crawl.stat("errors/history") == 1
+    assert crawl.lines("WARNING", "history failed for", "another program uses a key")
 
 
 def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
@@ -290,7 +324,7 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
 def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_server):
     """Each command takes 50 ms; other threads than the loop's wait for its answer."""
     urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
-    delayed = DelayingProxy(own_server.ports[0], delay_s=0.05)
+    delayed = RedisProxy(own_server.ports[0], delay_s=0.05)
     try:
         [crawl] = run(
             tmp_path,
@@ -298,7 +332,7 @@ def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_serv
                 requests=urls,
                 spider="tests.crawl.redis_spiders.ThreadsSpider",
                 arguments={"at_once": True},
-                settings=settings(f"redis://127.0.0.1:{delayed.port}/0", "slow"),
+                settings=settings(delayed.url, "slow"),
             ),
         )
     finally:
@@ -359,44 +393,3 @@ def test_crawlers_that_are_killed(site, tmp_path, redis_server, name):
     assert kills >= processes
     # Copies that were let through: of pages whose crawler died before the index knew them.
     assert len(kept) <= families + kills * 16
-
-
-class DelayingProxy:
-    """Passes bytes on to a port of this machine, each answer later."""
-
-    def __init__(self, port: int, *, delay_s: float) -> None:
-        import asyncio
-
-        self._loop = asyncio.new_event_loop()
-        self._target = port
-        self._delay_s = delay_s
-        self._server = self._loop.run_until_complete(
-            asyncio.start_server(self._connected, "127.0.0.1", 0)
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
-        self._thread = threading.Thread(target=self._loop.run_forever)
-        self._thread.start()
-
-    async def _connected(self, reader, writer) -> None:
-        import asyncio
-
-        to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._target)
-
-        async def pump(source, sink, delay_s):
-            while data := await source.read(1 << 16):
-                if delay_s:
-                    await asyncio.sleep(delay_s)
-                sink.write(data)
-            sink.close()
-
-        await asyncio.gather(
-            pump(reader, to_writer, 0),
-            pump(to_reader, writer, self._delay_s),
-            return_exceptions=True,
-        )
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._server.close)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

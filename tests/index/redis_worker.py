@@ -197,6 +197,7 @@ def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:
         return sent
 
     server.run, server.call = twice(run), twice(call)
+    server.call_all = twice(server.call_all)
 
 
 def _wait_for_all(index: RedisIndex, task: Task, family: int) -> None:

@@ -64,6 +64,7 @@ def send_twice(index):
         return sent
 
     server.run, server.call = twice(server.run), twice(server.call)
+    server.call_all = twice(server.call_all)
 
 
 def row_of(index, key, fingerprint):

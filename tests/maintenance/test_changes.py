@@ -53,6 +53,7 @@ class Played:
         with self._opened(incremental=incremental, crawl_start=start) as index:
             index._clock = lambda: now_s + 1
             history = CrawlHistory(index, resumed=start is not None, clock=lambda: now_s)
+            history.open()
             for key, text in pages.items():
                 observation = index.observe(key, TEXTS[text])
                 history.judged(Verdict(kind=observation.kind, key=key, bits=256))
@@ -61,7 +62,7 @@ class Played:
                 history.process.mark_not_judged(key)
             if end != "killed":
                 history.clock = lambda: now_s + 2
-                history.close(finished=end == "finished")
+                history.close(index.ending(), finished=end == "finished")
             return index.crawl_start
 
     def since(self, day: int) -> set[tuple[str, str, int]]:
@@ -160,16 +161,18 @@ def test_crawls_at_the_same_time_share_their_work(played):
     with played._opened(incremental=True) as index, closing(index):
         index._clock = lambda: 2 * DAY
         first = CrawlHistory(index, resumed=False, clock=lambda: 2 * DAY)
+        first.open()
         index.confirm(index.observe(A, TEXTS["a"]))
         first.judged(Verdict(kind="unchanged", key=A, bits=256))
         second = played._opened(incremental=True)
         with second:
             second._clock = lambda: 2 * DAY
             other = CrawlHistory(second, resumed=False, clock=lambda: 2 * DAY)
+            other.open()
             second.confirm(second.observe(B, TEXTS["b"]))
             other.judged(Verdict(kind="unchanged", key=B, bits=256))
-            first.close(finished=True)
-            other.close(finished=True)
+            first.close(index.ending(), finished=True)
+            other.close(second.ending(), finished=True)
     assert played.since(2) == {(C, "gone", 2)}
 
 

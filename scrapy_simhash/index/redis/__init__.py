@@ -21,12 +21,11 @@ from scrapy_simhash.index.redis.urls import masked
 from scrapy_simhash.index.rules import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.index.redis.layout import Layout
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.scheme import Scheme
@@ -76,21 +75,31 @@ def open_redis_index(
     """
     if not lease_s > 0:
         raise SchemeError(f"lease_s is {lease_s}: more than 0 is needed")
-    server = _connected(url, name, parameters, cluster=cluster)
+    from scrapy_simhash.index.redis.layout import count_keys, state_key
+
+    manifest_key, crawls = state_key(name, "manifest"), state_key(name, "crawls")
+    number_keys = (state_key(name, "sequence"), *count_keys(name))
+    server = _connected(
+        *(url, name, parameters),
+        cluster=cluster,
+        first=[
+            *(("GET", manifest_key), ("HGET", crawls, crawl or "")),
+            *(("GET", key) for key in number_keys),
+        ],
+    )
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.index.redis.layout import state_key
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
     try:
-        manifest_key = state_key(name, "manifest")
-        text = server.call("GET", manifest_key)
+        text, recorded, *numbers = server.first_answers
         if text is None:
             if not create:
                 raise IndexMissing(server.location, "there is no index of that name")
             new = new_redis_manifest(scheme, max_distance, plan, expected_pages, confirmation)
             # NX: another process may have been faster, and then its manifest counts.
-            server.call("SET", manifest_key, new.to_json(), "NX")
-            text = server.call("GET", manifest_key)
+            _, text = server.call_all(
+                [("SET", manifest_key, new.to_json(), "NX"), ("GET", manifest_key)]
+            )
         manifest = RedisManifest.from_json(server.location, text)
         IndexSpec("redis", scheme, max_distance, plan).check_existing(
             server.location, manifest, _ADVICE
@@ -105,14 +114,21 @@ def open_redis_index(
             "same_name": rules.confirmation.same_name,
             "incremental": incremental,
         }
+        last_sequence, *counts = server.parsed(numbers)
+        first = last_sequence + 1
+        if crawl_start is not None:
+            first = min(crawl_start, first)
+        if crawl is not None:
+            first = _shared_start(server, crawls, crawl, recorded, first=first, settings=settings)
         return RedisIndex(
             server,
             manifest,
             name,
             rules=rules,
             incremental=incremental,
-            crawl_start=_crawl_start(server, manifest.layout(name), crawl, crawl_start, settings),
+            crawl_start=first,
             lease_s=lease_s,
+            size_at_opening=sum(counts),
         )
     except BaseException:
         server.close()
@@ -172,7 +188,12 @@ class RedisAddress:
 
 
 def _connected(
-    url: str, name: str, parameters: Mapping[str, Any] | None, *, cluster: bool
+    url: str,
+    name: str,
+    parameters: Mapping[str, Any] | None,
+    *,
+    cluster: bool,
+    first: Iterable[Sequence[Any]] = (),
 ) -> Server:
     """Return the server. :raises SchemeError: the name is not valid, or redis-py is missing."""
     if not name or "{" in name or "}" in name:
@@ -184,7 +205,7 @@ def _connected(
             f"an index in Redis needs the package redis, which cannot be imported ({error}): "
             "pip install scrapy-simhash[redis]"
         ) from error
-    return Server(url, name, cluster=cluster, parameters=parameters)
+    return Server(url, name, cluster=cluster, parameters=parameters, first=first)
 
 
 def new_redis_manifest(
@@ -213,27 +234,29 @@ def new_redis_manifest(
     )
 
 
-def _crawl_start(
+def _shared_start(
     server: Server,
-    layout: Layout,
-    crawl: str | None,
-    crawl_start: int | None,
+    crawls: bytes,
+    crawl: str,
+    recorded: bytes | None,
+    *,
+    first: int,
     settings: Mapping[str, Any],
 ) -> int:
-    """Return the first sequence number of the crawl. The first process of a named crawl sets it."""
-    following = server.numbers([layout.order.sequence])[0] + 1
-    first = following if crawl_start is None else min(crawl_start, following)
-    if crawl is None:
-        return first
-    crawls = layout.state("crawls")
-    server.call("HSETNX", crawls, crawl, json.dumps({"began": first, **settings}))
-    recorded = json.loads(server.call("HGET", crawls, crawl))
-    first = recorded.pop("began")
-    if recorded != settings:
+    """Return the first sequence number of a named crawl. Its first process sets it.
+
+    :param recorded: what an earlier process has stored about the crawl, if any.
+    """
+    if recorded is None:
+        row = json.dumps({"began": first, **settings})
+        _, recorded = server.call_all([("HSETNX", crawls, crawl, row), ("HGET", crawls, crawl)])
+    stored = json.loads(recorded or b"")
+    first = stored.pop("began")
+    if stored != settings:
         changed = ", ".join(
-            f"{name}: {recorded.get(name)} → {value}"
+            f"{name}: {stored.get(name)} → {value}"
             for name, value in settings.items()
-            if recorded.get(name) != value
+            if stored.get(name) != value
         )
         raise IndexMismatch(
             server.location,

@@ -236,13 +236,18 @@ class RedisContent:
         self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
     ) -> None:
         """See `ObservingIndex.change_side_row`."""
-        self._require_open()
-        key, field = self.layout.state(kind), encode_key(name)
         while True:
-            before: bytes | None = self.server.call("HGET", key, field)
-            values = (field, before or b"", change(before) or b"")
-            if self.server.run(scripts.REPLACE_FIELD, (key,), values):
+            before = self.side_row(kind, name)
+            if self.replace_side_row(kind, name, before, change(before)):
                 return
+
+    def replace_side_row(
+        self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
+    ) -> bool:
+        """See `ObservingIndex.replace_side_row`."""
+        self._require_open()
+        values = (encode_key(name), before or b"", after or b"")
+        return bool(self.server.run(scripts.REPLACE_FIELD, (self.layout.state(kind),), values))
 
     def write_line(self, line: NearDuplicate) -> None:
         """Write a line of the near-duplicate log, or replace the line with its sequence number."""

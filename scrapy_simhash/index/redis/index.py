@@ -33,9 +33,17 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation, PageToObserve
+from scrapy_simhash.index.base import (
+    Ending,
+    Entry,
+    Match,
+    NearDuplicate,
+    Observation,
+    PageToObserve,
+)
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
-from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
+from scrapy_simhash.index.history import row_name
+from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry, encode_key
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
 from scrapy_simhash.index.redis.content import RedisContent
@@ -80,6 +88,7 @@ class RedisIndex(CrawlIndex, RedisContent):
 
     :param crawl_start: the first sequence number of the crawl.
     :param lease_s: how long a page stays pending after its lease was last renewed.
+    :param size_at_opening: number of stored pages when the index was opened.
     """
 
     def __init__(
@@ -92,9 +101,11 @@ class RedisIndex(CrawlIndex, RedisContent):
         incremental: bool,
         crawl_start: int,
         lease_s: float,
+        size_at_opening: int,
     ) -> None:
         CrawlIndex.__init__(self, rules=rules, incremental=incremental, crawl_start=crawl_start)
         RedisContent.__init__(self, server, manifest, name)
+        self.size_at_opening = size_at_opening
         lease_ms = max(int(1000 * lease_s), 1)
         self._leases = Leases(server, self.layout, lease_ms)
         self._admissions = Admissions(
@@ -209,6 +220,19 @@ class RedisIndex(CrawlIndex, RedisContent):
         """Return the near-duplicate log, oldest first: of this crawl, or of all crawls."""
         self._require_open()
         return self.lines(self.crawl_start if this_crawl else 0)
+
+    def ending(self) -> Ending:
+        """See `ObservingIndex.ending`. This takes one round trip."""
+        self._require_open()
+        layout = self.layout
+        row, *numbers = self.server.call_all(
+            [
+                ("HGET", layout.state("history"), encode_key(row_name(self.crawl_start))),
+                *(("GET", key) for key in (layout.order.sequence, *layout.count_keys)),
+            ]
+        )
+        last_sequence, *counts = self.server.parsed(numbers)
+        return Ending(sum(counts), last_sequence + 1, row)
 
     def close(self) -> None:
         """See `Index.close`."""

@@ -156,7 +156,7 @@ class Layout:
     @property
     def count_keys(self) -> list[bytes]:
         """The keys of the numbers of entries of all shards."""
-        return [self.name + b":n{%d}" % shard for shard in range(1 << SHARD_BITS)]
+        return count_keys(self._name)
 
     def log_key(self, sequence: int) -> bytes:
         """Return the key of the lines of the near-duplicate log around a sequence number."""
@@ -182,6 +182,11 @@ def state_key(name: str, what: str) -> bytes:
     """Return a key that exists once per index; see `Layout.state`."""
     encoded = encode_key(name)
     return encoded + b":" + what.encode() + b"{" + encoded + b"}"
+
+
+def count_keys(name: str) -> list[bytes]:
+    """Return the keys of the numbers of entries of all shards; see `Layout.count_keys`."""
+    return [encode_key(name) + b":n{%d}" % shard for shard in range(1 << SHARD_BITS)]
 
 
 def digest_of(key: str) -> bytes:

@@ -73,10 +73,7 @@ class Leases:
 
     def release(self, page: HeldPage) -> None:
         """Remove a pending page from the server. If that fails, its lease ends."""
-        self.forget(page)
-        pending = self._layout.pending_key(page.digest)
-        field = field_of(page.observation.sequence, page.digest)
-        self._server.call("HDEL", pending, field)
+        self._release_all([page])
 
     def select(self, observed: Observation | str) -> list[HeldPage]:
         """Return the page of an observation, or all pages of a page key, oldest first."""
@@ -94,8 +91,14 @@ class Leases:
             pages = list(self._pages.values())
         if self._renewing is not None:
             self._renewing.join()
+        self._release_all(pages)
+
+    def _release_all(self, pages: Sequence[HeldPage]) -> None:
         for page in pages:
-            self.release(page)
+            self.forget(page)
+        self._server.call_all(
+            ("HDEL", self._layout.pending_key(page.digest), _field(page)) for page in pages
+        )
 
     def _renew(self) -> None:
         """Renew the leases of pending pages until `close`."""
@@ -106,12 +109,15 @@ class Leases:
                 pages = [page for page in self._pages.values() if page.renewed_s < before_s]
             try:
                 for page in pages:
-                    field = field_of(page.observation.sequence, page.digest)
                     pending = self._layout.pending_key(page.digest)
-                    self._server.run(scripts.RENEW, (pending,), (field, self.lease_ms))
+                    self._server.run(scripts.RENEW, (pending,), (_field(page), self.lease_ms))
                     page.renewed_s = time.monotonic()
             except StorageError as error:
                 logger.warning("simhash: leases were not renewed, and are tried again: %s", error)
+
+
+def _field(page: HeldPage) -> bytes:
+    return field_of(page.observation.sequence, page.digest)
 
 
 def _number_and_key(observation: Observation) -> tuple[int, str]:

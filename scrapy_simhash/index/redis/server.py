@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, suppress
+from inspect import signature
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from scrapy_simhash.index.redis.scripts import Script
 
@@ -33,13 +35,22 @@ _TIMEOUT_S = 10.0
 # Upper limit for `Server._idle`; further connections go back to redis-py's pool.
 _MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
+# These options save up to four round trips per connection: redis-py sends no HELLO, and does not
+# tell the server its name and version. Older releases have two options for the latter.
+_QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
+    {"driver_info": None}
+    if "driver_info" in signature(redis.Redis).parameters
+    else {"lib_name": None, "lib_version": None}
+)
 
 
 class Server:
     """A Redis server or cluster that holds an index.
 
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
-    after some retries. For the parameters and errors see `open_redis_index`.
+    after some retries. For other parameters and errors see `open_redis_index`.
+
+    :param first: commands that only read. They are sent together with the first checks.
     """
 
     def __init__(
@@ -49,6 +60,7 @@ class Server:
         *,
         cluster: bool = False,
         parameters: Mapping[str, Any] | None = None,
+        first: Iterable[Sequence[Any]] = (),
     ) -> None:
         self.location = f"{masked(url)} {name}"
         self.cluster = cluster
@@ -58,6 +70,7 @@ class Server:
         # Of `_exchange`, whose connections also retry to connect.
         self._retry = Retry(backoff, 2)
         options = {
+            **_QUICK_CONNECTION,
             "socket_timeout": _TIMEOUT_S,
             "socket_connect_timeout": _TIMEOUT_S,
             **(parameters or {}),
@@ -72,7 +85,8 @@ class Server:
                         url, **{"retry": Retry(backoff, 3), **options}
                     )
             try:
-                self._require_noeviction()
+                self.first_answers = self._check(first)
+                """The answers to the commands of `first`."""
             except BaseException:
                 disconnect(self._client)
                 raise
@@ -83,35 +97,50 @@ class Server:
 
     def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
         """Run a script and return its answer. In a cluster, its keys must be in one slot."""
-        if not self.cluster:
-            return self._exchange(script, ("EVALSHA", script.sha, len(keys), *keys, *arguments))
+        rest = (len(keys), *keys, *arguments)
         with self._translated():
             try:
-                return self._client.evalsha(script.sha, len(keys), *keys, *arguments)
-            except NoScriptError:  # a restart or SCRIPT FLUSH has removed it from the server
-                return self._client.eval(script.source, len(keys), *keys, *arguments)
+                [answer] = self._exchange([("EVALSHA", script.sha, *rest)])
+            except NoScriptError:  # the server is new, or a restart or SCRIPT FLUSH has removed it
+                [answer] = self._exchange([("EVAL", script.source, *rest)])
+        return answer
 
-    def _exchange(self, script: Script, command: Sequence[Any]) -> Any:
-        """Send the command that runs a script on one connection, and return the answer. This takes
-        a fraction of the CPU time of redis-py's methods.
+    def call_all(self, commands: Iterable[Sequence[Any]]) -> list[Any]:
+        """Run commands in turn, in one round trip, and return their answers, as the server gives
+        them. Other clients' commands may run in between. In a cluster, the keys of one command must
+        be in one slot.
         """
         with self._translated():
-            while True:
-                answer = self._retry.call_with_retry(
-                    lambda: self._send_once(command), lambda _error: None
-                )
-                if isinstance(answer, NoScriptError):
-                    self._client.script_load(script.source)  # as in `run`, the server lost it
-                elif isinstance(answer, RedisError):
-                    raise answer
-                else:
-                    return answer
+            return self._exchange(list(commands))
 
-    def _send_once(self, command: Sequence[Any]) -> Any:
+    def _exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """Send commands, and return their answers. On a single server, this takes a fraction of the
+        CPU time of redis-py's methods.
+        """
+        answers: list[Any] = []
+        if not commands:
+            return answers
+        if self.cluster and len(commands) == 1:
+            answers = [self._client.execute_command(*commands[0])]
+        elif self.cluster:
+            with self._client.pipeline() as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                answers = pipeline.execute(raise_on_error=False)
+        else:
+            answers = self._retry.call_with_retry(
+                lambda: self._send_once(commands), lambda _error: None
+            )
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def _send_once(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         connection = self._idle_connection() or self._client.connection_pool.get_connection()
         try:
-            connection.send_command(*command)
-            answer = _answer(connection)
+            connection.send_packed_command(connection.pack_commands(commands))
+            answers = [_answer(connection) for _ in commands]
         except BaseException:
             # Close the connection, because a late answer would be taken for that of the next
             # command. Close the idle connections, too, because they may also be broken.
@@ -124,7 +153,7 @@ class Server:
             self._idle.append(connection)
         else:
             self._client.connection_pool.release(connection)
-        return answer
+        return answers
 
     def _idle_connection(self) -> Any:
         """Return an idle connection, or None.
@@ -178,9 +207,10 @@ class Server:
 
         :raises IndexCorrupt: a value is no number.
         """
-        with self._translated():
-            mget = self._client.mget_nonatomic if self.cluster else self._client.mget
-            values: list[bytes | None] = mget(keys)
+        return self.parsed(self.call_all(("GET", key) for key in keys))
+
+    def parsed(self, values: Iterable[bytes | None]) -> list[int]:
+        """Return the numbers in the values of keys, as `numbers` does."""
         try:
             return [int(value or 0) for value in values]
         except ValueError as error:
@@ -191,10 +221,19 @@ class Server:
         with self._translated():
             disconnect(self._client)
 
-    def _require_noeviction(self) -> None:
+    def _check(self, commands: Iterable[Sequence[Any]]) -> list[Any]:
+        """Return the answers to commands. :raises StorageError: the server may evict keys."""
         with self._translated():
-            memory = [node.info("memory") for node in self._nodes()]
-        for policy in (one.get("maxmemory_policy", "noeviction") for one in memory):
+            if self.cluster:
+                infos = [node.info("memory") for node in self._nodes()]
+                policies = [info.get("maxmemory_policy", "noeviction") for info in infos]
+                answers = self._exchange(list(commands))
+            else:
+                # Connect first: retries of `_exchange` would multiply those of the connection.
+                self._idle.append(self._client.connection_pool.get_connection())
+                info, *answers = self._exchange([("INFO", "memory"), *commands])
+                policies = re.findall(r"maxmemory_policy:(\S+)", info.decode())
+        for policy in policies:
             if policy != "noeviction":
                 raise StorageError(
                     self.location,
@@ -202,6 +241,7 @@ class Server:
                     "keys to free memory: run `CONFIG SET maxmemory-policy noeviction`, or use "
                     "another server",
                 )
+        return answers
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
