@@ -197,6 +197,7 @@ class ScrapyRedis:
     """scrapy-redis's filter of requests."""
 
     most_clients = sys.maxsize
+    most_at_once = 1
 
     def __init__(self, url: str, cluster: bool, scheme: str, size: int, directory: str) -> None:
         import redis
