@@ -117,8 +117,7 @@ class Judge:
     def commit(self) -> None:
         """Write the batch to the state, and then to the index."""
         self._state.append(self._checkpoint())
-        for observation in self._pending.values():
-            self._index.confirm(observation)
+        self._index.confirm_all(self._pending.values())
         self._lines.clear()
         self._keys.clear()
         self._pending.clear()

@@ -39,7 +39,8 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
     :param name: a file name, or ``-`` for JSON lines on standard output. The format is CSV or
         Parquet (`is_csv`, `is_parquet`), else JSON lines; ``.gz`` compresses CSV and JSON lines.
     :param types: the type of each field: str, int, bool or int | None. JSON lines do not use them.
-    :raises SimhashError: Parquet cannot store a value, or pyarrow is missing.
+    :raises SimhashError: Parquet cannot store a value, pyarrow is missing, or standard output is
+        closed.
     :raises OSError: the file cannot be written.
     """
     count = 0
@@ -51,6 +52,8 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
             count += 1
 
     if name == STANDARD_STREAM:
+        if sys.stdout is None:
+            raise SimhashError("standard output is closed: name a file")
         _write_lines(sys.stdout, counted())
         return count
     with replaced(Path(name)) as temporary:
@@ -72,10 +75,13 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
 
     :param name: name of a Parquet file or of a file of JSON lines, which may be gzipped; or ``-``
         for JSON lines on standard input.
-    :raises SimhashError: the file is CSV, has another format or is damaged, or pyarrow is missing.
+    :raises SimhashError: the file is CSV, has another format or is damaged, pyarrow is missing, or
+        standard input is closed.
     :raises OSError: the file cannot be read.
     """
     if name == STANDARD_STREAM:
+        if sys.stdin is None:
+            raise SimhashError("standard input is closed: name a file")
         yield from _read_lines(name, sys.stdin.buffer)
     elif is_csv(name):
         raise SimhashError(

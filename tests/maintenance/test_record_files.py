@@ -82,6 +82,13 @@ def test_standard_input_and_output(monkeypatch, capsys):
     assert [dict(one.record) for one in read_records("-")] == ENTRIES
 
 
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_a_closed_stream_is_an_error_that_says_so(monkeypatch, stream):
+    monkeypatch.setattr(sys, stream, None)
+    with pytest.raises(SimhashError, match=r"^standard (in|out)put is closed: name a file$"):
+        list(read_records("-")) if stream == "stdin" else write_records("-", [{"a": 1}], {"a": int})
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_text("before")
