@@ -39,7 +39,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
-    *(f"{NAME}.index.redis.{name}" for name in ("index", "replica")),
+    *(f"{NAME}.index.redis.{name}" for name in ("admissions", "index", "replica")),
     *(f"{NAME}.index.{name}" for name in ("pages", "run", "runs")),
     *(
         f"{NAME}.calibration.{name}"

@@ -1,4 +1,4 @@
-"""Group commit: a free thread answers all requests that wait with one call.
+"""Group commit: a free thread answers all waiting requests with one call.
 
 Databases write the transactions of many clients in this way. It needs no timer: the longer a call
 takes, the more requests wait at its end, and the larger is the next group.
@@ -59,9 +59,10 @@ class GroupCommit:
     ) -> Future[_Answer]:
         """Return a future of the answer to a request.
 
-        :param answer_all: called in a thread with some requests, returns their answers. A group has
-            requests with the same function. If a call for several raises IndexUnreachable, this is
-            the answer to each. After any other error, the function is called for each alone.
+        :param answer_all: called in a thread with a list of requests; returns their answers in the
+            same order. Only requests with the same function form a group. If a call for several
+            raises IndexUnreachable, each request gets this error. After any other error, the
+            function is called for each request alone.
         """
         waiting = _Waiting(key, answer_all, request)
         with self._lock:  # no thread looks before the request is added
@@ -80,7 +81,7 @@ class GroupCommit:
         while group := self._take():
             running = [one for one in group if one.future.set_running_or_notify_cancel()]
             if running:
-                _answer(running)
+                _complete(running)
             with self._lock:
                 self._busy_keys.difference_update(one.key for one in group)
 
@@ -104,20 +105,19 @@ class GroupCommit:
         return group
 
 
-def _answer(group: Sequence[_Waiting]) -> None:
+def _complete(group: Sequence[_Waiting]) -> None:
     """Complete the futures of a group."""
-    alone: Sequence[_Waiting] = ()
     try:
         answers = group[0].answer_all([one.request for one in group])
         answered = list(zip(group, answers, strict=True))
     except BaseException as error:  # noqa: BLE001 - the callers wait, and get any error
-        if len(group) > 1 and not isinstance(error, IndexUnreachable):
-            alone = group  # a damaged page must not take the answers of others
-        else:
+        if len(group) == 1 or isinstance(error, IndexUnreachable):
             for one in group:
                 one.future.set_exception(error)
+            return
     else:
         for one, answer in answered:
             one.future.set_result(answer)
-    for one in alone:
-        _answer([one])
+        return
+    for one in group:  # a damaged page must not take the answers of others
+        _complete([one])

@@ -64,7 +64,7 @@ class CrawlHistory:
     def close(self, ending: Ending, *, finished: bool) -> None:
         """Add the counts of this process to the row, and set the end of the crawl.
 
-        :param ending: what the index returns now.
+        :param ending: the answer of `index.ending()`, called just before.
         :param finished: the crawl ended by itself, without a limit or a signal.
         :raises StorageError: the index fails.
         """

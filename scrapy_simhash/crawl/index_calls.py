@@ -210,15 +210,16 @@ class ThreadedCalls(IndexCalls):
         return [(observation, duration_ms) for observation in observations]
 
     def _confirm_all(self, observations: Sequence[Observation]) -> list[None]:
-        """Confirm observations. If this fails, and none will be confirmed alone, discard them."""
+        """Confirm observations. If this fails, discard them, unless `GroupCommit` calls this again
+        for each alone.
+        """
         index: Any = self.index
         try:
-            self._call_with_retries(lambda _: index.confirm_all(observations))
+            self._call_with_retries(lambda index: index.confirm_all(observations))
         except BaseException as error:
             if len(observations) == 1 or isinstance(error, IndexUnreachable):
-                for observation in observations:
-                    with suppress(StorageError):  # then its lease ends
-                        index.discard(observation)
+                with suppress(StorageError):  # then their leases end
+                    index.discard_all(observations)
             raise
         return [None] * len(observations)
 

@@ -153,12 +153,12 @@ class Lane:
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
-        self._unclaimed.close()
+        self._unclaimed.discard_all()
         return self.retries.idle()
 
     async def finish(self) -> None:
         """Request the copies that are still held. Wait until all calls of `tell` have ended."""
-        self._unclaimed.close()
+        self._unclaimed.discard_all()
         await self.calls.finish()
         self.retries.close()
         await self.calls.finish()
@@ -197,7 +197,7 @@ class Lane:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
         calls, fingerprint = self.calls, page.fingerprint
         if fingerprint is None or not isinstance(calls, ThreadedCalls):
-            return self._judge_now(key, page)
+            return self._judge_now(key, page)  # without a fingerprint, no index is called
         in_scope = self.identity.scope_filter(key)
         answer = await calls.observe(
             PageToObserve(key, fingerprint, evidence_of(key, page), in_scope)

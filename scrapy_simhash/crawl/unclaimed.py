@@ -37,7 +37,7 @@ class UnclaimedVerdicts:
         verdict, finalizer = self._kept.pop(response, (None, None))
         return verdict if finalizer is not None and finalizer.detach() else None
 
-    def close(self) -> None:
+    def discard_all(self) -> None:
         """Discard all verdicts. Call this when the crawl is idle, so no callback will take them."""
         for _, finalizer in [*self._kept.values()]:
             finalizer()

@@ -132,8 +132,9 @@ class Index(Protocol):
 
     A near-duplicate is within k of a representative, and is confirmed to be a copy of it
     (`scrapy_simhash.confirmation`). A page within k that is not confirmed is *similar*: it has
-    content of its own, and is stored. Methods are atomic and may be called from any thread. All
-    raise StorageError if the storage fails, and all but `close` raise IndexClosed after `close`.
+    content of its own, and is stored. Methods are atomic, but in Redis, `observe_all` and
+    `confirm_all` only for each page. Methods may be called from any thread. All raise StorageError
+    if the storage fails, and all but `close` raise IndexClosed after `close`.
 
     **This crawl and earlier ones.** An index records when a crawl last saw each entry. By default,
     an entry that this crawl has not seen yet cannot make a page a near-duplicate, because its page
@@ -169,7 +170,8 @@ class Index(Protocol):
         """Observe pages in turn, and return their observations.
 
         This takes less time than `observe` for each: an embedded index searches for all together,
-        and Redis answers for many in one round trip. If it raises an error, no page stays pending.
+        and a single Redis server answers for many in one round trip. If it raises an error, no page
+        stays pending; in Redis, until leases end at the latest.
         """
 
     def supersede(self, observed: Observation) -> None:
@@ -188,8 +190,8 @@ class Index(Protocol):
         """
 
     def confirm_all(self, observed: Iterable[Observation]) -> None:
-        """Confirm observations in turn, which takes less time in Redis than `confirm` for each. If
-        it raises an error, those that were not stored yet stay pending.
+        """Confirm observations in turn, which takes less time on a single Redis server than
+        `confirm` for each. If it raises an error, those that were not stored yet stay pending.
         """
 
     def discard(self, observed: Observation | str) -> None:

@@ -43,7 +43,10 @@ class FakeIndex:
         self._call("confirm", [observation.key for observation in observations])
 
     def discard(self, observation):
-        self._call("discard", [observation.key])
+        self.discard_all([observation])
+
+    def discard_all(self, observations):
+        self._call("discard", [observation.key for observation in observations])
 
     def acted(self, observation, action):
         self._call(action, [observation.key])
@@ -288,7 +291,7 @@ class TestTell:
                 calls.confirm(seen(key), lambda _, key=key: then.append(key))
 
         names, errors = self.tell(told, {"b": AWAY})
-        assert names == ["discard a", "discard b", "discard c"]
+        assert names == ["discard a b c"]
         assert errors.counted == [(key, AWAY) for key in "abc"]
         assert then == ["a", "b", "c"]
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from scrapy_simhash.confirmation import Evidence
+from scrapy_simhash.confirmation import Confirmation, Evidence
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.index import PageToObserve
 
@@ -150,7 +150,9 @@ class TestInRedis:
         monkeypatch.setattr(index.server, "run", noted)
         return ran
 
-    def test_new_pages_take_one_round_trip_each_way(self, backend, monkeypatch):
+    def test_new_pages_are_observed_in_one_round_trip_and_confirmed_in_one(
+        self, backend, monkeypatch
+    ):
         with backend.open() as index:
             ran = self.scripts_of(index, monkeypatch)
             observed = index.observe_all(pages_of(("a", A), ("b", B), ("c", C)))
@@ -225,18 +227,33 @@ class TestInRedis:
             assert (len(index), found(index.query(B))) == (1, [("a", B, 0)])
             assert index.pending_pages() == 0
 
-    def test_if_the_server_goes_away_its_pages_are_not_renewed(self, backend, monkeypatch):
+    def test_pages_of_a_failed_call_are_not_renewed(self, backend, monkeypatch):
         from scrapy_simhash.errors import IndexUnreachable
 
         with backend.open() as index:
             index.confirm(index.observe("a", A))
-            call = index.server.call
 
-            def away(*command):
+            def away(*_):
                 raise IndexUnreachable(index.location, "away")
 
-            monkeypatch.setattr(index.server, "call", away)
-            with pytest.raises(IndexUnreachable):
-                index.observe_all(pages_of(("b", B), ("copy", flip(A, 0))))
-            monkeypatch.setattr(index.server, "call", call)
+            with monkeypatch.context() as patch:
+                patch.setattr(index.server, "call", away)
+                patch.setattr(index.server, "call_all", away)
+                with pytest.raises(IndexUnreachable):
+                    index.observe_all(pages_of(("b", B), ("copy", flip(A, 0))))
             assert index._leases.select("b") == []
+
+    def test_pages_near_many_others_read_them_in_parts(self, backend, monkeypatch):
+        from scrapy_simhash.index.redis import scripts
+
+        monkeypatch.setattr(scripts, "MAX_GROUPS", 3)
+        different = Confirmation(0.9, same_name=False)
+        with backend.open(incremental=True, confirmation=different, expected_pages=9_000) as index:
+            pages = [
+                PageToObserve(f"page {number}", A, Evidence(random.Random(number).randbytes(128)))
+                for number in range(10)
+            ]
+            index.confirm_all(index.observe_all(pages[:9]))
+            assert len(index.query(A)) == 9
+            assert index.observe_all(pages[9:])[0].similar_to == "page 0"
+            assert len(index.query(A)) == 10

@@ -85,7 +85,7 @@ class TestLeases:
             other.confirm(other.observe("a", A))
             with caplog.at_level(logging.WARNING):
                 one.confirm(page)
-            assert "it is unchanged now" in caplog.text
+            assert "and is unchanged now" in caplog.text
 
     def test_leases_are_renewed(self, redis_backend):
         with redis_backend.open(lease_s=0.5) as one, redis_backend.open() as other:

@@ -17,6 +17,15 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index import IndexSpec, check_plan, known_scheme, preset_confirmation
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
+from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+from scrapy_simhash.index.redis.layout import (
+    ENTRIES_PER_GROUP,
+    MAX_GROUP_BITS,
+    SHARD_BITS,
+    count_keys,
+    state_key,
+)
+from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
 from scrapy_simhash.index.rules import Rules
 
@@ -26,7 +35,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.scheme import Scheme
 
@@ -75,23 +83,23 @@ def open_redis_index(
     """
     if not lease_s > 0:
         raise SchemeError(f"lease_s is {lease_s}: more than 0 is needed")
-    from scrapy_simhash.index.redis.layout import count_keys, state_key
-
     manifest_key, crawls = state_key(name, "manifest"), state_key(name, "crawls")
     number_keys = (state_key(name, "sequence"), *count_keys(name))
     server = _connected(
-        *(url, name, parameters),
+        url,
+        name,
+        parameters,
         cluster=cluster,
-        first=[
-            *(("GET", manifest_key), ("HGET", crawls, crawl or "")),
+        opening_commands=[
+            ("GET", manifest_key),
+            ("HGET", crawls, crawl or ""),
             *(("GET", key) for key in number_keys),
         ],
     )
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.index.redis.manifest import RedisManifest
 
     try:
-        text, recorded, *numbers = server.first_answers
+        text, recorded, *numbers = server.opening_answers
         if text is None:
             if not create:
                 raise IndexMissing(server.location, "there is no index of that name")
@@ -114,7 +122,7 @@ def open_redis_index(
             "same_name": rules.confirmation.same_name,
             "incremental": incremental,
         }
-        last_sequence, *counts = server.parsed(numbers)
+        last_sequence, *counts = server.to_numbers(numbers)
         first = last_sequence + 1
         if crawl_start is not None:
             first = min(crawl_start, first)
@@ -165,8 +173,6 @@ class RedisAddress:
 
     def make(self, manifest: RedisManifest) -> RedisIndex:
         """Create an index, and open it. :raises StorageError: there is one of that name."""
-        from scrapy_simhash.index.redis.layout import state_key
-
         server = _connected(self.url, self.name, self.parameters, cluster=self.cluster)
         try:
             is_new = server.call("SET", state_key(self.name, "manifest"), manifest.to_json(), "NX")
@@ -193,7 +199,7 @@ def _connected(
     parameters: Mapping[str, Any] | None,
     *,
     cluster: bool,
-    first: Iterable[Sequence[Any]] = (),
+    opening_commands: Iterable[Sequence[Any]] = (),
 ) -> Server:
     """Return the server. :raises SchemeError: the name is not valid, or redis-py is missing."""
     if not name or "{" in name or "}" in name:
@@ -205,7 +211,9 @@ def _connected(
             f"an index in Redis needs the package redis, which cannot be imported ({error}): "
             "pip install scrapy-simhash[redis]"
         ) from error
-    return Server(url, name, cluster=cluster, parameters=parameters, first=first)
+    return Server(
+        url, name, cluster=cluster, parameters=parameters, opening_commands=opening_commands
+    )
 
 
 def new_redis_manifest(
@@ -216,9 +224,6 @@ def new_redis_manifest(
     confirmation: Confirmation | None = None,
 ) -> RedisManifest:
     """Return the manifest of a new index. See `open_redis_index` for parameters and errors."""
-    from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, MAX_GROUP_BITS, SHARD_BITS
-    from scrapy_simhash.index.redis.manifest import RedisManifest
-
     scheme, max_distance = known_scheme(scheme, max_distance)
     if plan is None:
         plan = choose_plan(scheme.bits, max_distance, expected_pages)
@@ -250,8 +255,11 @@ def _shared_start(
     if recorded is None:
         row = json.dumps({"began": first, **settings})
         _, recorded = server.call_all([("HSETNX", crawls, crawl, row), ("HGET", crawls, crawl)])
-    stored = json.loads(recorded or b"")
-    first = stored.pop("began")
+    try:
+        stored = json.loads(recorded or b"")
+        first = int(stored.pop("began"))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise corrupt(server.location, f"the crawl {crawl!r}: {error!r}", REDIS_REMEDY) from error
     if stored != settings:
         changed = ", ".join(
             f"{name}: {stored.get(name)} → {value}"
@@ -263,4 +271,4 @@ def _shared_start(
             f"the crawl {crawl!r} began with other settings ({changed}): give all of its processes "
             "the same settings, or this crawl another name",
         )
-    return int(first)
+    return first

@@ -1,4 +1,5 @@
-"""Admissions: sequence numbers, searches and admissions, which keep all processes in one order.
+"""Admissions: take sequence numbers, search the replica, and ask for admission, so that all
+processes share one order.
 
 `scrapy_simhash.index.redis.index` describes the protocol.
 """
@@ -10,7 +11,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.index.redis import scripts
-from scrapy_simhash.index.redis.layout import field_of
 from scrapy_simhash.index.redis.replica import End, Replica
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ADMITTED, SEARCH_AGAIN = 1, 2
 # An admitted page may be unmarked for this many admissions. Then other processes mark it.
 _MAX_LAG = 200
-# How often pages are searched for and begun together, before each asks for admission by itself.
+# How often pages are searched for and begun together again, before each asks for admission alone.
 _MAX_SEARCHES = 8
 
 
@@ -37,10 +37,9 @@ class Asked:
     :param candidates: digests of the pages that the replica finds.
     :param sequence: number of the observation.
     :param since: number of the last admission up to which the replica has all pages.
-    :param row: its row for the journal, if it may be admitted at once.
     :param is_admitted: it was admitted at once.
-    :param own: its encoded entry or b"", and the fields and values of its group's pending pages, by
-        turns; empty if they were not read.
+    :param own: its encoded entry or b"", and the fields and values of its group's pending pages,
+        alternating; empty if they were not read.
     """
 
     page: PageToObserve
@@ -49,13 +48,12 @@ class Asked:
     candidates: set[bytes] = field(default_factory=set)
     sequence: int = 0
     since: int = 0
-    row: bytes = b""
     is_admitted: bool = False
     own: Sequence[bytes] = ()
 
 
 class Admissions:
-    """The replica of a process, and what a process asks the server to order observations.
+    """The part of an index that orders observations among all processes. It has the replica.
 
     :param require_open: raises IndexClosed after the index was closed.
     """
@@ -78,11 +76,11 @@ class Admissions:
         self._following = Lock()
 
     def begin_together(self, asked: Sequence[Asked]) -> dict[int, Sequence[bytes]]:
-        """Search for pages, and begin them. Each is then admitted, or has all candidates.
+        """Search for pages, and begin them. Afterwards each is admitted, or has all its candidates.
 
         :param asked: no two are within k, or have the same digest. In a cluster, a single page.
         :return: by number, groups of candidates that were read: encoded entries, and the fields and
-            values of pending pages, by turns.
+            values of pending pages, alternating. Others must be read.
         """
         searched = self.search(asked)
         if self._server.cluster:
@@ -97,7 +95,7 @@ class Admissions:
             searched = self.search(asked, end, after=searched)
             end, groups = self._observe(asked, searched)
         others = [one for one in asked if not one.is_admitted]
-        # The rows of the pages that were admitted are not near the others.
+        # If only the rows of admitted pages are new, no search is needed: they are not near others.
         rows = searched.rows + len(asked) - len(others)
         if others and (end.load, end.rows) != (searched.load, rows):
             self.search(others, end, after=searched)
@@ -129,11 +127,11 @@ class Admissions:
         :param end: an end that the replica had; None for its present one.
         """
         end = end or self.replica.end
-        sequence, admitted, journal, unmarked, _ = self._layout.order
-        number, since, last, rows = self._server.run(
-            scripts.BEGIN, (sequence, admitted, unmarked, journal), (end.rows, end.last)
-        )
+        order = self._layout.order
+        keys = (order.sequence, order.admitted, order.unmarked, order.journal)
+        number, since, last, rows = self._server.run(scripts.BEGIN, keys, (end.rows, end.last))
         if last - since > _MAX_LAG:
+            # Younger ones are probably being marked by their own processes.
             self._mark_others(since + _MAX_LAG // 2)
         return number, since, self._extend(end, *rows)
 
@@ -141,46 +139,42 @@ class Admissions:
         self,
         page: HeldPage,
         since: int,
-        judged: Iterable[int] = (),
+        judged: Iterable[int],
         *,
-        relies_on: bytes = b"",
-        max_distance: int | None = None,
+        relies_on: bytes,
+        is_compared: bool,
     ) -> list[Any]:
-        """Ask for admission. Return the answer of `admit`; see the module of the scripts.
+        """Ask for admission. Return the answer of the Lua function `admit` (`scripts`).
 
         :param since: see `Asked`.
         :param judged: sequence numbers of admitted pages that the page was compared with.
         :param relies_on: value of the stored entry on whose row the page relies, or b"".
+        :param is_compared: the server compares the page with later admissions.
         """
-        layout, observation = self._layout, page.observation
-        sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
-        _, admitted, journal, unmarked, recent = layout.order
+        layout, digest, fingerprint = self._layout, page.digest, page.entry.fingerprint
+        order = layout.order
         entries, pending, _ = layout.group_keys(layout.group_of(digest))
-        pending_field = field_of(sequence, digest)
-        held = (pending_field, self._lease_ms, page.value, relies_on)
-        asked = (
-            layout.member(sequence, digest, fingerprint),
+        member = layout.member(page.observation.sequence, digest, fingerprint)
+        row = layout.journal_row(digest, fingerprint)
+        admission = (
+            member,
             since,
-            self._max_distance if max_distance is None else max_distance,
+            self._max_distance if is_compared else -1,
             b"".join(number.to_bytes(8, "big") for number in judged),
         )
-        row = layout.journal_row(digest, fingerprint)
+        held = (page.field, self._lease_ms, page.value, relies_on)
         answer: list[Any]
         if not self._server.cluster:
-            answer = self._server.run(
-                scripts.TAKE, (admitted, recent, journal, pending, entries), (*asked, row, *held)
-            )
+            keys = [order.admitted, order.recent, order.journal, pending, entries]
+            answer = self._server.run(scripts.TAKE, keys, (*admission, row, *held))
             return answer
         has_row = self._server.run(scripts.HOLD, (pending, entries), held)
-        answer = self._server.run(
-            scripts.ADMIT,
-            (admitted, recent, journal, unmarked),
-            (*asked, b"" if has_row else row),
-        )
+        keys = [order.admitted, order.recent, order.journal, order.unmarked]
+        answer = self._server.run(scripts.ADMIT, keys, (*admission, b"" if has_row else row))
         if answer[0] == ADMITTED:
-            self._mark(asked[0])
+            self._mark(member)
         else:
-            self._server.call("HDEL", pending, pending_field)
+            self._server.call("HDEL", pending, page.field)
         return answer
 
     def follow(self) -> End:
@@ -197,8 +191,8 @@ class Admissions:
         :param end: the end of the replica that was searched.
         """
         layout = self._layout
-        sequence, admitted, journal, unmarked, recent = layout.order
-        keys = [sequence, admitted, unmarked, journal, recent]
+        order = layout.order
+        keys = [order.sequence, order.admitted, order.unmarked, order.journal, order.recent]
         arguments: list[bytes | int] = [end.rows, end.last, self._max_distance, self._lease_ms]
         arguments.append(len(asked))
         numbers: set[int] = set()
@@ -208,9 +202,10 @@ class Admissions:
                 arguments += (one.digest, b"", b"")
                 numbers.update(map(layout.group_of, one.candidates))
             else:
-                one.row = one.row or layout.journal_row(one.digest, one.page.fingerprint)
-                arguments += (one.digest, one.row, one.packed)
-        for number in numbers:
+                row = layout.journal_row(one.digest, one.page.fingerprint)
+                arguments += (one.digest, row, one.packed)
+        looked_at = sorted(numbers)[: scripts.MAX_GROUPS]
+        for number in looked_at:
             keys += layout.group_keys(number)[:2]
         first, since, rows, *read = self._server.run(scripts.OBSERVE, keys, arguments)
         followed = self._extend(end, *rows)
@@ -224,7 +219,7 @@ class Admissions:
                 one.sequence, one.is_admitted = answer, True
             else:
                 one.own = answer
-        return followed, dict(zip(numbers, groups, strict=True))
+        return followed, dict(zip(looked_at, groups, strict=True))
 
     def _extend(self, end: End, start: int, rows: list[bytes]) -> End:
         """Extend the replica by some rows, and by the rows after them, if any. Return its end.
@@ -253,8 +248,7 @@ class Admissions:
     def _mark(self, member: bytes) -> None:
         """Mark the pending page of an admission as admitted."""
         digest = member[8:16]
-        pending_field = field_of(int.from_bytes(member[:8], "big"), digest)
-        self._server.run(scripts.MARK, (self._layout.pending_key(digest),), (pending_field,))
+        self._server.run(scripts.MARK, (self._layout.pending_key(digest),), (member[:16],))
         self._server.call("ZREM", self._layout.order.unmarked, member)
 
     def _mark_others(self, up_to: int) -> None:

@@ -279,11 +279,13 @@ class RedisContent:
             shard = layout.shard_of(number) if self.server.cluster else 0
             together.setdefault(shard, []).append(number)
         groups = {}
-        for batch in together.values():
-            keys = [key for number in batch for key in layout.group_keys(number)[:2]]
-            answers = self.server.run(scripts.LOOK, keys)
-            for number, answer in zip(batch, answers, strict=True):
-                groups[number] = self._parsed(*answer)
+        for slot in together.values():
+            for first in range(0, len(slot), scripts.MAX_GROUPS):
+                batch = slot[first : first + scripts.MAX_GROUPS]
+                keys = [key for number in batch for key in layout.group_keys(number)[:2]]
+                answers = self.server.run(scripts.LOOK, keys)
+                for number, answer in zip(batch, answers, strict=True):
+                    groups[number] = self._parsed(*answer)
         return groups
 
     def _parsed(self, packed: bytes, *pending: bytes) -> Group:

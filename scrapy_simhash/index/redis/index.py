@@ -47,7 +47,7 @@ from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry, encode_ke
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
 from scrapy_simhash.index.redis.content import RedisContent
-from scrapy_simhash.index.redis.layout import Group, digest_of, field_of
+from scrapy_simhash.index.redis.layout import Group, digest_of
 from scrapy_simhash.index.redis.leases import HeldPage, Leases
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 _STORED, _LEASE_ENDED = 1, 2
 # Upper limit for the pages of a script.
 _PAGES_AT_ONCE = 32
-# How often `confirm` tries to store a page whose lease ends again and again.
-_MAX_TRIES = 3
+# How often `confirm` observes a page again whose lease keeps ending.
+_MAX_REPEATS = 3
 
 logger = logging.getLogger(__name__)
 
@@ -140,13 +140,12 @@ class RedisIndex(CrawlIndex, RedisContent):
         held: list[HeldPage] = []
         lines: list[NearDuplicate] = []
         try:
-            for group in self._observed_together(pages):
-                observed += self._observe_together(group, held, lines)
+            for batch in self._batches(pages):
+                observed += self._observe_together(batch, held, lines)
             self.write_lines(lines)
         except BaseException:
-            for pending in held:
-                with suppress(StorageError):
-                    self._leases.release(pending)
+            with suppress(StorageError):  # then their leases end
+                self._leases.release(held)
             raise
         return observed
 
@@ -163,14 +162,14 @@ class RedisIndex(CrawlIndex, RedisContent):
         is_admitted = False
         while not is_admitted:
             _, since, _ = self._admissions.begin()
-            # -1 compares with no page, as the copies of this one have its representative.
-            is_admitted = self._admit(page, since, max_distance=-1)[0] == ADMITTED
+            # Not compared: it is a known copy, and replaces its representative.
+            is_admitted = self._admit(page, since, is_compared=False)[0] == ADMITTED
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`.
 
         A page whose lease has ended is observed again, and stored if no other page has replaced it.
-        StorageError is raised if its lease ends three times.
+        StorageError is raised if its lease then ends three more times.
         """
         self._require_open()
         self._store_all(self._leases.select(observed))
@@ -183,11 +182,20 @@ class RedisIndex(CrawlIndex, RedisContent):
     def discard(self, observed: Observation | str) -> None:
         """See `Index.discard`."""
         self._require_open()
-        for page in self._leases.select(observed):
-            self._leases.release(page)
-            if page.observation.similar_to is not None:
-                sequence = page.observation.sequence
-                self.server.call("HDEL", self.layout.log_key(sequence), sequence)
+        self._discard(self._leases.select(observed))
+
+    def discard_all(self, observed: Iterable[Observation]) -> None:
+        """Discard observations; see `Index.discard`."""
+        self._require_open()
+        self._discard([page for one in observed for page in self._leases.select(one)])
+
+    def _discard(self, pages: Sequence[HeldPage]) -> None:
+        self._leases.release(pages)
+        similar = [page.observation for page in pages if page.observation.similar_to is not None]
+        self.server.call_all(
+            ("HDEL", self.layout.log_key(observation.sequence), observation.sequence)
+            for observation in similar
+        )
 
     def acted(self, observed: Observation, action: Action) -> None:
         """See `Index.acted`."""
@@ -231,7 +239,7 @@ class RedisIndex(CrawlIndex, RedisContent):
                 *(("GET", key) for key in (layout.order.sequence, *layout.count_keys)),
             ]
         )
-        last_sequence, *counts = self.server.parsed(numbers)
+        last_sequence, *counts = self.server.to_numbers(numbers)
         return Ending(sum(counts), last_sequence + 1, row)
 
     def close(self) -> None:
@@ -245,25 +253,25 @@ class RedisIndex(CrawlIndex, RedisContent):
         finally:
             self.server.close()
 
-    def _observed_together(self, pages: Sequence[PageToObserve]) -> Iterator[list[PageToObserve]]:
-        """Yield the pages in groups that `_observe_together` takes."""
-        group: list[PageToObserve] = []
+    def _batches(self, pages: Sequence[PageToObserve]) -> Iterator[list[PageToObserve]]:
+        """Yield the pages in batches that `_observe_together` takes."""
+        batch: list[PageToObserve] = []
         for page in pages:
-            if group and (len(group) == self._at_once or not self._may_join(page, group)):
-                yield group
-                group = []
-            group.append(page)
-        if group:
-            yield group
+            if batch and (len(batch) == self._at_once or not self._may_join(page, batch)):
+                yield batch
+                batch = []
+            batch.append(page)
+        if batch:
+            yield batch
 
-    def _may_join(self, page: PageToObserve, group: Sequence[PageToObserve]) -> bool:
+    def _may_join(self, page: PageToObserve, batch: Sequence[PageToObserve]) -> bool:
         # `Replica.near` takes certainties for all pages or for none.
-        if len(page.evidence.certainty) != len(group[0].evidence.certainty):
+        if len(page.evidence.certainty) != len(batch[0].evidence.certainty):
             return False
         key, fingerprint, k = page.key, page.fingerprint, self.max_distance
         return not any(
             (other.fingerprint ^ fingerprint).bit_count() <= k or other.key == key
-            for other in group
+            for other in batch
         )
 
     def _observe_together(
@@ -277,15 +285,18 @@ class RedisIndex(CrawlIndex, RedisContent):
         entries = [self._new_entry(page, 0) for page in pages]
         asked = [
             Asked(
-                *(page, digest_of(page.key)),
+                page,
+                digest_of(page.key),
                 packed=encode_entry(entry, self.layout.width_bytes)[SEQUENCE_BYTES:],
             )
             for page, entry in zip(pages, entries, strict=True)
         ]
         looked = self._admissions.begin_together(asked)
-        observed: list[Observation | None] = []
-        for one, entry in zip(asked, entries, strict=True):
-            observed.append(self._hold_new(one, entry, held) if one.is_admitted else None)
+        # Hold all admitted pages first: if a later step fails, they are released.
+        observed = [
+            self._hold_new(one, entry, held) if one.is_admitted else None
+            for one, entry in zip(asked, entries, strict=True)
+        ]
         groups = {number: self._parsed(*group) for number, group in looked.items()}
         return [
             observation or self._decide(one, groups, held, lines)
@@ -361,7 +372,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         since: int,
         judged: Iterable[int] = (),
         *,
-        max_distance: int | None = None,
+        is_compared: bool = True,
     ) -> list[Any]:
         """Ask for admission, and hold the page if it is admitted. See `Admissions.admit`."""
         # A page with the fingerprint of its stored entry relies on the row of that entry.
@@ -370,7 +381,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         answer = self._admissions.admit(
             *(page, since, judged),
             relies_on=page.stored if relies else b"",
-            max_distance=max_distance,
+            is_compared=is_compared,
         )
         if answer[0] == ADMITTED:
             self._leases.hold(page)
@@ -434,8 +445,8 @@ class RedisIndex(CrawlIndex, RedisContent):
                 self._store(page)
 
     def _store(self, page: HeldPage) -> None:
-        """Observe and store a page again, whose lease has ended."""
-        for _ in range(_MAX_TRIES):
+        """Observe again a page whose lease has ended, and store it."""
+        for _ in range(_MAX_REPEATS):
             self.lost_leases += 1
             self._leases.forget(page)
             again = self._observe_again(page)
@@ -447,7 +458,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         raise StorageError(
             self.location,
             f"the lease of {page.observation.key!r} ended again and again before the page was "
-            f"confirmed: make the lease longer than {self._leases.lease_ms / 1000:g} s",
+            f"confirmed: make it longer than {self._leases.lease_ms / 1000:g} s "
+            "(SIMHASH_REDIS_LEASE_S)",
         )
 
     def _try_to_store(self, pages: Sequence[HeldPage]) -> list[HeldPage]:
@@ -461,13 +473,13 @@ class RedisIndex(CrawlIndex, RedisContent):
             for page, value in expected.items():
                 stored = self._own(value, page.observation.key)
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
-                    self._leases.release(page)
+                    self._leases.release([page])
                     continue
                 entry = entries[page] = self._merged(page.entry, stored)
                 keys += layout.group_keys(layout.group_of(page.digest))
                 is_same = entry is page.entry
                 arguments += (
-                    *(field_of(page.observation.sequence, page.digest), page.digest, value),
+                    *(page.field, page.digest, value),
                     page.value if is_same else encode_entry(entry, layout.width_bytes),
                 )
             expected = {}
@@ -493,9 +505,10 @@ class RedisIndex(CrawlIndex, RedisContent):
         again = next(iter(self._leases.select(observed)), None)
         kind, representative = observed.kind, observed.representative
         logger.warning(
-            "simhash: the lease of %r had ended when it was confirmed: it is %s now",
+            "simhash: the lease of %r ended before the page was confirmed. It was observed again, "
+            "and is %s now. If this happens often, use a longer lease (SIMHASH_REDIS_LEASE_S)",
             before.key,
-            "stored" if again else f"{kind} of {representative}" if representative else kind,
+            "pending" if again else f"{kind} of {representative}" if representative else kind,
         )
         return again
 

@@ -202,7 +202,7 @@ def field_of(sequence: int, digest: bytes) -> bytes:
 def parsed_group(packed: bytes, *pending: bytes) -> Group:
     """Return a group from the values of its two keys.
 
-    :param pending: fields and values of pending pages by turns.
+    :param pending: fields and values of pending pages, alternating.
     :raises ValueError: a value is damaged; `struct.error` likewise.
     """
     entries, at = {}, 0

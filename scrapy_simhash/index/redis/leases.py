@@ -44,9 +44,14 @@ class HeldPage:
     supersedes: str | None = None
     renewed_s: float = 0.0
 
+    @property
+    def field(self) -> bytes:
+        """The field of the page in the hash of its group."""
+        return field_of(self.observation.sequence, self.digest)
+
 
 class Leases:
-    """The pending pages of this process. A thread renews their leases. Threads may share it."""
+    """The pending pages of this process, whose leases a thread renews. Any thread may use it."""
 
     def __init__(self, server: Server, layout: Layout, lease_ms: int) -> None:
         self._server = server
@@ -71,9 +76,13 @@ class Leases:
         with self._lock:
             self._pages.pop(_number_and_key(page.observation), None)
 
-    def release(self, page: HeldPage) -> None:
-        """Remove a pending page from the server. If that fails, its lease ends."""
-        self._release_all([page])
+    def release(self, pages: Sequence[HeldPage]) -> None:
+        """Remove pending pages from the server. If that fails, their leases end."""
+        for page in pages:
+            self.forget(page)
+        self._server.call_all(
+            ("HDEL", self._layout.pending_key(page.digest), page.field) for page in pages
+        )
 
     def select(self, observed: Observation | str) -> list[HeldPage]:
         """Return the page of an observation, or all pages of a page key, oldest first."""
@@ -91,14 +100,7 @@ class Leases:
             pages = list(self._pages.values())
         if self._renewing is not None:
             self._renewing.join()
-        self._release_all(pages)
-
-    def _release_all(self, pages: Sequence[HeldPage]) -> None:
-        for page in pages:
-            self.forget(page)
-        self._server.call_all(
-            ("HDEL", self._layout.pending_key(page.digest), _field(page)) for page in pages
-        )
+        self.release(pages)
 
     def _renew(self) -> None:
         """Renew the leases of pending pages until `close`."""
@@ -110,14 +112,13 @@ class Leases:
             try:
                 for page in pages:
                     pending = self._layout.pending_key(page.digest)
-                    self._server.run(scripts.RENEW, (pending,), (_field(page), self.lease_ms))
+                    self._server.run(scripts.RENEW, (pending,), (page.field, self.lease_ms))
                     page.renewed_s = time.monotonic()
             except StorageError as error:
-                logger.warning("simhash: leases were not renewed, and are tried again: %s", error)
-
-
-def _field(page: HeldPage) -> bytes:
-    return field_of(page.observation.sequence, page.digest)
+                logger.warning(
+                    "simhash: some leases were not renewed: %s. The next attempt is in %g s",
+                    *(error, every_s),
+                )
 
 
 def _number_and_key(observation: Observation) -> tuple[int, str]:

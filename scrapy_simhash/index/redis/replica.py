@@ -116,7 +116,7 @@ class Replica:
         """Return (the end of the replica that was searched; for each query, the digests of the rows
         in it that are within the distance and in a probed bucket).
 
-        :param queries: (fingerprint, certainty). The certainties of all are known, or of none.
+        :param queries: (fingerprint, certainty). All certainties are known, or none is.
         :param after: an earlier end: rows before it may be left out.
         """
         wanted = self._packed([fingerprint for fingerprint, _ in queries])
@@ -211,7 +211,9 @@ class Replica:
 
     @staticmethod
     def _hashes_in(table: Sequence[Field], fingerprints: Words) -> Words:
-        """Return the hashes of the prefixes, of whose bits the lowest 64 count."""
+        """Return the hash of each fingerprint's prefix in a table. Only the lowest 64 bits of a
+        prefix count.
+        """
         prefixes = table[0].read(fingerprints)
         for block in table[1:]:
             # numpy does not define a shift by 64 bits.

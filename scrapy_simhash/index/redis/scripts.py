@@ -1,12 +1,16 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
 A client sends a script again if the answer was lost. The index is then as after one run, except
-that a sequence number may be skipped. Callers treat the answer as that of the first run. But `LOAD`
-counts no entry that an earlier run has stored, and `SETTLE` takes a page for removed if another
-process has replaced its entry between the runs: the page is then observed again.
+that sequence numbers may be skipped. Callers treat the answer as that of the first run. Exceptions:
+
+- `LOAD` does not count entries that an earlier run has stored.
+- `SETTLE` reports a page as removed if another process has replaced its entry between the runs. The
+  page is then observed again.
+- `REPLACE_FIELD` returns 0 if another process has changed the field between the runs. The caller
+  then repeats its change.
 
 `OBSERVE` and `TAKE` use several slots, so they run on single servers only. In a cluster, `LOAD`
-takes one entry.
+takes one entry, `SETTLE` one page, and `LOOK` groups of one shard.
 
 Most KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
 compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
@@ -24,7 +28,9 @@ from scrapy_simhash.index.records import SEQUENCE_BYTES
 
 # Number of rows of the journal in an answer.
 ROWS_AT_ONCE = 10_000
-# `OBSERVE` compares at most so many pairs of a page and a row, at about 2 µs each.
+# Upper limit for the groups that a script looks at. Lua can unpack about 8,000 values.
+MAX_GROUPS = 500
+# `OBSERVE` compares at most this many pairs of a page and a row, at about 2 µs each.
 _MAX_COMPARED = 100
 _FUNCTIONS = """
 local function now_ms()
@@ -32,10 +38,10 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Returns `first`, then the fields and values of a group's pending pages. Removes the pages whose
--- lease has ended, so that a page which this call does not return can never be confirmed.
-local function with_pending(first, pending)
-  local found = {first}
+-- Returns `entries`, then the fields and values of a group's pending pages, alternating. Removes
+-- pages whose lease has ended, so that a page that this call does not return is never confirmed.
+local function with_pending(entries, pending)
+  local found = {entries}
   local pages = redis.call('HGETALL', pending)
   if #pages > 0 then
     local now = now_ms()
@@ -66,17 +72,18 @@ local function find(packed, digest)
   return nil, nil, ''
 end
 
--- Returns true if this is the value of the stored entry of a pending page's key.
+-- Returns true if `value` is the stored entry of the page in `field`.
 local function is_stored(entries, field, value)
   if value == '' then return false end
   local _, _, current = find(redis.call('GET', entries) or '', string.sub(field, 9))
   return current == value
 end
 
--- Returns what `with_pending` does for each group: KEYS from `first` on are entries and pending.
-local function look(first)
+-- Returns what `with_pending` does for each group: KEYS from `first` to `last` are entries and
+-- pending, alternating.
+local function look(first, last)
   local groups, pending = {}, {}
-  for at = first, #KEYS, 2 do
+  for at = first, last, 2 do
     groups[#groups + 1] = {redis.call('GET', KEYS[at]) or ''}
     pending[#pending + 1] = KEYS[at + 1]
   end
@@ -144,6 +151,7 @@ local function record_admissions(admitted, recent, journal, members, rows)
     numbered[2 * i] = member
   end
   redis.call('ZADD', recent, unpack(numbered))
+  -- About every 256 admissions.
   if last % 256 < #members then redis.call('ZREMRANGEBYRANK', recent, 0, -10001) end
   if #rows > 0 then redis.call('RPUSH', journal, unpack(rows)) end
   return last
@@ -203,16 +211,17 @@ return {number, since, last, follow(KEYS[4], tonumber(ARGV[1]), ARGV[2])}
 # KEYS: journal. ARGV: rows, last. Returns what `follow` does.
 FOLLOW = Script("return follow(KEYS[1], tonumber(ARGV[1]), ARGV[2])")
 # KEYS: entries and pending, for each group. Returns what `with_pending` does, for each group.
-LOOK = Script("return look(1)")
+LOOK = Script("return look(1, #KEYS)")
 # Begins several pages, of which no two have the same digest or are within k. A page that has a row
 # in ARGV has nothing near in the replica. It is admitted if nothing is near in later rows either,
 # and the server has no page with its digest. KEYS: sequence, admitted, unmarked, journal, recent;
 # entries and pending for each page; entries and pending for each group to look at. ARGV: rows,
 # last, k, lease, number of pages; digest, row or '', entry without its sequence number, for each.
-# Returns {first sequence number of the pages, what `begin` returns second, what `follow` does, and
-# the rows of pages that are admitted}; and then, for each page its sequence number if it is
-# admitted, else what `with_pending` returns, and what `look` does. These two are left out if there
-# are too many rows to compare with: then the replica must be searched again.
+# Returns {first, since, rows, answers, groups}. `first`: sequence number of the first page.
+# `since`: as from `begin`. `rows`: as from `follow`, and then the rows of the admitted pages.
+# `answers`: for each page its sequence number if it is admitted; otherwise its stored entry or '',
+# and the pending pages of its group. `groups`: as from `look`. If there are too many rows to
+# compare, the last two are left out: the replica must be searched again.
 OBSERVE = Script("""
 local journal, start, k, count = KEYS[4], tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[5])
 local first, since = begin(KEYS[1], KEYS[2], KEYS[3], count)
@@ -225,7 +234,7 @@ for at = 7, 4 + 3 * count, 3 do
   local row = ARGV[at]
   if row ~= '' then
     new = new + 1
-    -- An earlier run has admitted the page.
+    -- If the row is in the journal, an earlier run has admitted the page.
     repeated[row] = is_row[row] or not has_all
       and redis.call('LPOS', journal, row, 'RANK', -1, 'MAXLEN', ROWS_AT_ONCE) or nil
   end
@@ -241,11 +250,12 @@ local function is_near_later(row)
   end
   return false
 end
-local looked, deadline = look(6), now_ms() + tonumber(ARGV[4])
+local own_groups, groups = look(6, 5 + 2 * count), look(6 + 2 * count, #KEYS)
+local deadline = now_ms() + tonumber(ARGV[4])
 local answers, members, added = {}, {}, {}
 for page = 1, count do
   local digest, row, entry = unpack(ARGV, 3 + 3 * page, 5 + 3 * page)
-  local pages, number, earliest = looked[page], first + page - 1, nil
+  local pages, number, earliest = own_groups[page], first + page - 1, nil
   local _, _, own = find(pages[1], digest)
   for at = 2, #pages, 2 do
     if string.sub(pages[at], 9, 16) == digest then
@@ -267,7 +277,7 @@ if #added > 0 then
   record_admissions(KEYS[2], KEYS[5], journal, members, added)
   for _, row in ipairs(added) do later[#later + 1] = row end
 end
-return {first, since, rows, answers, {unpack(looked, count + 1)}}
+return {first, since, rows, answers, groups}
 """)
 # KEYS: pending, entries. ARGV: field, lease, entry, stored. Returns 1 if the page relies on a row,
 # else 0.
@@ -350,13 +360,10 @@ return answers
 # KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the page has no entry
 # now, 0 if its entry has another value, or an admitted page is pending.
 REMOVE = Script("""
-local now = now_ms()
-local pages = redis.call('HGETALL', KEYS[2])
-for at = 1, #pages, 2 do
-  if string.sub(pages[at], 9, 16) == ARGV[1] and string.byte(pages[at + 1]) == 49
-      and struct.unpack('>d', string.sub(pages[at + 1], 2, 9)) >= now then
-    return 0
-  end
+local pages = with_pending('', KEYS[2])
+for at = 2, #pages, 2 do
+  local is_admitted = string.sub(pages[at + 1], 1, 1) == '1'
+  if is_admitted and string.sub(pages[at], 9, 16) == ARGV[1] then return 0 end
 end
 local packed = redis.call('GET', KEYS[1]) or ''
 local first, last, current = find(packed, ARGV[1])
@@ -402,7 +409,7 @@ if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
 else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 return 1
 """)
-# Stores entries; those whose page has one are left out. KEYS: entries and count, for each entry.
+# Stores entries, except those whose page has one. KEYS: entries and count, for each entry.
 # ARGV: digest and value for each. Returns the number of stored entries.
 LOAD = Script("""
 local loaded = 0

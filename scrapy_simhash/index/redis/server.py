@@ -50,7 +50,7 @@ class Server:
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
     after some retries. For other parameters and errors see `open_redis_index`.
 
-    :param first: commands that only read. They are sent together with the first checks.
+    :param opening_commands: commands that only read. They are sent together with the first checks.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class Server:
         *,
         cluster: bool = False,
         parameters: Mapping[str, Any] | None = None,
-        first: Iterable[Sequence[Any]] = (),
+        opening_commands: Iterable[Sequence[Any]] = (),
     ) -> None:
         self.location = f"{masked(url)} {name}"
         self.cluster = cluster
         # Connections outside of redis-py's pool that no thread is using.
         self._idle: list[Any] = []
         backoff = ExponentialBackoff(cap=0.5, base=0.05)
-        # Of `_exchange`, whose connections also retry to connect.
+        # Retries of `_exchange`. Connections retry connecting by themselves.
         self._retry = Retry(backoff, 2)
         options = {
             **_QUICK_CONNECTION,
@@ -85,8 +85,8 @@ class Server:
                         url, **{"retry": Retry(backoff, 3), **options}
                     )
             try:
-                self.first_answers = self._check(first)
-                """The answers to the commands of `first`."""
+                self.opening_answers = self._check(opening_commands)
+                """The answers to `opening_commands`."""
             except BaseException:
                 disconnect(self._client)
                 raise
@@ -106,9 +106,12 @@ class Server:
         return answer
 
     def call_all(self, commands: Iterable[Sequence[Any]]) -> list[Any]:
-        """Run commands in turn, in one round trip, and return their answers, as the server gives
-        them. Other clients' commands may run in between. In a cluster, the keys of one command must
-        be in one slot.
+        """Run commands in turn, in one round trip per server, and return their answers. Other
+        clients' commands may run in between. In a cluster, the keys of one command must be in one
+        slot.
+
+        Use only commands whose answers redis-py leaves as they are, such as GET: it converts others
+        in a cluster, but not on a single server.
         """
         with self._translated():
             return self._exchange(list(commands))
@@ -165,7 +168,9 @@ class Server:
         return None
 
     def call(self, *command: Any) -> Any:
-        """Run a command, and return its answer. In a cluster, its keys must be in one slot."""
+        """Run a command. Return the answer as redis-py converts it, for example a dict for HGETALL.
+        In a cluster, its keys must be in one slot.
+        """
         with self._translated():
             return self._client.execute_command(*command)
 
@@ -207,9 +212,9 @@ class Server:
 
         :raises IndexCorrupt: a value is no number.
         """
-        return self.parsed(self.call_all(("GET", key) for key in keys))
+        return self.to_numbers(self.call_all(("GET", key) for key in keys))
 
-    def parsed(self, values: Iterable[bytes | None]) -> list[int]:
+    def to_numbers(self, values: Iterable[bytes | None]) -> list[int]:
         """Return the numbers in the values of keys, as `numbers` does."""
         try:
             return [int(value or 0) for value in values]
