@@ -7,6 +7,7 @@ takes, the more requests wait at its end, and the larger is the next group.
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -45,6 +46,7 @@ class GroupCommit:
     """
 
     def __init__(self, threads: int, name: str) -> None:
+        self._thread_count = threads
         self._threads = ThreadPoolExecutor(threads, name)
         self._lock = Lock()
         self._waiting: list[_Waiting] = []
@@ -84,6 +86,11 @@ class GroupCommit:
                 _complete(running)
             with self._lock:
                 self._busy_keys.difference_update(one.key for one in group)
+                # These keys may have held requests back. Idle threads take their share of them.
+                others = min(len(self._waiting), self._thread_count) - 1
+            with suppress(RuntimeError):  # after `close`, this thread answers all
+                for _ in range(others):
+                    self._threads.submit(self._work)
 
     def _take(self) -> list[_Waiting]:
         """Remove the next group from the waiting requests, and return it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from threading import Event
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index.history import (
@@ -46,9 +47,21 @@ class CrawlHistory:
         """The last crawl before this one that ended by itself; None if there is none, and before
         `open`.
         """
+        self._is_open = False
+        self._opening_ended = Event()
 
     def open(self) -> None:
-        """Write the beginning of the crawl. :raises StorageError: the index fails."""
+        """Write the beginning of the crawl. Any thread may call this, once.
+
+        :raises StorageError: the index fails.
+        """
+        try:
+            self._open()
+            self._is_open = True
+        finally:
+            self._opening_ended.set()
+
+    def _open(self) -> None:
         rows = dict(sorted(self._index.side_rows("history")))
         self.previous = last_finished(rows.items(), before=self._index.crawl_start)
         # Remove the oldest rows, so that there is room for the row of this crawl.
@@ -62,12 +75,16 @@ class CrawlHistory:
         self.process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
 
     def close(self, ending: Ending, *, finished: bool) -> None:
-        """Add the counts of this process to the row, and set the end of the crawl.
+        """Add the counts of this process to the row, and set the end of the crawl. Wait for `open`
+        first. No effect if that has failed.
 
         :param ending: the answer of `index.ending()`, called just before.
         :param finished: the crawl ended by itself, without a limit or a signal.
         :raises StorageError: the index fails.
         """
+        self._opening_ended.wait()
+        if not self._is_open:
+            return
         process = self.process
         process.end, process.ended_s = ending.next_sequence, int(self.clock())
         process.finished = finished

@@ -179,7 +179,10 @@ class Lane:
         if self.index is None:
             return
         ending: Ending | None
-        ending = self.calls.now("the end of the crawl", lambda index: index.ending())
+        has_history = self.history is not None
+        ending = self.calls.now(
+            "the end of the crawl", lambda index: index.ending(with_row=has_history)
+        )
         if ending is not None:
             self.stats.index_size(ending.size)
             if self.history is not None:

@@ -7,6 +7,7 @@ closes the index. So the row of a crawl whose processes were all killed has no e
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -137,6 +138,9 @@ def encode_crawl(crawl: CrawlRow) -> bytes:
         "pages": astuple(crawl.pages),
         "sites": {site: astuple(counts) for site, counts in crawl.sites.items()},
         "not_judged": sorted(crawl.not_judged),
+        # Two processes that make the same change at the same time must not write equal rows:
+        # `change_side_row` would take the second change for the first.
+        "change": os.urandom(8).hex(),
     }
     return json.dumps(plain, separators=(",", ":")).encode()
 

@@ -236,9 +236,12 @@ class ObservingIndex(CrawlIndex, Index):
             self.change_side_row(kind, name, lambda _: after)
             return True
 
-    def ending(self) -> Ending:
-        """Return what the crawl needs to know of the index when it ends."""
-        row = self.side_row("history", row_name(self.crawl_start))
+    def ending(self, *, with_row: bool = True) -> Ending:
+        """Return what a crawl needs to know of the index when it ends.
+
+        :param with_row: read the crawl's row in the history, too.
+        """
+        row = self.side_row("history", row_name(self.crawl_start)) if with_row else None
         return Ending(len(self), self.next_sequence, row)
 
     def sync(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from concurrent.futures import CancelledError, wait
 from queue import Queue
-from threading import Lock
+from threading import Barrier, Lock
 
 import pytest
 
@@ -263,3 +263,22 @@ def test_all_are_answered_in_the_order_of_their_keys(seed):
             assert future.result() == number
     assert all(numbers == sorted(numbers) for numbers in answered.values())
     assert not at_the_same_time
+
+
+def test_requests_that_a_group_held_back_are_shared_by_all_threads():
+    group, busy, calls, together = GroupCommit(3, "test"), Calls(), Calls(), Barrier(3)
+    for request in "xyz":
+        group.submit(request, busy, request)
+        assert busy.next() == [request]
+    for key in "abc":
+        group.submit(key, calls, key)
+    held_back = [
+        group.submit(key, lambda requests: [together.wait(TIMEOUT_S), requests][1:], key)
+        for key in "abc"
+    ]
+    for _ in "xyz":
+        busy.end()
+    assert calls.next() == ["a", "b", "c"]
+    calls.end()
+    assert results(held_back) == [["a"], ["b"], ["c"]]
+    group.close()

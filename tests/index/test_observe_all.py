@@ -7,8 +7,9 @@ import random
 import pytest
 
 from scrapy_simhash.confirmation import Confirmation, Evidence
-from scrapy_simhash.errors import IndexClosed, SchemeError
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, SchemeError, StorageError
 from scrapy_simhash.index import PageToObserve
+from scrapy_simhash.index.redis.layout import digest_of
 
 from .backends import BITS, FAR, MemoryBackend, flip, found, seen
 from .redis_servers import RedisBackend, needs_redis
@@ -129,6 +130,25 @@ def test_what_is_not_pending_is_not_confirmed(index):
     assert (len(index), found(index.query(A)), index.query(B)) == (1, [("a", A, 0)], [])
 
 
+def test_pages_with_one_key_are_confirmed_in_turn(index):
+    first = index.observe("a", A)
+    second = index.observe("a", B)
+    index.confirm(first)
+    third = index.observe("a", flip(B, 0))
+    index.confirm_all([second, third])
+    entry = index.entry("a")
+    assert (entry.fingerprint, entry.number) == (B, second.sequence)
+    assert entry.last_sequence == third.sequence
+
+
+def test_a_page_that_is_confirmed_twice_is_stored_once(index):
+    first = index.observe("a", A)
+    second = index.observe("a", B)
+    index.confirm_all([first, second, first])
+    assert index.entry("a").fingerprint == B
+    assert getattr(index, "lost_leases", 0) == 0
+
+
 @needs_redis
 class TestInRedis:
     @pytest.fixture
@@ -241,7 +261,41 @@ class TestInRedis:
                 patch.setattr(index.server, "call_all", away)
                 with pytest.raises(IndexUnreachable):
                     index.observe_all(pages_of(("b", B), ("copy", flip(A, 0))))
-            assert index._leases.select("b") == []
+            assert all(page.is_released for page in index._leases.select("b"))
+
+    def test_a_damaged_group_makes_no_page_pending(self, backend):
+        """A crawl then observes each page alone."""
+        with backend.open() as index:
+            index.confirm(index.observe("bad", B))
+            keys = index.layout.group_keys(index.layout.group_of(digest_of("bad")))
+            index.server.call("SET", keys[0], digest_of("bad") + b"\x00")
+            with pytest.raises(StorageError):
+                index.observe_all(pages_of(("a", A), ("bad", C), ("d", D)))
+            assert index.server.call("HGETALL", index.layout.pending_key(digest_of("a"))) == {}
+            assert seen(index.observe("a", A)) == ("new", None, None)
+            assert seen(index.observe("d", D)) == ("new", None, None)
+
+    @pytest.mark.parametrize("state", ["admitted", "recent"])
+    def test_damage_of_the_order_makes_no_page_pending(self, backend, state):
+        with backend.open() as index:
+            index.confirm(index.observe("b", B))
+            index.server.call("SET", index.layout.state(state), "no number")
+            with pytest.raises(StorageError):
+                index.observe_all(pages_of(("a", A), ("d", D)))
+            assert index.pending_pages() == 0
+
+    def test_a_damaged_count_keeps_only_its_pages_from_being_stored(self, backend):
+        with backend.open() as index:
+            bad = index.layout.group_keys(index.layout.group_of(digest_of("b")))[2]
+            index.server.call("SET", bad, "no number")
+            observed = index.observe_all(pages_of(("a", A), ("b", B), ("c", C)))
+            with pytest.raises(StorageError):
+                index.confirm_all(observed)
+            assert (index.entry("a") is None, index.entry("b")) == (False, None)
+        with backend.open() as index:  # it still opens
+            with pytest.raises(IndexCorrupt):
+                assert index.size_at_opening
+            index.delete()
 
     def test_pages_near_many_others_read_them_in_parts(self, backend, monkeypatch):
         from scrapy_simhash.index.redis import scripts

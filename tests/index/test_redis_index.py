@@ -15,13 +15,19 @@ from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexForeign,
     IndexMismatch,
+    IndexUnreachable,
     PlanError,
     SchemeError,
     SimhashError,
     StorageError,
 )
 from scrapy_simhash.index import PageToObserve, TablePlan
-from scrapy_simhash.index.redis import admissions, new_redis_manifest, open_redis_index
+from scrapy_simhash.index.redis import (
+    admissions,
+    new_redis_manifest,
+    open_redis_index,
+    scripts,
+)
 from scrapy_simhash.index.redis.layout import Layout
 from scrapy_simhash.index.redis.leases import Leases
 from scrapy_simhash.index.redis.manifest import RedisManifest
@@ -39,12 +45,56 @@ def redis():
     return pytest.importorskip("redis")
 
 
+def away(*_):
+    raise IndexUnreachable("here", "away")
+
+
 class TestLeases:
     @pytest.fixture(autouse=True)
     def silent(self, monkeypatch, request):
         """Crawlers that renew no leases, as if they were stopped."""
         if "renewed" not in request.node.name:
             monkeypatch.setattr(Leases, "_renew", lambda self: None)
+
+    def test_a_discard_that_failed_is_repeated(self, redis_backend, monkeypatch):
+        with redis_backend.open() as index:
+            page = index.observe("a", A)
+            with monkeypatch.context() as patch:
+                patch.setattr(index.server, "call_all", away)
+                with pytest.raises(IndexUnreachable):
+                    index.discard(page)
+            [held] = index._leases.select(page)
+            assert held.is_released
+            index.discard(page)
+            assert index.pending_pages() == 0
+            assert index._leases.select(page) == []
+
+    @pytest.mark.parametrize("step", ["observe", "store"])
+    def test_a_page_whose_lease_has_ended_is_confirmed_again(
+        self, redis_backend, monkeypatch, step
+    ):
+        """The server goes away before the page is observed again, or before it is stored again."""
+        with redis_backend.open() as index:
+            page = index.observe("a", A)
+            [held] = index._leases.select(page)
+            index.server.call("DEL", index.layout.pending_key(held.digest))
+            run, settled = index.server.run, 0
+
+            def run_until_it_goes(script, *arguments):
+                nonlocal settled
+                settled += script is scripts.SETTLE
+                if (settled == 2) if step == "store" else script is not scripts.SETTLE:
+                    raise IndexUnreachable(index.location, "away")
+                return run(script, *arguments)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(index.server, "run", run_until_it_goes)
+                with pytest.raises(IndexUnreachable):
+                    index.confirm(page)
+            assert (len(index), index.lost_leases) == (0, 1)
+            index.confirm(page)
+            assert (found(index.query(A)), index.lost_leases) == ([("a", A, 0)], 2)
+            assert index.pending_pages() == len(index._leases._pages) == 0
 
     def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(self, redis_backend):
         with redis_backend.open(lease_s=0.3) as one, redis_backend.open() as other:

@@ -91,6 +91,19 @@ def test_it_grows_and_keeps_all_rows():
         assert replica.near([(fingerprints[number] ^ 5, b"")], 3)[1][0] == {digest_of(str(number))}
 
 
+def test_a_sort_leaves_the_runs_that_another_thread_searches(monkeypatch):
+    monkeypatch.setattr(replica_module, "YOUNG_ROWS", 4)
+    layout, rng = layout_of(PLANS[1]), random.Random(1)
+    replica = Replica(layout, "here")
+    for _ in range(6):
+        extend(replica, rows_of(layout, [rng.getrandbits(64) for _ in range(4)]))
+        before = replica._lookup
+        runs = [*before._runs]
+        replica.near([(0, b"")], 3)
+        assert replica._lookup is not before
+        assert before._runs == runs
+
+
 def test_rows_that_another_thread_has_read_are_not_added_again():
     layout = layout_of(PLANS[0])
     replica = Replica(layout, "here")

@@ -84,7 +84,6 @@ def open_redis_index(
     if not lease_s > 0:
         raise SchemeError(f"lease_s is {lease_s}: more than 0 is needed")
     manifest_key, crawls = state_key(name, "manifest"), state_key(name, "crawls")
-    number_keys = (state_key(name, "sequence"), *count_keys(name))
     server = _connected(
         url,
         name,
@@ -92,14 +91,15 @@ def open_redis_index(
         cluster=cluster,
         opening_commands=[
             ("GET", manifest_key),
-            ("HGET", crawls, crawl or ""),
-            *(("GET", key) for key in number_keys),
+            *(("GET", key) for key in (state_key(name, "sequence"), *count_keys(name))),
+            *([] if crawl is None else [("HGET", crawls, crawl)]),
         ],
     )
     from scrapy_simhash.index.redis.index import RedisIndex
 
     try:
-        text, recorded, *numbers = server.opening_answers
+        text, sequence, *counts = server.opening_answers
+        recorded = None if crawl is None else counts.pop()
         if text is None:
             if not create:
                 raise IndexMissing(server.location, "there is no index of that name")
@@ -122,8 +122,7 @@ def open_redis_index(
             "same_name": rules.confirmation.same_name,
             "incremental": incremental,
         }
-        last_sequence, *counts = server.to_numbers(numbers)
-        first = last_sequence + 1
+        first = server.to_numbers([sequence])[0] + 1
         if crawl_start is not None:
             first = min(crawl_start, first)
         if crawl is not None:
@@ -136,7 +135,7 @@ def open_redis_index(
             incremental=incremental,
             crawl_start=first,
             lease_s=lease_s,
-            size_at_opening=sum(counts),
+            counts_at_opening=counts,
         )
     except BaseException:
         server.close()

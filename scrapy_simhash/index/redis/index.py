@@ -88,7 +88,7 @@ class RedisIndex(CrawlIndex, RedisContent):
 
     :param crawl_start: the first sequence number of the crawl.
     :param lease_s: how long a page stays pending after its lease was last renewed.
-    :param size_at_opening: number of stored pages when the index was opened.
+    :param counts_at_opening: the values of `Layout.count_keys` when the index was opened.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class RedisIndex(CrawlIndex, RedisContent):
         incremental: bool,
         crawl_start: int,
         lease_s: float,
-        size_at_opening: int,
+        counts_at_opening: Sequence[bytes | None],
     ) -> None:
         CrawlIndex.__init__(self, rules=rules, incremental=incremental, crawl_start=crawl_start)
         RedisContent.__init__(self, server, manifest, name)
-        self.size_at_opening = size_at_opening
+        self._counts_at_opening = counts_at_opening
         lease_ms = max(int(1000 * lease_s), 1)
         self._leases = Leases(server, self.layout, lease_ms)
         self._admissions = Admissions(
@@ -148,6 +148,11 @@ class RedisIndex(CrawlIndex, RedisContent):
                 self._leases.release(held)
             raise
         return observed
+
+    @property
+    def size_at_opening(self) -> int:
+        """The number of stored pages when the index was opened. :raises IndexCorrupt: unknown."""
+        return sum(self.server.to_numbers(self._counts_at_opening))
 
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
@@ -229,17 +234,19 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._require_open()
         return self.lines(self.crawl_start if this_crawl else 0)
 
-    def ending(self) -> Ending:
+    def ending(self, *, with_row: bool = True) -> Ending:
         """See `ObservingIndex.ending`. This takes one round trip."""
         self._require_open()
         layout = self.layout
-        row, *numbers = self.server.call_all(
-            [
-                ("HGET", layout.state("history"), encode_key(row_name(self.crawl_start))),
-                *(("GET", key) for key in (layout.order.sequence, *layout.count_keys)),
-            ]
-        )
-        last_sequence, *counts = self.server.to_numbers(numbers)
+        commands: list[tuple[Any, ...]] = [
+            ("GET", key) for key in (layout.order.sequence, *layout.count_keys)
+        ]
+        if with_row:
+            name = encode_key(row_name(self.crawl_start))
+            commands.append(("HGET", layout.state("history"), name))
+        answers = self.server.call_all(commands)
+        row = answers.pop() if with_row else None
+        last_sequence, *counts = self.server.to_numbers(answers)
         return Ending(sum(counts), last_sequence + 1, row)
 
     def close(self) -> None:
@@ -438,23 +445,38 @@ class RedisIndex(CrawlIndex, RedisContent):
         if distance <= self.max_distance:
             near.append((distance, entry))
 
-    def _store_all(self, pages: Sequence[HeldPage]) -> None:
+    def _store_all(self, pages: Iterable[HeldPage]) -> None:
         """Store pages and remove the entries that they replace. See `confirm`."""
-        for first in range(0, len(pages), self._at_once):
-            for page in self._try_to_store(pages[first : first + self._at_once]):
-                self._store(page)
+        batch: dict[bytes, HeldPage] = {}
+        for page in dict.fromkeys(pages):
+            # Of two pages with the same key, the first must be stored before the second.
+            if len(batch) == self._at_once or page.digest in batch:
+                self._store_together(batch.values())
+                batch = {}
+            batch[page.digest] = page
+        self._store_together(batch.values())
 
-    def _store(self, page: HeldPage) -> None:
+    def _store_together(self, pages: Iterable[HeldPage]) -> None:
+        for page in self._try_to_store(pages):
+            self._store_again(page)
+
+    def _store_again(self, page: HeldPage) -> None:
         """Observe again a page whose lease has ended, and store it."""
         for _ in range(_MAX_REPEATS):
             self.lost_leases += 1
-            self._leases.forget(page)
             again = self._observe_again(page)
-            if again is None:
+            try:
+                has_ended = again is not None and bool(self._try_to_store([again]))
+            except BaseException:
+                with suppress(StorageError):  # then its lease ends
+                    self._leases.release([again] if again else [])
+                raise  # `page` is still held: it can be confirmed again
+            if again is not None:
+                self._leases.forget(again)
+            if not has_ended:
+                self._leases.forget(page)
                 return
-            page = again
-            if not self._try_to_store([page]):
-                return
+        self._leases.forget(page)
         raise StorageError(
             self.location,
             f"the lease of {page.observation.key!r} ended again and again before the page was "
@@ -462,7 +484,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             "(SIMHASH_REDIS_LEASE_S)",
         )
 
-    def _try_to_store(self, pages: Sequence[HeldPage]) -> list[HeldPage]:
+    def _try_to_store(self, pages: Iterable[HeldPage]) -> list[HeldPage]:
         """Store pages, unless a later observation of their page key is stored, and remove what they
         replace. Return the pages that were removed because their leases had ended.
         """

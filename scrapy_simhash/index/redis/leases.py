@@ -32,6 +32,7 @@ class HeldPage:
     :param outdated: entries of earlier crawls that it replaces.
     :param supersedes: key of the representative that it replaces.
     :param renewed_s: monotonic time when its lease was last renewed.
+    :param is_released: its lease is not renewed any more.
     """
 
     observation: Observation
@@ -43,6 +44,7 @@ class HeldPage:
     in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
     renewed_s: float = 0.0
+    is_released: bool = False
 
     @property
     def field(self) -> bytes:
@@ -77,12 +79,16 @@ class Leases:
             self._pages.pop(_number_and_key(page.observation), None)
 
     def release(self, pages: Sequence[HeldPage]) -> None:
-        """Remove pending pages from the server. If that fails, their leases end."""
+        """Remove pending pages from the server. If that fails, their leases end, and they can be
+        released again.
+        """
         for page in pages:
-            self.forget(page)
+            page.is_released = True
         self._server.call_all(
             ("HDEL", self._layout.pending_key(page.digest), page.field) for page in pages
         )
+        for page in pages:
+            self.forget(page)
 
     def select(self, observed: Observation | str) -> list[HeldPage]:
         """Return the page of an observation, or all pages of a page key, oldest first."""
@@ -108,7 +114,11 @@ class Leases:
         while not self._closing.wait(every_s):
             before_s = time.monotonic() - every_s / 2
             with self._lock:
-                pages = [page for page in self._pages.values() if page.renewed_s < before_s]
+                pages = [
+                    page
+                    for page in self._pages.values()
+                    if page.renewed_s < before_s and not page.is_released
+                ]
             try:
                 for page in pages:
                     pending = self._layout.pending_key(page.digest)

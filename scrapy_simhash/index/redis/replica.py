@@ -226,11 +226,12 @@ class Replica:
     def _sort(self) -> None:
         """Sort the new rows into a run, together with runs that are not much larger."""
         count, first = self._end.rows, self._sorted
-        while self._runs and self._runs[-1].pages < 2 * (count - first):
-            first -= self._runs.pop().pages
+        runs = [*self._runs]  # a copy: other threads may be searching the old list
+        while runs and runs[-1].pages < 2 * (count - first):
+            first -= runs.pop().pages
         bits = max((count - first).bit_length() - 1, 1)
         shift, rows = np.uint64(_WORD_BITS - bits), self._fingerprints[first:count]
         slots = (self._hashes_in(table, rows) >> shift for table in self._tables)
-        self._runs.append(sorted_run(slots, bits, first))
+        self._runs = [*runs, sorted_run(slots, bits, first)]
         self._sorted = count
         self._lookup = Lookup(self._runs, int(_HASH_BITS))

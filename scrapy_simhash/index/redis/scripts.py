@@ -1,7 +1,8 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
 A client sends a script again if the answer was lost. The index is then as after one run, except
-that sequence numbers may be skipped. Callers treat the answer as that of the first run. Exceptions:
+that sequence numbers may be skipped, and that pages begun together may be numbered in another
+order. Callers treat the answer as that of the first run. Exceptions:
 
 - `LOAD` does not count entries that an earlier run has stored.
 - `SETTLE` reports a page as removed if another process has replaced its entry between the runs. The
@@ -36,6 +37,10 @@ _FUNCTIONS = """
 local function now_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function number_in(key)
+  return assert(tonumber(redis.call('GET', key) or 0), key .. ' is damaged: it has no number')
 end
 
 -- Returns `entries`, then the fields and values of a group's pending pages, alternating. Removes
@@ -99,7 +104,7 @@ end
 local function begin(sequence, admitted, unmarked, count)
   local first = redis.call('INCRBY', sequence, count) - count + 1
   local oldest = redis.call('ZRANGE', unmarked, 0, 0, 'WITHSCORES')
-  local last = tonumber(redis.call('GET', admitted) or 0)
+  local last = number_in(admitted)
   return first, oldest[2] and tonumber(oldest[2]) - 1 or last, last
 end
 
@@ -161,7 +166,7 @@ end
 -- later admissions are missing, or {3, sequence and digest of each page near or with its key}.
 local function admit(admitted, recent, journal, member, since, k, judged, row)
   if redis.call('ZSCORE', recent, member) then return {1} end
-  local last = tonumber(redis.call('GET', admitted) or 0)
+  local last = number_in(admitted)
   if last < since then return {2} end
   if last > since then
     local oldest = redis.call('ZRANGE', recent, 0, 0, 'WITHSCORES')
@@ -252,7 +257,7 @@ local function is_near_later(row)
 end
 local own_groups, groups = look(6, 5 + 2 * count), look(6 + 2 * count, #KEYS)
 local deadline = now_ms() + tonumber(ARGV[4])
-local answers, members, added = {}, {}, {}
+local answers, members, added, pending = {}, {}, {}, {}
 for page = 1, count do
   local digest, row, entry = unpack(ARGV, 3 + 3 * page, 5 + 3 * page)
   local pages, number, earliest = own_groups[page], first + page - 1, nil
@@ -268,14 +273,16 @@ for page = 1, count do
     answers[page] = earliest
   elseif row ~= '' and has_all and own == '' and not earliest and not is_near_later(row) then
     local field = struct.pack('>I8', number) .. digest
-    hold(KEYS[5 + 2 * page], field, '1', deadline, struct.pack(NUMBER, number) .. entry)
     members[#members + 1], added[#added + 1] = field .. string.sub(row, 13), row
+    pending[#pending + 1] = {KEYS[5 + 2 * page], field, struct.pack(NUMBER, number) .. entry}
     answers[page] = number
   end
 end
 if #added > 0 then
+  -- Only this may fail now, and then no page is pending.
   record_admissions(KEYS[2], KEYS[5], journal, members, added)
   for _, row in ipairs(added) do later[#later + 1] = row end
+  for _, page in ipairs(pending) do hold(page[1], page[2], '1', deadline, page[3]) end
 end
 return {first, since, rows, answers, groups}
 """)
@@ -323,38 +330,31 @@ end
 # each. Returns for each {1} if the new value is stored, {2} if the page was removed, {3, stored
 # value} if another value is stored.
 SETTLE = Script("""
-local function replaced(packed, digest, first, last, value)
+local function settle(entries, pending, count, field, digest, expected, value)
+  local packed = redis.call('GET', entries) or ''
+  local first, last, current = find(packed, digest)
+  if current == value then
+    redis.call('HDEL', pending, field)
+    return {1}
+  end
+  if redis.call('HEXISTS', pending, field) == 0 then return {2} end
+  if current ~= expected then return {3, current} end
   local entry = digest .. struct.pack('>I4', #value) .. value
-  if not first then return packed .. entry end
-  return string.sub(packed, 1, first - 1) .. entry .. string.sub(packed, last + 1)
+  if first then
+    packed = string.sub(packed, 1, first - 1) .. entry .. string.sub(packed, last + 1)
+  else
+    redis.call('INCR', count)  -- the only write that may fail comes first
+    packed = packed .. entry
+  end
+  redis.call('SET', entries, packed)  -- APPEND would reserve memory
+  redis.call('HDEL', pending, field)
+  return {1}
 end
--- By key: the entries of groups, those to write, and the numbers of added entries.
-local packed, written, added = {}, {}, {}
-local answers, ended = {}, {}
--- All that can fail comes before the first write.
+local answers = {}
 for page = 0, #KEYS / 3 - 1 do
   local entries, pending, count = unpack(KEYS, 3 * page + 1, 3 * page + 3)
-  local field, digest, expected, value = unpack(ARGV, 4 * page + 1, 4 * page + 4)
-  packed[entries] = packed[entries] or redis.call('GET', entries) or ''
-  local first, last, current = find(packed[entries], digest)
-  local is_pending, answer = redis.call('HEXISTS', pending, field) == 1, {1}
-  if current ~= value then
-    if not is_pending then
-      answer = {2}
-    elseif current ~= expected then
-      answer = {3, current}
-    else
-      packed[entries] = replaced(packed[entries], digest, first, last, value)
-      written[entries] = true
-      if not first then added[count] = (added[count] or 0) + 1 end
-    end
-  end
-  if is_pending and answer[1] == 1 then ended[#ended + 1] = {pending, field} end
-  answers[page + 1] = answer
+  answers[page + 1] = settle(entries, pending, count, unpack(ARGV, 4 * page + 1, 4 * page + 4))
 end
-for entries in pairs(written) do redis.call('SET', entries, packed[entries]) end
-for count, number in pairs(added) do redis.call('INCRBY', count, number) end
-for _, page in ipairs(ended) do redis.call('HDEL', page[1], page[2]) end
 return answers
 """)
 # KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the page has no entry
