@@ -112,20 +112,3 @@ def test_a_beginning_that_failed_has_no_end(tmp_path):
             history.open()
         history.close(index.ending(), finished=True)
         assert side_rows("history") == []
-
-
-def test_processes_that_begin_at_the_same_time_all_count(tmp_path):
-    with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=3) as index:
-        one, other = (CrawlHistory(index, resumed=False, clock=lambda: 1000) for _ in range(2))
-        side_rows = index.side_rows
-
-        def then_another_begins(kind):
-            index.side_rows = side_rows
-            rows = side_rows(kind)
-            other.open()
-            return rows
-
-        index.side_rows = then_another_begins
-        one.open()
-        [crawl] = read_history(side_rows("history"))
-        assert crawl.running == 2

@@ -135,3 +135,20 @@ def test_another_scheme_is_refused_before_anything_is_written(redis_backend):
         with pytest.raises(PlanError):
             redis_backend.open(max_distance=9, crawl="monday")
         assert index.server.call("HLEN", index.layout.state("crawls")) == 0
+
+
+def test_processes_that_begin_at_the_same_time_all_count(backend):
+    with backend.open() as index:
+        one, other = (CrawlHistory(index, resumed=False, clock=lambda: 1000) for _ in range(2))
+        side_rows = index.side_rows
+
+        def then_another_begins(kind):
+            index.side_rows = side_rows
+            rows = side_rows(kind)
+            other.open()
+            return rows
+
+        index.side_rows = then_another_begins
+        one.open()
+        [crawl] = read_history(side_rows("history"))
+        assert crawl.running == 2
