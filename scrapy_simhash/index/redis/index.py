@@ -134,8 +134,8 @@ class RedisIndex(CrawlIndex, RedisContent):
     def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
         """See `Index.observe_all`."""
         self._require_open()
-        for page in pages:
-            check_page(self.scheme, page.key, page.fingerprint)
+        for one in pages:
+            check_page(self.scheme, one.key, one.fingerprint)
         observed: list[Observation] = []
         held: list[HeldPage] = []
         lines: list[NearDuplicate] = []
@@ -146,6 +146,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         except BaseException:
             with suppress(StorageError):  # then their leases end
                 self._leases.release(held)
+            for page in held:  # nobody can release them later
+                self._leases.forget(page)
             raise
         return observed
 
