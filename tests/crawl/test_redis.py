@@ -322,7 +322,7 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
 
 
 def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_server):
-    """Each command takes 50 ms; other threads than the loop's wait for its answer."""
+    """Each answer takes 50 ms, and comes for several pages; not the loop's thread waits for it."""
     urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
     delayed = RedisProxy(own_server.ports[0], delay_s=0.05)
     try:
@@ -339,7 +339,8 @@ def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_serv
         delayed.close()
     assert len(crawl.items) == 20
     [in_loop] = [event["in_loop"] for event in crawl.events if event["what"] == "answers"]
-    assert len(in_loop) > 20
+    # Two for the history, and at least one to observe pages and one to confirm them.
+    assert len(in_loop) >= 4
     assert not any(in_loop), "the loop waited for the server"
 
 
