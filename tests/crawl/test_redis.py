@@ -322,7 +322,7 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
 
 
 def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_server):
-    """Each answer takes 50 ms, and comes for several pages; not the loop's thread waits for it."""
+    """Each answer takes 50 ms. Threads wait for it, and never that of the event loop."""
     urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
     delayed = RedisProxy(own_server.ports[0], delay_s=0.05)
     try:
