@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 pytestmark = needs_redis
 
 WORKERS = 8
+# How many pages a worker observes together. To save time, the quick ring only tries several.
+AT_ONCE = [pytest.param(1, marks=pytest.mark.thorough), 8]
 ROOT = Path(__file__).parents[2]
 
 
@@ -108,7 +110,7 @@ def check(todo: list[Task]) -> tuple[int, int]:
     return len(said["kept"] - stored), len(said["late"])
 
 
-@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize("at_once", AT_ONCE)
 @pytest.mark.parametrize("shape", ["classic chain", "wide clique"])
 def test_of_pages_that_arrive_at_the_same_time_one_is_kept(redis_backend, tmp_path, shape, at_once):
     todo = tasks(redis_backend, tmp_path, shape, 40, at_once=at_once, together=5)
@@ -198,7 +200,7 @@ def disturbed(backend, directory, shape, families, *, most, at_once=1) -> None:
     )
 
 
-@pytest.mark.parametrize("at_once", [1, 8])
+@pytest.mark.parametrize("at_once", AT_ONCE)
 def test_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path, at_once):
     disturbed(redis_backend, tmp_path, "wide clique", 60, most=6, at_once=at_once)
 
