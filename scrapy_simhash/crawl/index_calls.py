@@ -138,8 +138,9 @@ class ThreadedCalls(IndexCalls):
 
     async def _answer(self, key: str, submit: Callable[[], Future[_Result]]) -> _Result | None:
         """Submit a call, unless the index was unreachable a moment ago, and return its answer."""
-        if self._unreachable is not None and time.monotonic() < self._next_attempt_s:
-            self._errors.count_error("index", self._unreachable, key)
+        last_error = self._unreachable
+        if last_error is not None and time.monotonic() < self._next_attempt_s:
+            self._errors.count_error("index", last_error, key)
             return None
         try:
             answer = await result_of(submit())
@@ -156,7 +157,8 @@ class ThreadedCalls(IndexCalls):
                     )
                 self._unreachable = error
             return None
-        if self._unreachable is not None:
+        # If the call was submitted before the last error, the index may still be unreachable.
+        if last_error is not None and last_error is self._unreachable:
             self._unreachable = None
             self._errors.warn("simhash: index %s answers again", self._location)
         return answer

@@ -209,6 +209,37 @@ class TestObserve:
         assert errors.counted == [("a", AWAY), ("b", AWAY), ("c", AWAY)]
         assert index.names() == []
 
+    def test_a_call_from_before_an_outage_does_not_end_it(self):
+        index = FakeIndex(is_open=True)
+        index.errors["b"] = AWAY
+        gate = threading.Event()
+
+        async def test(calls):
+            early = asyncio.create_task(calls.soon("a", lambda _: gate.wait(TIMEOUT_S)))
+            await asyncio.sleep(0)  # the task submits its call
+            assert await calls.observe(page("b")) is None
+            gate.set()
+            assert await early
+            assert await calls.observe(page("c")) is None
+
+        errors = run(test, index)
+        assert errors.counted == [("b", AWAY), ("c", AWAY)]
+        assert len(errors.warnings) == 1
+
+    def test_an_index_that_answers_again_is_used_again(self, monkeypatch):
+        monkeypatch.setattr(index_calls, "_PAUSE_S", 0.0)
+        index = FakeIndex(is_open=True)
+        index.errors["a"] = AWAY
+
+        async def test(calls):
+            assert await calls.observe(page("a")) is None
+            for key in "bc":
+                assert await calls.observe(page(key))
+
+        errors = run(test, index)
+        assert index.names() == ["observe b", "observe c"]
+        assert errors.warnings[1:] == ["simhash: index %s answers again"]
+
 
 class TestTell:
     def tell(self, told, errors=()):
