@@ -144,10 +144,8 @@ class ObservingIndex(CrawlIndex, Index):
         with self._shared.lock:
             self._open()
             stored, _ = self._last_seen(observed.key)
-            entry, superseded = (
-                self._new_entry(observed, observed.sequence),
-                observed.representative,
-            )
+            entry = self._new_entry(observed, observed.sequence)
+            superseded = observed.representative
             self._hold(Pending(observed, entry, stored, (), supersedes=superseded))
 
     def confirm(self, observed: Observation | str) -> None:

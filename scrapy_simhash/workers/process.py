@@ -105,11 +105,9 @@ class WorkerProcess(Generic[Content, Result]):
             limit = struct.pack("ll", 1 + work.timeout_ms // 1000, 0)
             for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
                 ours.setsockopt(socket.SOL_SOCKET, option, limit)
+            arguments = [str(theirs.fileno()), str(ALARM_FACTOR * START_TIMEOUT_S)]
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [
-                    *(sys.executable, *_SAFE_PATH, "-c", _BOOTSTRAP),
-                    *(str(theirs.fileno()), str(ALARM_FACTOR * START_TIMEOUT_S)),
-                ],
+                [sys.executable, *_SAFE_PATH, "-c", _BOOTSTRAP, *arguments],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env={**_ONE_THREAD, **os.environ},

@@ -215,9 +215,9 @@ class TestInRedis:
             assert len(other) == 3
 
     def test_more_pages_than_one_script_takes(self, backend, monkeypatch):
-        from scrapy_simhash.index.redis import index as index_module
+        from scrapy_simhash.index.redis import settling
 
-        monkeypatch.setattr(index_module, "_PAGES_AT_ONCE", 2)
+        monkeypatch.setattr(settling, "_PAGES_AT_ONCE", 2)
         with backend.open() as index:
             ran = self.scripts_of(index, monkeypatch)
             pages = pages_of(("a", A), ("b", B), ("c", C), ("copy", flip(A, 2)), ("d", D))

@@ -1,11 +1,9 @@
-"""What an index in Redis does that others don't: leases, other people's keys, errors, crawls."""
+"""What an index in Redis does that others don't: other people's keys, errors, crawls."""
 
 from __future__ import annotations
 
 import json
-import logging
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexForeign,
     IndexMismatch,
-    IndexUnreachable,
     PlanError,
     SchemeError,
     SimhashError,
@@ -26,10 +23,8 @@ from scrapy_simhash.index.redis import (
     admissions,
     new_redis_manifest,
     open_redis_index,
-    scripts,
 )
 from scrapy_simhash.index.redis.layout import Layout
-from scrapy_simhash.index.redis.leases import Leases
 from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
 
@@ -43,118 +38,6 @@ SECRET = "geheim-7"
 @pytest.fixture
 def redis():
     return pytest.importorskip("redis")
-
-
-def away(*_):
-    raise IndexUnreachable("here", "away")
-
-
-class TestLeases:
-    @pytest.fixture(autouse=True)
-    def silent(self, monkeypatch, request):
-        """Crawlers that renew no leases, as if they were stopped."""
-        if "renewed" not in request.node.name:
-            monkeypatch.setattr(Leases, "_renew", lambda self: None)
-
-    def test_a_discard_that_failed_is_repeated(self, redis_backend, monkeypatch):
-        with redis_backend.open() as index:
-            page = index.observe("a", A)
-            with monkeypatch.context() as patch:
-                patch.setattr(index.server, "call_all", away)
-                with pytest.raises(IndexUnreachable):
-                    index.discard(page)
-            [held] = index._leases.select(page)
-            assert held.is_released
-            index.discard(page)
-            assert index.pending_pages() == 0
-            assert index._leases.select(page) == []
-
-    @pytest.mark.parametrize("step", ["observe", "store"])
-    def test_a_page_whose_lease_has_ended_is_confirmed_again(
-        self, redis_backend, monkeypatch, step
-    ):
-        """The server goes away before the page is observed again, or before it is stored again."""
-        with redis_backend.open() as index:
-            page = index.observe("a", A)
-            [held] = index._leases.select(page)
-            index.server.call("DEL", index.layout.pending_key(held.digest))
-            run, settled = index.server.run, 0
-
-            def run_until_it_goes(script, *arguments):
-                nonlocal settled
-                settled += script is scripts.SETTLE
-                if (settled == 2) if step == "store" else script is not scripts.SETTLE:
-                    raise IndexUnreachable(index.location, "away")
-                return run(script, *arguments)
-
-            with monkeypatch.context() as patch:
-                patch.setattr(index.server, "run", run_until_it_goes)
-                with pytest.raises(IndexUnreachable):
-                    index.confirm(page)
-            assert (len(index), index.lost_leases) == (0, 1)
-            index.confirm(page)
-            assert (found(index.query(A)), index.lost_leases) == ([("a", A, 0)], 2)
-            assert index.pending_pages() == len(index._leases._pages) == 0
-
-    def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(self, redis_backend):
-        with redis_backend.open(lease_s=0.3) as one, redis_backend.open() as other:
-            first = one.observe("a", A)
-            assert other.observe("copy", A).provisional
-            time.sleep(0.35)
-            copy = other.observe("copy", A)
-            assert copy.kind == "new"
-            other.confirm(copy)
-            one.confirm(first)
-            assert one.lost_leases == 1
-            assert found(other.query(A)) == [("copy", A, 0)]
-            assert [line.representative for line in other.near_duplicates()] == ["a", "copy"]
-
-    def test_one_that_nobody_missed_is_stored(self, redis_backend):
-        with redis_backend.open(lease_s=0.1) as index:
-            page = index.observe("a", A)
-            time.sleep(0.15)
-            index.confirm(page)
-            assert index.lost_leases == 0
-            assert len(index) == 1
-
-    def test_one_that_another_looked_for_and_did_not_replace_is_stored(self, redis_backend, caplog):
-        with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
-            page = one.observe("a", A)
-            time.sleep(0.25)
-            assert other.query(A) == []
-            with caplog.at_level(logging.WARNING):
-                one.confirm(page)
-            assert one.lost_leases == 1
-            assert "lease" in caplog.text
-            assert found(other.query(A)) == [("a", A, 0)]
-
-    def test_one_that_another_stored_under_the_same_key_is_unchanged(self, redis_backend, caplog):
-        with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
-            page = one.observe("a", A)
-            time.sleep(0.25)
-            other.confirm(other.observe("a", A))
-            with caplog.at_level(logging.WARNING):
-                one.confirm(page)
-            assert "and is unchanged now" in caplog.text
-
-    def test_leases_are_renewed(self, redis_backend):
-        with redis_backend.open(lease_s=0.5) as one, redis_backend.open() as other:
-            page = one.observe("a", A)
-            for _ in range(6):
-                time.sleep(0.25)
-                assert other.observe("copy", A).provisional
-            one.confirm(page)
-            assert one.lost_leases == 0
-
-    def test_one_that_was_to_supersede_does_not_lose_its_representative(self, redis_backend):
-        with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
-            one.confirm(one.observe("old", A))
-            page = one.observe("page", flip(A, 0))
-            one.supersede(page)
-            time.sleep(0.25)
-            assert [match.key for match in other.query(A)] == ["old"]
-            one.confirm(page)
-            assert found(other.query(A)) == [("page", flip(A, 0), 1)]
 
 
 def test_a_crawl_that_several_processes_name_has_one_beginning(redis_backend):

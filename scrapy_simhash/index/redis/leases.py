@@ -127,7 +127,8 @@ class Leases:
             except StorageError as error:
                 logger.warning(
                     "simhash: some leases were not renewed: %s. The next attempt is in %g s",
-                    *(error, every_s),
+                    error,
+                    every_s,
                 )
 
 
