@@ -9,6 +9,8 @@ IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 # For the thorough ring: crawls start worker processes, as by default, and hypothesis tries more
 # examples. In the quick ring, crawls start no workers, to save time.
 THOROUGHLY := CRAWL_WITH_WORKERS=1 HYPOTHESIS_PROFILE=ci
+# Images of containers often set this. Then each child process of the tests compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem test-spark lint lint-workflows docs dist format clean
 

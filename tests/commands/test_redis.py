@@ -47,7 +47,7 @@ def options(address):
 def filled(ran_json, index, address, options):
     """The demo's index, merged into a new one in Redis."""
     Path("nothing.jsonl").write_text("")
-    assert ran_json("import", "nothing.jsonl", *options)["entries"] == 0
+    assert ran_json("import", "nothing.jsonl", "--pages", 1000, *options)["entries"] == 0
     merged = ran_json("merge", str(index), *options)
     assert merged["entries"] == len(list(entry_records(index)))
     return address

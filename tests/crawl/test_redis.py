@@ -30,6 +30,7 @@ def settings(url: str, name: str, **changes: object) -> dict[str, object]:
         "SIMHASH_INDEX": "redis",
         "SIMHASH_REDIS_URL": url,
         "SIMHASH_REDIS_KEY": name,
+        "SIMHASH_EXPECTED_PAGES": 1000,  # small indexes are faster to delete
     } | changes
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from scrapy_simhash.confirmation import Confirmation, Evidence
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, SchemeError, StorageError
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, SchemeError, StorageError
 from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.redis.layout import digest_of
 
@@ -269,18 +269,20 @@ class TestInRedis:
             index.confirm(index.observe("bad", B))
             keys = index.layout.group_keys(index.layout.group_of(digest_of("bad")))
             index.server.call("SET", keys[0], digest_of("bad") + b"\x00")
-            with pytest.raises(StorageError):
+            with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
                 index.observe_all(pages_of(("a", A), ("bad", C), ("d", D)))
             assert index.server.call("HGETALL", index.layout.pending_key(digest_of("a"))) == {}
             assert seen(index.observe("a", A)) == ("new", None, None)
             assert seen(index.observe("d", D)) == ("new", None, None)
 
-    @pytest.mark.parametrize("state", ["admitted", "recent"])
-    def test_damage_of_the_order_makes_no_page_pending(self, backend, state):
+    @pytest.mark.parametrize(
+        ("state", "error"), [("admitted", IndexCorrupt), ("recent", IndexForeign)]
+    )
+    def test_damage_of_the_order_makes_no_page_pending(self, backend, state, error):
         with backend.open() as index:
             index.confirm(index.observe("b", B))
             index.server.call("SET", index.layout.state(state), "no number")
-            with pytest.raises(StorageError):
+            with pytest.raises(error):
                 index.observe_all(pages_of(("a", A), ("d", D)))
             assert index.pending_pages() == 0
 

@@ -294,7 +294,9 @@ def test_the_location_shows_an_ipv6_address_in_brackets():
 
 
 @needs_redis
-@pytest.mark.parametrize("query", ["socket_timeout=abc", "no_such_option=1"])
+@pytest.mark.parametrize(
+    "query", ["socket_timeout=abc", "no_such_option=1", "decode_responses=True"]
+)
 def test_options_that_the_client_does_not_accept_are_refused(redis_server, query):
     with pytest.raises(SchemeError, match=query.partition("=")[0]):
         open_redis_index(f"{redis_server.url}?{query}", "x")

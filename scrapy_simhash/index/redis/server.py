@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from inspect import signature
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import redis
 from redis.backoff import ExponentialBackoff
@@ -35,6 +36,10 @@ _TIMEOUT_S = 10.0
 # Upper limit for `Server._idle`; further connections go back to redis-py's pool.
 _MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
+# Errors of commands and of scripts (of Lua, or their own) that read a damaged value.
+_DAMAGE = re.compile(
+    r"user_script:\d+: (attempt to|bad argument|data string)|is damaged: |value is not an integer"
+)
 # These options save up to four round trips per connection: redis-py sends no HELLO, and does not
 # tell the server its name and version. Older releases have two options for the latter.
 _QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
@@ -77,6 +82,11 @@ class Server:
             "decode_responses": False,
         }
         try:
+            if "decode_responses" in parse_qs(urlsplit(url).query):
+                raise SchemeError(
+                    "the URL of the Redis server has the option decode_responses: remove it, "
+                    "because answers must be bytes"
+                )
             with self._translated():
                 if cluster:
                     self._client: Any = RedisCluster.from_url(url, **options)
@@ -277,6 +287,8 @@ class Server:
                     self.location,
                     "another program uses a key under the name of the index: choose another name",
                 ) from error
+            if _DAMAGE.search(str(error)):
+                raise corrupt(self.location, _line(error), REDIS_REMEDY) from error
             raise StorageError(self.location, f"a command failed: {_line(error)}") from error
         except OSError as error:
             raise IndexUnreachable(
