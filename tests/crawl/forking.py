@@ -1,9 +1,10 @@
-"""Children for crawls, forked from a process that has imported Scrapy: most of a short crawl's time.
+"""Fork children for crawls from a process that has imported what they need, which takes most of the
+time of a short crawl.
 
 ``python -m tests.crawl.forking`` reads a line of JSON for each child: the module that it is to run,
 with what arguments, in which directory and environment, and where its output goes. It answers with
-the child's exit code. What the project itself imports is imported in the child, and the child ends
-as any interpreter does.
+the child's exit code. The child joins its threads and calls what is registered with `atexit`, but
+does not destroy its objects.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 # No reactor, and nothing that starts threads.
@@ -51,14 +53,28 @@ IMPORTED = (
     "rapidfuzz.fuzz",
     "rjieba",
 )
+# Of the project, and of what it imports late.
+IMPORTED_OF_PROJECT = (
+    "scrapy_simhash.crawl.addon",
+    "scrapy_simhash.crawl.extension",
+    "scrapy_simhash.crawl.middleware",
+    "scrapy_simhash.crawl.pipeline",
+    "scrapy_simhash.crawl.report",
+    "jieba",
+    "plyvel",
+    "tests.crawl.spiders",
+)
 
 
 class Forking:
     """The process that forks, as others see it; it starts when it is first needed, and again where
     it was killed.
+
+    :param options: of ``python -m tests.crawl.forking``: ``--with-project`` imports the project, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
+        self._options = options
         self._process: subprocess.Popen[str] | None = None
         self._turn = threading.Lock()
 
@@ -110,7 +126,7 @@ class Forking:
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.crawl.forking"],
+                [sys.executable, "-m", "tests.crawl.forking", *self._options],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -121,11 +137,13 @@ class Forking:
         return self._process
 
 
-def serve() -> None:
-    """Fork for each line; in a child, return after its module has run."""
-    for name in IMPORTED:
+def serve(*, with_project: bool) -> None:
+    """Fork for each line."""
+    for name in (*IMPORTED, *(IMPORTED_OF_PROJECT if with_project else ())):
         with suppress(ImportError):  # not in every Scrapy
             import_module(name)
+    if with_project:
+        _fill_caches()
     # Children neither visit nor copy the pages of what was imported here.
     gc.collect()
     gc.freeze()
@@ -137,12 +155,24 @@ def serve() -> None:
         if not child:
             os.close(answers)
             _run(order)
-            return
         _, status = os.waitpid(child, 0)
         os.write(answers, f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
-def _run(order: dict[str, Any]) -> None:
+def _fill_caches() -> None:
+    """Do what is slow the first time: choose tables, extract a text, read the public suffixes."""
+    from scrapy_simhash import Detector
+    from scrapy_simhash.index import IndexSpec
+    from scrapy_simhash.scheme import DEFAULT_PRESET, preset
+    from scrapy_simhash.sites import registered_domain
+
+    default = preset(DEFAULT_PRESET)
+    IndexSpec("leveldb", default.scheme, default.max_distance).to_manifest()
+    Detector(default.scheme).fingerprint_page(f"<p>{'The ferry waits at the pier. ' * 20}</p>")
+    registered_domain("example.com")
+
+
+def _run(order: dict[str, Any]) -> NoReturn:
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(nothing, 0)
@@ -157,8 +187,22 @@ def _run(order: dict[str, Any]) -> None:
     # As ``python -m`` in that directory.
     sys.path.insert(0, order["directory"])
     sys.argv = [order["module"], *order["arguments"]]
-    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    code: Any = 0
+    try:
+        runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        code = ended.code or 0
+    except BaseException:  # noqa: BLE001 - as an interpreter does
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # An interpreter would now destroy its objects. That takes half a second, because each page of
+    # memory is copied first.
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    serve()
+    serve(with_project="--with-project" in sys.argv)

@@ -12,7 +12,9 @@ from typing import Any
 from tests.crawl.forking import Forking
 
 ROOT = Path(__file__).resolve().parents[2]
-_FORKING = Forking()
+_FORKING = Forking("--with-project")
+WITHOUT_PROJECT = Forking()
+"""Forks children in which the project is not imported yet."""
 ADDONS = {"scrapy_simhash.Addon": 500}
 TIMEOUT_S = 300
 # One page after the other, in the order of the requests.
@@ -100,11 +102,13 @@ def run_all(
     process: str = "AsyncCrawlerProcess",
     process_settings: dict[str, Any] | None = None,
     setup: str | None = None,
+    forking: Forking = _FORKING,
 ) -> tuple[list[Result], list[str]]:
     """Run groups of crawls in one child, one after the other; the crawls of a list at once.
 
     Indexes lie in `directory` (SIMHASH_DIR) unless a crawl says otherwise, and the plugin is on.
-    `setup` is a function that the child calls first. Returns the results, and which of our heavier dependencies were imported.
+    `setup` is a function that the child calls first. Returns the results, and which of the project's
+    heavier dependencies are imported: with the process that forks by default, all.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix="run-") as exchange:
@@ -127,7 +131,7 @@ def run_all(
             encoding="utf-8",
         )
         output = Path(exchange, "output.txt")
-        code = _FORKING.run(
+        code = forking.run(
             "tests.crawl.run_crawl",
             str(scenario),
             str(outcome),

@@ -55,7 +55,7 @@ def test_a_child_is_as_a_module_that_python_runs(run, tmp_path):
         ended, said = run(str(code))
         assert ended == code
         assert f"['{code}'] {tmp_path} {code} True __main__" in said
-        # The forking process imports neither the project nor a reactor.
+        # Without an option, the forking process imports neither the project nor a reactor.
         assert "False False" in said
         assert said[-1] == "ended"
     assert not os.environ.get("WORD")

@@ -7,7 +7,14 @@ import sys
 
 import pytest
 
-from tests.crawl.harness import ADDONS, Crawl, child_environment, run_all, run_named
+from tests.crawl.harness import (
+    ADDONS,
+    WITHOUT_PROJECT,
+    Crawl,
+    child_environment,
+    run_all,
+    run_named,
+)
 from tests.crawl.pages import page
 
 MANUAL = {
@@ -97,7 +104,8 @@ def test_custom_settings_of_a_spider_win(enabled, module_path):
 
 @pytest.mark.parametrize("how", OFF)
 def test_the_plugin_off_imports_opens_and_makes_nothing(urls, tmp_path, how):
-    [result], modules = run_all(tmp_path, Crawl(requests=urls, settings=OFF[how]))
+    crawl = Crawl(requests=urls, settings=OFF[how])
+    [result], modules = run_all(tmp_path, crawl, forking=WITHOUT_PROJECT)
     assert (result.error, result.finish_reason) == (None, "finished")
     assert result.seen() == ["/mill", "/copy"]
     assert [event["verdict"] for event in result.events] == [None, None]
