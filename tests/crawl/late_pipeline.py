@@ -1,21 +1,49 @@
-"""A pipeline that fails for an item once another was dropped because of it."""
+"""A pipeline that fails for an item once another was dropped because of it, and its spider."""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from tests.crawl.spiders import FromCrawler
+from tests.crawl.spiders import FromCrawler, ItemsSpider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.http import Response
+
+TIMEOUT_S = 60
+
+
+class LateItemsSpider(ItemsSpider):
+    """Requests a page after the items of the page before it that fail late have reached their
+    pipeline, so that later copies of them are dropped.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reached: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        for item in super().parse(response):
+            yield item
+            if "fails_after" in item:
+                await asyncio.wait_for(self.reached.get(), TIMEOUT_S)
+        for request in islice(self.waiting, 1):
+            yield request
 
 
 class LatePipeline(FromCrawler):
     """Raises for items with ``fails_after`` once that many items were dropped."""
 
     def __init__(self, crawler: Any) -> None:
+        self._crawler = crawler
         self._dropped = 0
         self._waiting: list[tuple[int, Deferred[None]]] = []
         crawler.signals.connect(self._item_dropped, signal=signals.item_dropped)
@@ -24,6 +52,7 @@ class LatePipeline(FromCrawler):
         fails_after = ItemAdapter(item).get("fails_after")
         if fails_after is None:
             return item
+        self._crawler.spider.reached.put_nowait(item)
         if self._dropped < fails_after:
             deferred: Deferred[None] = Deferred()
             self._waiting.append((fails_after, deferred))

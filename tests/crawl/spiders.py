@@ -236,29 +236,16 @@ def path_of(response: Response) -> str:
 
 
 class ItemsSpider(PagesSpider):
-    """Yields the items that are given for the path of a page.
+    """Yields the items that are given for the path of a page."""
 
-    :param pages_after_items: request the next page after the items of a page are yielded, without
-        waiting until they leave the pipelines. So tests know the order in which items enter them.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        items: dict[str, list[Any]],
-        pages_after_items: bool = False,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *args: Any, items: dict[str, list[Any]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.items = items
-        self.pages_after_items = pages_after_items
 
     def parse(self, response: Response) -> Iterator[Any]:
         self.note(response)
         for item in self.items[path_of(response)]:
             yield {"url": response.url, **item}
-        if self.pages_after_items:
-            yield from islice(self.waiting, 1)
 
 
 class SameItemSpider(PagesSpider):

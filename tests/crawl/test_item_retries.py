@@ -32,9 +32,9 @@ def results(every_index, site, module_path):
     crawls = {
         name: Crawl(
             requests=[site.url(path) for path in items],
-            spider="tests.crawl.spiders.ItemsSpider",
+            spider="tests.crawl.late_pipeline.LateItemsSpider",
             settings=SETTINGS | settings,
-            arguments={"items": items, "pages_after_items": True},
+            arguments={"items": items},
         )
         for name, settings in {
             "default": {},
