@@ -1,8 +1,9 @@
 # The commands of a developer. Each command does its own set-up, most of them in .venv.
 
 PYTHON ?= python3
-# Test files run in parallel. The tests of one file run in one process, because they share crawls.
-PARALLEL := --numprocesses auto --dist loadfile
+# Test files run in parallel, one more than there are CPUs, because tests also wait. The tests of one
+# file run in one process, because they share crawls.
+PARALLEL := --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
 # If /dev/shm has 2 GB of room, temporary files are in memory: this is faster, and spares disks.
 IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null \
 	&& echo TMPDIR=/dev/shm)
