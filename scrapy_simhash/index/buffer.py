@@ -8,11 +8,11 @@ fills, so no page waits for the whole spill.
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import compress, repeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 Slot = tuple[int, int]
 # Packed records of one bucket.
@@ -58,7 +58,10 @@ class Buffer:
         self._record_bytes = record_bytes
         self._young = self._new_generation()
         self._old: Generation = []
-        self._slots: Iterator[Slot] = iter(())
+        # Where `take_slots` goes on: a table, its prefixes, and a position in them.
+        self._table = 0
+        self._prefixes: Sequence[int] = ()
+        self._position = 0
         self.entry_count = 0
         """Number of entries added since the last `freeze`."""
 
@@ -122,16 +125,31 @@ class Buffer:
         """Make the young generation the old one. There must be no old generation yet."""
         self._old, self._young = self._young, self._new_generation()
         self.entry_count = 0
-        self._slots = self._all_slots()
+        self._start_at(0)
 
     def take_slots(self, count: int) -> list[Slot] | None:
         """Take the next `count` slots of the old generation, sorted by table and prefix. Return
         those that have records; None if no slot is left.
         """
-        slots = list(islice(self._slots, count))
-        if not slots:
+        if self._table == len(self._old):
             return None
-        return [(table, prefix) for table, prefix in slots if self._old[table][prefix]]
+        taken: list[Slot] = []
+        while count > 0 and self._table < len(self._old):
+            prefixes = self._prefixes[self._position : self._position + count]
+            records = map(self._old[self._table].__getitem__, prefixes)
+            taken += zip(repeat(self._table), compress(prefixes, records), strict=False)
+            count -= len(prefixes)
+            self._position += len(prefixes)
+            if self._position == len(self._prefixes):
+                self._start_at(self._table + 1)
+        return taken
+
+    def _start_at(self, table: int) -> None:
+        """Let `take_slots` go on at the first prefix of a table, if there is such a table."""
+        self._table, self._position = table, 0
+        if table < len(self._old):
+            slots = self._old[table]
+            self._prefixes = sorted(slots) if isinstance(slots, dict) else range(len(slots))
 
     def old_records(self, slot: Slot) -> bytes:
         """Return the records of a bucket in the old generation."""
@@ -147,12 +165,7 @@ class Buffer:
         `take_slots` start over.
         """
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
-            self._slots = self._all_slots()
+            self._start_at(0)
             return False
         self._old = []
         return True
-
-    def _all_slots(self) -> Iterator[Slot]:
-        for table, slots in enumerate(self._old):
-            for prefix in sorted(slots) if isinstance(slots, dict) else range(len(slots)):
-                yield table, prefix
