@@ -3,14 +3,14 @@
 PYTHON ?= python3
 # Test files run in parallel, one more than there are CPUs, because tests also wait. The tests of one
 # file run in one process, because they share crawls.
-PARALLEL := --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
+PARALLEL := --numprocesses $(shell expr $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
 # If /dev/shm has 2 GB of room, temporary files are in memory: this is faster, and spares disks.
 IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null \
 	&& echo TMPDIR=/dev/shm)
 # For the thorough ring: crawls start worker processes, as by default, and hypothesis tries more
 # examples. In the quick ring, crawls start no workers, to save time.
 THOROUGHLY := CRAWL_WITH_WORKERS=1 HYPOTHESIS_PROFILE=ci
-# Images of containers often set this. Then each child process of the tests compiles all modules again.
+# Container images often set this. Then each child process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem test-spark lint lint-workflows docs dist format clean

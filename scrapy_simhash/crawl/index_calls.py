@@ -120,6 +120,7 @@ class ThreadedCalls(IndexCalls):
         self._ending = Event()
         self._unreachable: IndexUnreachable | None = None  # the last error
         self._next_attempt_s = 0.0
+        self._ended_outages = 0
         self.call_in_loop = _loop_caller()
         """A function that calls another in the event loop. Any thread may use it."""
 
@@ -138,7 +139,7 @@ class ThreadedCalls(IndexCalls):
 
     async def _answer(self, key: str, submit: Callable[[], Future[_Result]]) -> _Result | None:
         """Submit a call, unless the index was unreachable a moment ago, and return its answer."""
-        last_error = self._unreachable
+        last_error, ended_outages = self._unreachable, self._ended_outages
         if last_error is not None and time.monotonic() < self._next_attempt_s:
             self._errors.count_error("index", last_error, key)
             return None
@@ -146,7 +147,8 @@ class ThreadedCalls(IndexCalls):
             answer = await result_of(submit())
         except StorageError as error:
             self._errors.count_error("index", error, key)
-            if isinstance(error, IndexUnreachable):
+            # An error of a call from before the end of an outage does not begin another one.
+            if isinstance(error, IndexUnreachable) and ended_outages == self._ended_outages:
                 self._next_attempt_s = time.monotonic() + _PAUSE_S
                 if self._unreachable is None:
                     self._errors.warn(
@@ -160,6 +162,7 @@ class ThreadedCalls(IndexCalls):
         # If the call was submitted before the last error, the index may still be unreachable.
         if last_error is not None and last_error is self._unreachable:
             self._unreachable = None
+            self._ended_outages += 1
             self._errors.warn("simhash: index %s answers again", self._location)
         return answer
 

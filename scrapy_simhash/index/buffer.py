@@ -167,5 +167,6 @@ class Buffer:
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
             self._start_at(0)
             return False
-        self._old = []
+        self._old, self._prefixes = [], ()
+        self._start_at(0)
         return True

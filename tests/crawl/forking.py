@@ -4,7 +4,7 @@ time of a short crawl.
 ``python -m tests.crawl.forking`` reads a line of JSON for each child: the module that it is to run,
 with what arguments, in which directory and environment, and where its output goes. It answers with
 the child's exit code. The child joins its threads and calls what is registered with `atexit`, but
-does not destroy its objects.
+does not destroy its objects. So a crash while objects are destroyed is not noticed.
 """
 
 from __future__ import annotations
@@ -191,7 +191,10 @@ def _run(order: dict[str, Any]) -> NoReturn:
     try:
         runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
     except SystemExit as ended:
-        code = ended.code or 0
+        code = 0 if ended.code is None else ended.code
+        if not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
     except BaseException:  # noqa: BLE001 - as an interpreter does
         traceback.print_exc()
         code = 1
@@ -201,7 +204,7 @@ def _run(order: dict[str, Any]) -> NoReturn:
     sys.stderr.flush()
     # An interpreter would now destroy its objects. That takes half a second, because each page of
     # memory is copied first.
-    os._exit(code)
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A pipeline that fails for an item once another was dropped because of it, and its spider."""
+"""A spider, and a pipeline that fails for an item once others were dropped because of it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TIMEOUT_S = 60
 
 
 class LateItemsSpider(ItemsSpider):
-    """Requests a page after the items of the page before it that fail late have reached their
-    pipeline, so that later copies of them are dropped.
+    """Requests the next page only when the items that are to fail late have reached the pipeline.
+    So later copies of them are dropped.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -20,7 +20,7 @@ if sys.argv[1] == "stay":
     time.sleep(600)
 if sys.argv[1] == "die":
     os.kill(os.getpid(), 9)
-sys.exit(int(sys.argv[1]))
+sys.exit(int(sys.argv[1]) if sys.argv[1].isdecimal() else sys.argv[1])
 """
 
 
@@ -59,6 +59,9 @@ def test_a_child_is_as_a_module_that_python_runs(run, tmp_path):
         assert "False False" in said
         assert said[-1] == "ended"
     assert not os.environ.get("WORD")
+    code, said = run("a text")
+    assert code == 1
+    assert "a text" in said
 
 
 def test_children_do_not_share_their_random_numbers(run):

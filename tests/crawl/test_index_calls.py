@@ -226,6 +226,50 @@ class TestObserve:
         assert errors.counted == [("b", AWAY), ("c", AWAY)]
         assert len(errors.warnings) == 1
 
+    def test_a_call_from_before_the_last_error_does_not_end_an_outage(self, monkeypatch):
+        index = FakeIndex(is_open=True)
+        index.errors |= {"a": AWAY, "b": IndexUnreachable("fake", "still away")}
+        gate = threading.Event()
+
+        async def test(calls):
+            with monkeypatch.context() as patch:
+                patch.setattr(index_calls, "_PAUSE_S", 0.0)
+                assert await calls.observe(page("a")) is None
+            slow = asyncio.create_task(calls.soon("slow", lambda _: gate.wait(TIMEOUT_S)))
+            await asyncio.sleep(0)
+            assert await calls.observe(page("b")) is None
+            gate.set()
+            assert await slow
+            assert await calls.observe(page("c")) is None
+
+        errors = run(test, index)
+        assert [key for key, _ in errors.counted] == ["a", "b", "c"]
+        assert len(errors.warnings) == 1
+
+    def test_a_call_from_before_the_end_of_an_outage_does_not_begin_another(self, monkeypatch):
+        index = FakeIndex(is_open=True)
+        index.errors["a"] = AWAY
+        gate = threading.Event()
+
+        def time_out(_):
+            assert gate.wait(TIMEOUT_S)
+            raise AWAY
+
+        async def test(calls):
+            slow = asyncio.create_task(calls.soon("slow", time_out))
+            await asyncio.sleep(0)
+            with monkeypatch.context() as patch:
+                patch.setattr(index_calls, "_PAUSE_S", 0.0)
+                assert await calls.observe(page("a")) is None
+            assert await calls.observe(page("b"))
+            gate.set()
+            assert await slow is None
+            assert await calls.observe(page("c"))
+
+        errors = run(test, index)
+        assert [key for key, _ in errors.counted] == ["a", "slow"]
+        assert errors.warnings[1:] == ["simhash: index %s answers again"]
+
     def test_an_index_that_answers_again_is_used_again(self, monkeypatch):
         monkeypatch.setattr(index_calls, "_PAUSE_S", 0.0)
         index = FakeIndex(is_open=True)

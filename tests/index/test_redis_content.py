@@ -206,6 +206,21 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
                 index.observe("b", B)
 
 
+@pytest.mark.parametrize("number", [-5, 1 << 48, (1 << 63) - 1])
+@pytest.mark.parametrize("which", ["admitted", "count", "sequence"])
+def test_numbers_that_cannot_be_right_are_damage(redis_backend, which, number):
+    with redis_backend.open() as index:
+        store(index, ("a", A))
+        layout = index.layout
+        count = layout.group_keys(layout.group_of(digest_of("a")))[2]
+        order = layout.order
+        key = {"admitted": order.admitted, "count": count, "sequence": order.sequence}[which]
+        index.server.call("SET", key, number)
+        use = (lambda: len(index)) if which == "count" else (lambda: index.observe("b", B))
+        with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
+            use()
+
+
 @pytest.mark.parametrize("is_list", [True, False])
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
     with redis_backend.open() as earlier:

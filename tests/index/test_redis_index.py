@@ -294,12 +294,24 @@ def test_the_location_shows_an_ipv6_address_in_brackets():
 
 
 @needs_redis
-@pytest.mark.parametrize(
-    "query", ["socket_timeout=abc", "no_such_option=1", "decode_responses=True"]
-)
+@pytest.mark.parametrize("query", ["socket_timeout=abc", "no_such_option=1"])
 def test_options_that_the_client_does_not_accept_are_refused(redis_server, query):
     with pytest.raises(SchemeError, match=query.partition("=")[0]):
         open_redis_index(f"{redis_server.url}?{query}", "x")
+
+
+@needs_redis
+def test_answers_as_text_are_refused(redis_server):
+    with pytest.raises(SchemeError, match=r"^the URL of the Redis server .* decode_responses"):
+        open_redis_index(f"{redis_server.url}?decode_responses=True", "x")
+
+
+@needs_redis
+def test_a_wrong_database_number_is_no_damage(redis_server):
+    url = redis_server.url.rpartition("/")[0]
+    with pytest.raises(StorageError) as caught:
+        open_redis_index(f"{url}/{10**30}", "x")
+    assert not isinstance(caught.value, IndexCorrupt)
 
 
 @needs_redis

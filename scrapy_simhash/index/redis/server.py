@@ -36,10 +36,12 @@ _TIMEOUT_S = 10.0
 # Upper limit for `Server._idle`; further connections go back to redis-py's pool.
 _MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
-# Errors of commands and of scripts (of Lua, or their own) that read a damaged value.
+# Errors of scripts that read a damaged value. They also contain "user_script".
 _DAMAGE = re.compile(
-    r"user_script:\d+: (attempt to|bad argument|data string)|is damaged: |value is not an integer"
+    "attempt to|bad argument|data string|it has no number|not an integer|would overflow"
 )
+# Upper limit for sequence numbers and counts, exclusive: 8 * SEQUENCE_BYTES bits.
+_MAX_NUMBER = 1 << 48
 # These options save up to four round trips per connection: redis-py sends no HELLO, and does not
 # tell the server its name and version. Older releases have two options for the latter.
 _QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
@@ -68,6 +70,11 @@ class Server:
         opening_commands: Iterable[Sequence[Any]] = (),
     ) -> None:
         self.location = f"{masked(url)} {name}"
+        if "decode_responses" in parse_qs(urlsplit(url).query):
+            raise SchemeError(
+                "the URL of the Redis server has the option decode_responses: remove it, because "
+                "answers must be bytes"
+            )
         self.cluster = cluster
         # Connections outside of redis-py's pool that no thread is using.
         self._idle: list[Any] = []
@@ -82,11 +89,6 @@ class Server:
             "decode_responses": False,
         }
         try:
-            if "decode_responses" in parse_qs(urlsplit(url).query):
-                raise SchemeError(
-                    "the URL of the Redis server has the option decode_responses: remove it, "
-                    "because answers must be bytes"
-                )
             with self._translated():
                 if cluster:
                     self._client: Any = RedisCluster.from_url(url, **options)
@@ -220,16 +222,20 @@ class Server:
     def numbers(self, keys: Sequence[bytes]) -> list[int]:
         """Return the numbers that keys hold, which may be in several slots; 0 for a missing key.
 
-        :raises IndexCorrupt: a value is no number.
+        :raises IndexCorrupt: a value is no number, or not from 0 to 2^48 - 1.
         """
         return self.to_numbers(self.call_all(("GET", key) for key in keys))
 
     def to_numbers(self, values: Iterable[bytes | None]) -> list[int]:
         """Return the numbers in the values of keys, as `numbers` does."""
         try:
-            return [int(value or 0) for value in values]
+            numbers = [int(value or 0) for value in values]
         except ValueError as error:
             raise corrupt(self.location, f"a number: {error}", REDIS_REMEDY) from error
+        for number in numbers:
+            if not 0 <= number < _MAX_NUMBER:
+                raise corrupt(self.location, f"the number {number}", REDIS_REMEDY)
+        return numbers
 
     def close(self) -> None:
         """Close all connections."""
@@ -287,7 +293,7 @@ class Server:
                     self.location,
                     "another program uses a key under the name of the index: choose another name",
                 ) from error
-            if _DAMAGE.search(str(error)):
+            if "user_script" in str(error) and _DAMAGE.search(str(error)):
                 raise corrupt(self.location, _line(error), REDIS_REMEDY) from error
             raise StorageError(self.location, f"a command failed: {_line(error)}") from error
         except OSError as error:

@@ -1,7 +1,7 @@
 """SettlingIndex: store or discard the pending pages of an index in Redis.
 
-The process that observed a page confirms it after its callback has run. If the page's lease has
-ended meanwhile, other processes may have removed it, and stored a copy, so it is observed again.
+A process confirms a page after the page's callback has run. If the page's lease has ended by then,
+other processes may have removed the page and stored a copy. So the page is observed again.
 """
 
 from __future__ import annotations
