@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from importlib.util import find_spec
@@ -67,12 +66,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = identity.split("-")
         if OTHER_DATABASE in parameters and DEFAULT_DATABASE not in parameters:
             item.add_marker(pytest.mark.thorough)
-
-
-def pytest_collection_finish() -> None:
-    # Else the garbage collector visits thousands of tests again and again, a tenth of the time.
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
