@@ -18,6 +18,7 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress, new_redis_manifest
 from scrapy_simhash.index.redis.layout import digest_of
 from scrapy_simhash.maintenance.check import CheckReport, check
@@ -206,7 +207,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
                 index.observe("b", B)
 
 
-@pytest.mark.parametrize("number", [-5, 1 << 48, (1 << 63) - 1])
+@pytest.mark.parametrize("number", [-5, MAX_SEQUENCE + 1, (1 << 63) - 1])
 @pytest.mark.parametrize("which", ["admitted", "count", "sequence"])
 def test_numbers_that_cannot_be_right_are_damage(redis_backend, which, number):
     with redis_backend.open() as index:

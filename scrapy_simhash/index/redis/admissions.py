@@ -130,7 +130,7 @@ class Admissions:
         order = self._layout.order
         keys = (order.sequence, order.admitted, order.unmarked, order.journal)
         number, since, last, rows = self._server.run(scripts.BEGIN, keys, (end.rows, end.last))
-        self._server.to_numbers([number, since, last])  # raises IndexCorrupt
+        self._server.require_in_range([number, since, last])
         if last - since > _MAX_LAG:
             # Younger ones are probably being marked by their own processes.
             self._mark_others(since + _MAX_LAG // 2)
@@ -209,7 +209,7 @@ class Admissions:
         for number in looked_at:
             keys += layout.group_keys(number)[:2]
         first, since, rows, *read = self._server.run(scripts.OBSERVE, keys, arguments)
-        self._server.to_numbers([first + len(asked), since])  # raises IndexCorrupt
+        self._server.require_in_range([first + len(asked), since])
         followed = self._extend(end, *rows)
         for number, one in enumerate(asked, first):
             one.sequence, one.since = number, since

@@ -25,6 +25,7 @@ from redis.retry import Retry
 
 from scrapy_simhash.errors import IndexForeign, IndexUnreachable, SchemeError, StorageError
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ _SCANNED_AT_ONCE = 1000
 _DAMAGE = re.compile(
     "attempt to|bad argument|data string|it has no number|not an integer|would overflow"
 )
-# Upper limit for sequence numbers and counts, exclusive: 8 * SEQUENCE_BYTES bits.
-_MAX_NUMBER = 1 << 48
 # These options save up to four round trips per connection: redis-py sends no HELLO, and does not
 # tell the server its name and version. Older releases have two options for the latter.
 _QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
@@ -222,7 +221,7 @@ class Server:
     def numbers(self, keys: Sequence[bytes]) -> list[int]:
         """Return the numbers that keys hold, which may be in several slots; 0 for a missing key.
 
-        :raises IndexCorrupt: a value is no number, or not from 0 to 2^48 - 1.
+        :raises IndexCorrupt: a value is no number, or not from 0 to `MAX_SEQUENCE`.
         """
         return self.to_numbers(self.call_all(("GET", key) for key in keys))
 
@@ -232,10 +231,14 @@ class Server:
             numbers = [int(value or 0) for value in values]
         except ValueError as error:
             raise corrupt(self.location, f"a number: {error}", REDIS_REMEDY) from error
-        for number in numbers:
-            if not 0 <= number < _MAX_NUMBER:
-                raise corrupt(self.location, f"the number {number}", REDIS_REMEDY)
+        self.require_in_range(numbers)
         return numbers
+
+    def require_in_range(self, numbers: Iterable[int]) -> None:
+        """Raise IndexCorrupt if a sequence number or count cannot be right."""
+        for number in numbers:
+            if not 0 <= number <= MAX_SEQUENCE:
+                raise corrupt(self.location, f"the number {number}", REDIS_REMEDY)
 
     def close(self) -> None:
         """Close all connections."""
