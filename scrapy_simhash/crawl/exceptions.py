@@ -25,7 +25,7 @@ def _message(verdict: Verdict) -> str:
 
 class NearDuplicatePage(IgnoreRequest):
     """The exception for a page whose callback does not run: a near-duplicate, an error page, or an
-    unchanged page (also one that the server did not send again: status 304).
+    unchanged page.
 
     An errback gets it as ``failure.value``, with the attributes `response` and `verdict`.
     """
@@ -37,14 +37,14 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class SparedRequest(IgnoreRequest):
-    """The exception for a request that is not made (SIMHASH_URL_RULES, SIMHASH_CONDITIONAL).
+    """The exception for a request that is not made (SIMHASH_URL_RULES).
 
     An errback gets it as ``failure.value``, with the attribute `reason`: ``equal`` if rules make
     the URL equal to a handled one, ``trap`` if the request leads into endless pages without new
-    content, ``unmodified`` if a trusted sitemap says that the page has not changed.
+    content.
     """
 
-    def __init__(self, url: str, reason: Literal["equal", "trap", "unmodified"]) -> None:
+    def __init__(self, url: str, reason: Literal["equal", "trap"]) -> None:
         super().__init__(f"{reason}: {url}")
         self.reason = reason
 

@@ -17,7 +17,6 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
-from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.error_pages import ErrorPages
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
@@ -100,7 +99,6 @@ class SimhashExtension:
             settings.passages, CrawlStats(stats, "simhash/passages"), self.errors
         )
         self.url_rules = RequestRules(self.pages, self._schedule)
-        self.conditional = ConditionalRequests(self.pages, self.url_rules.finished)
         self.error_pages = ErrorPages(crawler, self.pages, self.fingerprinter)
         self.settlement = Settlement(
             self.pages.settle, self.items.settle, self._finished, settings.max_distance
@@ -136,8 +134,6 @@ class SimhashExtension:
         # Only if needed: a handler of this signal takes 8 µs for each request.
         if extension.settings.url_rules is not None:
             handlers.append((extension.url_rules.scheduled, signals.request_scheduled))
-        if extension.settings.conditional:
-            handlers.append((extension.conditional.scheduled, signals.request_scheduled))
         for handler, signal in handlers:
             crawler.signals.connect(handler, signal=signal)
         return extension
@@ -166,12 +162,6 @@ class SimhashExtension:
         for message in unknown_settings(self.crawler.settings):
             self.errors.warn("simhash: %s", message)
         settings = self.settings
-        if self.conditional.enabled and self.crawler.settings.getbool("HTTPCACHE_ENABLED"):
-            self.conditional.enabled = False
-            self.errors.warn(
-                "simhash: SIMHASH_CONDITIONAL has no effect with HTTPCACHE_ENABLED: the HTTP cache "
-                "decides by itself when to ask a server again (HTTPCACHE_POLICY)"
-            )
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()
         try:
@@ -216,7 +206,6 @@ class SimhashExtension:
         """Settle all pages and items, and save what was learned, before the scheduler closes."""
         self.settlement.close()
         self.url_rules.save()
-        self.conditional.lastmod.save()
         for lane in self._lanes:
             await lane.finish()
 
@@ -262,7 +251,6 @@ class SimhashExtension:
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
-        self.conditional.finished(page, confirmed)
 
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off")."""

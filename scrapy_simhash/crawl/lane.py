@@ -260,9 +260,7 @@ class Lane:
             self.calls.tell(key, lambda index: index.entry(key), record)
 
     def count_verdict(self, verdict: Verdict, action: Action) -> None:
-        """Count a verdict that is not from `judge`, and its outcome: on an error page, or on an
-        unchanged page that was not downloaded.
-        """
+        """Count a verdict that is not from `judge`, such as on an error page, and its outcome."""
         if self.history is not None:
             self.history.judged(verdict)
         self.stats.count_verdict(verdict)

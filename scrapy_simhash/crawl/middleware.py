@@ -20,7 +20,6 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_simhash.crawl.conditional import remove_conditions
 from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
@@ -47,29 +46,16 @@ _GONE_STATUSES = (404, 410)
 class SimhashDownloaderMiddleware(Component):
     """The downloader middleware: spares and changes requests, and fingerprints pages."""
 
-    async def process_request(self, request: Request) -> Request | None:
-        """Make the request conditional if possible, or return a request to make later instead.
-
-        :raises SparedRequest: the request is not needed.
-        """
+    def process_request(self, request: Request) -> Request | None:
+        """Return a request to make later instead, or None. :raises SparedRequest: not needed."""
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
-        postponed = self._extension.url_rules.check(request)
-        if postponed is None:
-            await self._extension.conditional.prepare(request)
-        return postponed
+        return self._extension.url_rules.check(request)
 
-    async def process_response(self, request: Request, response: Response) -> Response | Request:
-        """Fingerprint a page, or count the reason not to. Return the response.
-
-        If the request was conditional, `ConditionalRequests.received` may return a request instead,
-        or raise NearDuplicatePage.
-        """
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Fingerprint a page, or count the reason not to. Return the response."""
         extension = self._extension
         if PROBE_META_KEY in request.meta:
             return response
-        received = await extension.conditional.received(request, response)
-        if received is not response:
-            return received
         page = await self._fingerprint(request, response)
         if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
             extension.pages.mark_not_judged(extension.identity.key(request))
@@ -83,7 +69,6 @@ class SimhashDownloaderMiddleware(Component):
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
-        remove_conditions(request)
         self._extension.pages.mark_not_judged(self._extension.identity.key(request))
         _record_arrival(self._extension, request)
 
@@ -283,7 +268,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             verdict = replace(verdict, observation=None)  # `act_on` has settled it
         output_action = action if action.call else PASS  # the output of an errback passes
         state = self._settlement.begin(response, PageState(key, verdict, output_action, repeatable))
-        extension.conditional.arrived(state, response)
         if not action.call:
             raise NearDuplicatePage(response, verdict)
         self._settlement.recognize_refused(state, refused_fingerprint)

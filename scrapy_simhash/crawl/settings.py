@@ -54,7 +54,6 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_SCOPE": "all",
         "SIMHASH_PREFER_CANONICAL": False,
         "SIMHASH_INCREMENTAL": False,
-        "SIMHASH_CONDITIONAL": False,
         "SIMHASH_RESET": False,
         "SIMHASH_PRESET": DEFAULT_PRESET,
         "SIMHASH_MAX_DISTANCE": None,
@@ -161,7 +160,6 @@ class SimhashSettings:
         self.error_action: Final[PolicyAction] = read.choice(
             "SIMHASH_ERROR_ACTION", ("drop", "tag")
         )
-        self.conditional: Final = read.boolean("SIMHASH_CONDITIONAL")
         self._require_pages()
 
         self.report: Final = read.file("SIMHASH_REPORT", spider_name)
@@ -202,13 +200,6 @@ class SimhashSettings:
                 raise SettingsError(
                     name, value, "cannot be used with SIMHASH_PAGES = False: it needs pages"
                 )
-        if self.conditional and not (self.pages and self.policy.incremental):
-            raise SettingsError(
-                "SIMHASH_CONDITIONAL",
-                self.conditional,
-                "needs SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: without them, "
-                "unchanged pages pass, and must be downloaded",
-            )
 
     def index_location(self, what: Literal["page", "item"]) -> Location:
         """Return the directory or the Redis address of the index of pages or of items."""

@@ -44,7 +44,6 @@ class PageState:
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param refused: a callback has refused content within k bits.
-    :param validators: (ETag, Last-Modified) to store if the page is confirmed, or None.
     :param in_transit: ids of the yielded items that have not reached `SimhashPipeline`.
     :param item_observations: id of an item → its pending observation.
     :param replaced_observations: observations of items whose id now belongs to another item.
@@ -61,7 +60,6 @@ class PageState:
     ended: bool = False
     failed: bool = False
     refused: bool = False
-    validators: tuple[str, str] | None = None
     in_transit: set[int] = field(default_factory=set)
     item_observations: dict[int, Observation] = field(default_factory=dict)
     replaced_observations: list[Observation] = field(default_factory=list)

@@ -24,13 +24,11 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
+SideKind = Literal["url-rules", "history"]
 """A kind of *side rows*: small rows with names, which a store holds besides the entries.
 
 - ``url-rules``: the URL rules of a site (`scrapy_simhash.url_rules.rows`);
-- ``history``: a crawl that used the index (`scrapy_simhash.index.history`);
-- ``validators``: ETag and Last-Modified of a page (`scrapy_simhash.index.validators`);
-- ``sitemaps``: how often the sitemap of a site was right (`scrapy_simhash.crawl.lastmod`).
+- ``history``: a crawl that used the index (`scrapy_simhash.index.history`).
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 STATE_KEY = b"S"
 _SIDE_HEADS: Mapping[SideKind, bytes] = {
     "history": b"C",
-    "validators": b"H",
-    "sitemaps": b"M",
     "url-rules": b"U",
 }
 RUNS_KEY = b"R"

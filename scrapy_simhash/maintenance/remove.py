@@ -92,8 +92,6 @@ def remove(where: Location, keys: Iterable[str]) -> list[str]:
         store = TableStore(database, manifest.plan, manifest.check_bits)
         entries = {key: entry for key in keys if (entry := store.entry(key)) is not None}
         store.remove(list(entries.values()), store.next_sequence)
-        for key in entries:
-            store.write_side_row("validators", key, None)
         with opened_texts(where, manifest.database) as texts:
             if texts is not None:
                 texts.forget(entries)

@@ -58,7 +58,7 @@ def rewriting(
     unchanged.
 
     :param older: also accept an index of an older format version.
-    :param side_rows: kinds of side rows to copy; validators only of pages that the store has.
+    :param side_rows: kinds of side rows to copy.
     :param changes: changed fields of the manifest, such as `plan`.
     :raises SchemeError: a kind of database is unknown, or its driver is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
@@ -76,8 +76,7 @@ def rewriting(
                 yield source, store
                 for kind in side_rows:
                     for name, row in source.side_rows(kind):
-                        if kind != "validators" or store.entry(name) is not None:
-                            store.write_side_row(kind, name, row)
+                        store.write_side_row(kind, name, row)
             new.replace(directory)
         with suppress(StorageError, OSError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.history import decode_crawl
-from scrapy_simhash.index.validators import decode_validators
-from scrapy_simhash.url_rules.rows import decode_evidence, decode_rules
+from scrapy_simhash.url_rules.rows import decode_rules
 
 if TYPE_CHECKING:
     from array import array
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 _SIDE_ROWS: Mapping[SideKind, tuple[str, Callable[[str, bytes], object]]] = {
     "url-rules": ("the rules of URLs", lambda _, value: decode_rules(value)),
     "history": ("the history", decode_crawl),
-    "validators": ("the validators", lambda _, value: decode_validators(value)),
-    "sitemaps": ("the evidence of the sitemap", lambda _, value: decode_evidence(value)),
 }
 
 

@@ -95,19 +95,6 @@ def decode_rules(row: bytes | None) -> Rules:
     return rules
 
 
-def encode_evidence(evidence: RuleEvidence) -> bytes:
-    """Return the stored form of evidence that belongs to no rule, such as that of a sitemap."""
-    return json.dumps(_numbers(evidence)).encode()
-
-
-def decode_evidence(row: bytes) -> RuleEvidence:
-    """Return the evidence from `encode_evidence`. :raises ValueError: the row is damaged."""
-    try:
-        return _evidence(json.loads(row))
-    except (TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"evidence that cannot be read ({error})") from error
-
-
 def _numbers(evidence: RuleEvidence) -> list[int]:
     return [evidence.pages, evidence.against, evidence.streak, evidence.spared]
 

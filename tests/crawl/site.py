@@ -27,8 +27,6 @@ class Site:
         self._address = address
         self._answers: dict[str, list[Answer]] = {}
         self.hits: list[str] = []
-        self.not_modified: list[str] = []
-        """Paths of requests that were answered with 304, for their conditions were met."""
 
     def put(
         self,
@@ -39,15 +37,9 @@ class Site:
         content_type: str | None = "text/html; charset=utf-8",
         location: str | None = None,
         barrier: threading.Barrier | None = None,
-        etag: str | None = None,
-        last_modified: str | None = None,
     ) -> str:
         """Serve a body under a path from now on. Return its URL."""
         headers = {} if content_type is None else {"Content-Type": content_type}
-        if etag is not None:
-            headers["ETag"] = etag
-        if last_modified is not None:
-            headers["Last-Modified"] = last_modified
         if location is not None:
             headers["Location"] = location
         content = body.encode() if isinstance(body, str) else body
@@ -86,24 +78,9 @@ class Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = 30
 
-    def _is_unchanged(self, answer: Answer) -> bool:
-        """Return True if the conditions of a request say that nothing is to be sent."""
-        asked = [
-            (self.headers.get(condition), answer.headers.get(validator))
-            for condition, validator in (
-                ("If-None-Match", "ETag"),
-                ("If-Modified-Since", "Last-Modified"),
-            )
-        ]
-        # An ETag counts more than a time.
-        return next((mine == theirs for mine, theirs in asked if mine is not None), False)
-
     def _respond(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         answer = self.server.site.answer(self.path)
-        if self._is_unchanged(answer):
-            self.server.site.not_modified.append(self.path)
-            answer = Answer(b"", 304, answer.headers)
         if answer.barrier is not None:
             answer.barrier.wait()
         self.send_response(answer.status)

@@ -22,7 +22,6 @@ BAD = {
     "SIMHASH_SCOPE": (["site", "Host", "", 1, True, ["host"]], "'all', 'domain', 'host'"),
     "SIMHASH_PREFER_CANONICAL": (["rel=canonical", []], "True"),
     "SIMHASH_INCREMENTAL": (["perhaps"], "True"),
-    "SIMHASH_CONDITIONAL": (["perhaps", [], True], "True"),
     "SIMHASH_RESET": (["maybe"], "True"),
     "SIMHASH_PRESET": (
         ["wider", 256, {"presets": "wide"}, "no.such.SCHEME", "no.toml", "{", {"bits": 7}],
@@ -143,12 +142,6 @@ def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
         ({"SIMHASH_PAGES": False}, "SIMHASH_PAGES", "SIMHASH_ITEM_FIELDS"),
         (ITEMS_ONLY | {"SIMHASH_URL_RULES": "learn"}, "SIMHASH_URL_RULES", "SIMHASH_PAGES"),
         (ITEMS_ONLY | {"SIMHASH_PROBE_ERRORS": True}, "SIMHASH_PROBE_ERRORS", "SIMHASH_PAGES"),
-        ({"SIMHASH_CONDITIONAL": True}, "SIMHASH_CONDITIONAL", "SIMHASH_INCREMENTAL"),
-        (
-            ITEMS_ONLY | {"SIMHASH_INCREMENTAL": True, "SIMHASH_CONDITIONAL": True},
-            "SIMHASH_CONDITIONAL",
-            "SIMHASH_PAGES",
-        ),
     ],
 )
 def test_settings_that_do_not_fit_together_name_one(tmp_path, settings, setting, part):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
+from tests.crawl.site import Answer
 
 TAG = {"SIMHASH_ACTION": "tag"}
 COMPONENTS = "tests.crawl.components"
@@ -35,6 +36,22 @@ def test_cached_pages_get_the_same_verdicts(site, urls, tmp_path):
     ]
     assert cached.event("/copy")["flags"] == ["cached", "near-duplicate"]
     assert cached.event("/bees")["flags"] == ["cached"]
+
+
+def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path):
+    headers = {"Content-Type": "text/html", "ETag": '"1"'}
+    answers = Answer(page("mill").encode(), 200, headers), Answer(b"", 304, headers)
+    url = site.put_turns("/etag", *answers)
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy",
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "SIMHASH_INCREMENTAL": True,
+    }
+    crawl = Crawl(requests=[url], settings=settings | TAG)
+    _, second = run(tmp_path, crawl, crawl)
+    assert second.stats["httpcache/revalidate"] == 1
+    assert second.event("/etag")["verdict"]["kind"] == "unchanged"
 
 
 def test_retried_pages_are_judged_once(site, tmp_path):

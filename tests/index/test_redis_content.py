@@ -107,12 +107,9 @@ def test_pages_that_were_not_seen_since_expire(redis_backend):
         handled = index.observe("b", B)
         assert index.expire(2000) == 0  # one is handled now
         index.discard(handled)
-        for key in ("a", "b"):
-            index.change_side_row("validators", key, lambda _: b"of its page")
         assert index.expire(1000) == 0
         assert index.expire(2000) == 1
         assert sorted(entry.key for entry in index.entries()) == ["a", "c"]
-        assert dict(index.side_rows("validators")) == {"a": b"of its page"}
         assert len(index) == 2
         assert index.expire_log(2000) == 1
         assert [line.key for line in index.lines()] == ["copy of b"]
@@ -147,10 +144,8 @@ def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
     """As after a lost answer."""
     with redis_backend.open(incremental=True) as index:
         store(index, ("a", A), ("b", B))
-        index.change_side_row("validators", "a", lambda _: b"of its page")
         send_twice(index)
         assert index.forget("a")
-        assert index.side_rows("validators") == []
         assert index.expire(1 << 40) == 1
         assert index.compact() == 2
         assert len(index) == 0

@@ -12,7 +12,6 @@ from scrapy_simhash.url_rules.learner import EVERY_SITE, UrlRules
 from scrapy_simhash.url_rules.listing import KnownRule
 from scrapy_simhash.url_rules.rows import (
     combined,
-    decode_evidence,
     decode_rules,
     encode_rules,
     summed,
@@ -311,12 +310,6 @@ def test_rules_survive_being_stored():
 def test_a_row_that_is_damaged_is_refused(row):
     with pytest.raises(ValueError, match=r"."):
         decode_rules(row)
-
-
-@pytest.mark.parametrize("row", [b"", b"7", b"[1]", b"[Infinity,0,0,0]", DEEP])
-def test_evidence_that_is_damaged_is_refused(row):
-    with pytest.raises(ValueError, match=r"."):
-        decode_evidence(row)
 
 
 def test_evidence_that_two_crawlers_halved_is_not_negative():

@@ -311,10 +311,7 @@ class RedisContent:
         """
         digest = digest_of(entry.key)
         keys = self.layout.group_keys(self.layout.group_of(digest))
-        removed = bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
-        if removed:
-            self.server.call("HDEL", self.layout.state("validators"), encode_key(entry.key))
-        return removed
+        return bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
 
     def journal(self) -> Iterator[list[bytes]]:
         """Yield all rows of the journal, many at once.

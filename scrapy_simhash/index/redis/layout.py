@@ -19,8 +19,6 @@ key                            value
                                page, with the same padding
 ``…:url-rules{shop:simhash}``  hash: rules of URLs by site
 ``…:history{shop:simhash}``    hash: crawls by their first sequence number
-``…:validators{shop:simhash}`` hash: ETag and Last-Modified by page key
-``…:sitemaps{shop:simhash}``   hash: by site, the evidence for and against its sitemap
 ``…:e{`` shard ``}`` group     stored entries of a group: digest:8 length:4 entry, for each
 ``…:p{`` shard ``}`` group     hash, pending pages of a group: sequence:8 digest:8 = admitted:1
                                deadline:8 entry
@@ -55,7 +53,7 @@ if TYPE_CHECKING:
 
 # Letters of the keys that exist once for each group, shard or part of the log.
 KINDS = "epnl"
-SIDE_ROWS: tuple[SideKind, ...] = ("url-rules", "history", "validators", "sitemaps")
+SIDE_ROWS: tuple[SideKind, ...] = ("url-rules", "history")
 # Names of the keys that exist once per index.
 STATES = (
     *("manifest", "sequence", "crawls", "admitted", "recent", "unmarked", "journal"),
