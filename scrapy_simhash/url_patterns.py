@@ -83,13 +83,11 @@ class PatternCounts:
             largest = sorted(self._counts.values(), key=lambda count: -count.pages)
             self._counts = {count.pattern: count for count in largest[: self._max_patterns]}
 
-    def templates(
-        self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
-    ) -> Sequence[PatternCount]:
+    def templates(self) -> Sequence[PatternCount]:
         """Return the patterns that reach both limits, sorted by falling number of alike pages."""
         templates = [
             count
             for count in self._counts.values()
-            if count.pages >= min_pages and count.alike >= min_share * count.pages
+            if count.pages >= MIN_PAGES and count.alike >= MIN_SHARE * count.pages
         ]
         return sorted(templates, key=lambda count: (-count.alike, count.pattern))

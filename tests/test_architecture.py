@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(scrapy_simhash.__file__).parent
 NAME = scrapy_simhash.__name__
-# The adapters to Scrapy and Spidermon; the rest is the core.
-ADAPTERS = ("crawl", "commands", "monitors")
+# The adapters to Scrapy; the rest is the core.
+ADAPTERS = ("crawl", "commands")
 # Back ends that need a driver.
 DRIVEN = {
     *(f"{NAME}.index.leveldb", f"{NAME}.index.rocksdb", f"{NAME}.index.redis.server"),

@@ -20,7 +20,6 @@ from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, Unmat
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.error_pages import ErrorPages
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
-from scrapy_simhash.crawl.health import CrawlHealth
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
@@ -34,7 +33,6 @@ from scrapy_simhash.errors import IndexLocked, IndexUnreachable, SettingsError, 
 from scrapy_simhash.index import ObservingIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from scrapy import Request, Spider
@@ -239,15 +237,6 @@ class SimhashExtension:
         kept, failed = signal is signals.item_scraped, signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
-    def health(self, stats: Mapping[str, Any]) -> CrawlHealth:
-        """Return what monitors judge after the crawl: Scrapy's stats, and the counts of pages."""
-        history, limits = self.pages.history, self.settings.health_limits
-        patterns = self.pages.stats.patterns.templates(
-            limits["SIMHASH_MONITOR_MIN_PAGES"], limits["SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"]
-        )
-        crawl, previous = (history.process, history.previous) if history else (None, None)
-        return CrawlHealth(limits, stats, crawl, previous, patterns)
-
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
@@ -255,7 +244,6 @@ class SimhashExtension:
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off")."""
         self._close_indexes()
-        self.pages.history = None  # of the index of pages, if only that of items failed
         self.fingerprinter.close()
         temporary_reason = _TEMPORARY_CLOSE_REASONS.get(type(error))
         if temporary_reason is not None:

@@ -10,7 +10,6 @@ from scrapy_simhash.index.history import (
     MAX_CRAWLS,
     CrawlRow,
     closed_by,
-    last_finished,
     opened_by,
     row_name,
 )
@@ -43,10 +42,6 @@ class CrawlHistory:
         self.clock = clock
         self.process = CrawlRow(index.crawl_start, int(clock()))
         """The part of the crawl that this process does; other processes may share the crawl."""
-        self.previous: CrawlRow | None = None
-        """The last crawl before this one that ended by itself; None if there is none, and before
-        `open`.
-        """
         self._is_open = False
         self._opening_ended = Event()
 
@@ -63,7 +58,6 @@ class CrawlHistory:
 
     def _open(self) -> None:
         rows = dict(sorted(self._index.side_rows("history")))
-        self.previous = last_finished(rows.items(), before=self._index.crawl_start)
         # Remove the oldest rows, so that there is room for the row of this crawl.
         for name in [*rows][: 1 - MAX_CRAWLS]:
             self._index.replace_side_row("history", name, rows[name], None)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
-from scrapy_simhash.crawl.health import MONITOR_SETTINGS, read_limits
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
@@ -84,7 +83,6 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_ERROR_ACTION": "tag",
         "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
-        **MONITOR_SETTINGS,
         **REDIS_SETTINGS,
         **PASSAGE_SETTINGS,
     }
@@ -164,7 +162,6 @@ class SimhashSettings:
 
         self.report: Final = read.file("SIMHASH_REPORT", spider_name)
         self.debug: Final = read.boolean("SIMHASH_DEBUG")
-        self.health_limits: Final = read_limits(read)
         self.passages: Final = PassageSettings(read) if read.boolean("SIMHASH_PASSAGES") else None
         """None if SIMHASH_PASSAGES is off."""
         directory, item_directory = read.directories(

@@ -179,16 +179,6 @@ def read_history(rows: Iterable[tuple[str, bytes]]) -> list[CrawlRow]:
     return crawls
 
 
-def last_finished(rows: Iterable[tuple[str, bytes]], *, before: int) -> CrawlRow | None:
-    """Return the last finished crawl whose `start` is below `before`, or None.
-
-    :param rows: (name, row) in the order of names. Damaged rows are ignored.
-    """
-    crawls = (_decoded_or_none(int(name), row) for name, row in rows if name.isdecimal())
-    finished = [crawl for crawl in crawls if crawl and crawl.start < before and crawl.finished]
-    return finished[-1] if finished else None
-
-
 def _stored_or_new(process: CrawlRow, row: bytes | None) -> CrawlRow:
     """Return the crawl of a row; a new crawl if the row is missing or damaged."""
     return _decoded_or_none(process.start, row) or CrawlRow(process.start, process.began_s)

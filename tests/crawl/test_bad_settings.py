@@ -58,12 +58,6 @@ BAD = {
     "SIMHASH_URL_EXPLORE": ([1.5, -0.1, "5%", True, 10**400], "0 to 1"),
     "SIMHASH_PROBE_ERRORS": (["twice"], "True"),
     "SIMHASH_ERROR_ACTION": (["delete", 0], "'drop', 'tag'"),
-    "SIMHASH_MONITOR_MIN_PAGES": ([0, "many", 1.5, True], "1"),
-    "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES": ([1.1, -0.1, "50%", True], "0 to 1"),
-    "SIMHASH_MONITOR_MAX_CHANGE": ([2, "20%"], "0 to 1"),
-    "SIMHASH_MONITOR_MAX_FLOODED": ([-1, 0.5], "0"),
-    "SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS": ([5, "5%"], "0 to 1"),
-    "SIMHASH_MONITOR_MAX_ERROR_PAGES": ([10, "10%"], "0 to 1"),
     "SIMHASH_KEEP_TEXT": (["zlib"], "True"),
     "SIMHASH_KEEP_TEXT_BYTES": ([0, -1, "1GB", 1e9, True], "1"),
     "SIMHASH_REPORT": (

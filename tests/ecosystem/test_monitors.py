@@ -1,4 +1,4 @@
-"""Spidermon sees the plugin's stats when the spider closes, and AutoThrottle its responses."""
+"""Spidermon checks the plugin's stats as documented, and AutoThrottle sees dropped pages."""
 
 from __future__ import annotations
 
@@ -8,120 +8,56 @@ import pytest
 
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
+from tests.documentation_pages import DOCS
 
 pytestmark = pytest.mark.thorough
 
 
-@pytest.fixture(scope="module")
-def urls(site):
-    return [
+@pytest.fixture
+def monitors():
+    pytest.importorskip("spidermon", reason="`make test-ecosystem` installs it")
+    text = (DOCS / "usage" / "monitors.md").read_text(encoding="utf-8")
+    settings = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], settings)
+    return {name: value for name, value in settings.items() if name != "__builtins__"}
+
+
+def outcomes(result):
+    """Return the first word of each check of Spidermon → OK, FAIL or ERROR."""
+    found = (re.search(r"simhash/(\w+) .*\.\.\. (\w+)", line) for line in result.log.splitlines())
+    return {match[1]: match[2] for match in found if match}
+
+
+def test_the_documented_checks(site, tmp_path, monitors):
+    urls = [site.put(f"/{number}", page("mill", copy=number or None)) for number in range(4)]
+    distinct = [site.put(f"/own/{name}", page(name)) for name in ("bees", "paper", "tram")]
+    broken = [site.put(f"/broken/{number}", "<html><body></body></html>") for number in range(3)]
+    # A crawl of a hundred pages would take long.
+    assert "< 100" in str(monitors)
+    [monitor] = monitors["SPIDERMON_SPIDER_CLOSE_EXPRESSION_MONITORS"]
+    for test in monitor["tests"]:
+        test["expression"] = test["expression"].replace("< 100", "< 3")
+    small = monitors | {"SIMHASH_CLUSTER_LIMIT": 2}
+    away = {"SIMHASH_INDEX": "redis", "SIMHASH_REDIS_URL": "redis://127.0.0.1:1/0"}
+    good, copies, without_text, unreachable = run(
+        tmp_path,
+        Crawl(requests=distinct, settings=monitors, name="good"),
+        Crawl(requests=urls, settings=small, name="copies"),
+        Crawl(requests=broken, settings=monitors, name="broken"),
+        Crawl(requests=distinct, settings=monitors | away, name="away"),
+    )
+    assert outcomes(good) == dict.fromkeys(("at", "most", "few", "no", "the"), "OK"), good.log
+    assert outcomes(copies) == outcomes(good) | {"at": "FAIL", "no": "FAIL"}
+    assert outcomes(without_text) == outcomes(good) | {"most": "FAIL"}
+    assert outcomes(unreachable) == outcomes(good) | {"the": "FAIL"}
+
+
+def test_autothrottle(site, tmp_path):
+    urls = [
         site.put("/mill", page("mill")),
         site.put("/copy", page("mill", copy=1)),
         site.put("/bees", page("bees")),
     ]
-
-
-def test_spidermon(urls, tmp_path):
-    pytest.importorskip("spidermon", reason="`make test-ecosystem` installs it")
-    settings = {
-        "SPIDERMON_ENABLED": True,
-        "EXTENSIONS": {"spidermon.contrib.scrapy.extensions.Spidermon": 500},
-        "SPIDERMON_SPIDER_CLOSE_MONITORS": ["tests.ecosystem.monitors.Suite"],
-    }
-    few, many = run(
-        tmp_path,
-        Crawl(requests=urls, settings=settings, name="few"),
-        Crawl(requests=urls[:2], settings=settings, name="many"),
-    )
-    assert few.lines("test_few_pages_are_copies... OK"), few.log
-    assert many.lines("test_few_pages_are_copies... FAIL"), many.log
-    for result in (few, many):
-        assert result.lines("test_the_index_has_the_pages... OK"), result.log
-
-
-SUITE = {
-    "SPIDERMON_ENABLED": True,
-    "EXTENSIONS": {"spidermon.contrib.scrapy.extensions.Spidermon": 500},
-    "SPIDERMON_SPIDER_CLOSE_MONITORS": ["scrapy_simhash.monitors.SimhashMonitorSuite"],
-    "SIMHASH_MONITOR_MIN_PAGES": 3,
-}
-
-
-def outcomes(result) -> dict[str, str]:
-    """Return test of Spidermon → OK, FAIL, SKIPPED or ERROR."""
-    found = (re.search(r"Monitor/test_(\w+)\.\.\. (\w+)", line) for line in result.log.splitlines())
-    return {match[1]: match[2] for match in found if match}
-
-
-@pytest.fixture(scope="module")
-def monitored(site, module_path):
-    """Crawl five pages, then the same ones as copies of each other, then broken ones."""
-    pytest.importorskip("spidermon", reason="`make test-ecosystem` installs it")
-    names = ("mill", "bees", "paper", "tram", "ice")
-    urls = [site.put(f"/page/{name}", page(name)) for name in names]
-    [first] = run(module_path, Crawl(requests=urls, settings=SUITE))
-    for number, name in enumerate(names):
-        site.put(f"/page/{name}", page("clock", copy=number or None))
-    flood = SUITE | {"SIMHASH_CLUSTER_LIMIT": 2}
-    broken = [site.put(f"/broken/{number}", "<html><body></body></html>") for number in range(3)]
-    few = SUITE | {"SIMHASH_MONITOR_MIN_PAGES": 100}
-    off = SUITE | {"SIMHASH_ENABLED": False}
-    return [
-        first,
-        *run(
-            module_path,
-            Crawl(requests=urls, settings=flood),
-            Crawl(requests=broken, settings=SUITE, name="broken"),
-            Crawl(requests=urls, settings=few, name="few"),
-            Crawl(requests=urls, settings=off, name="off"),
-        ),
-    ]
-
-
-def test_a_good_crawl_passes(monitored):
-    assert outcomes(monitored[0]) == {
-        "few_near_duplicates": "OK",
-        "few_pages_of_a_url_pattern_are_alike": "OK",
-        "as_many_near_duplicates_as_before": "SKIPPED",
-        "no_floods": "OK",
-        "pages_have_a_text": "OK",
-        "few_error_pages": "OK",
-        "the_index_did_not_fail": "OK",
-    }, monitored[0].log
-    assert monitored[0].lines("no earlier crawl is known")
-
-
-def test_copies_and_floods_fail(monitored):
-    assert outcomes(monitored[1]) == {
-        "few_near_duplicates": "FAIL",
-        "few_pages_of_a_url_pattern_are_alike": "FAIL",
-        "as_many_near_duplicates_as_before": "FAIL",
-        "no_floods": "FAIL",
-        "pages_have_a_text": "OK",
-        "few_error_pages": "OK",
-        "the_index_did_not_fail": "OK",
-    }, monitored[1].log
-    assert monitored[1].lines("80% of 5 pages of all sites are near-duplicates")
-    assert monitored[1].lines("0% were in the crawl before")
-    assert monitored[1].lines("4 of 5 pages of 127.0.0.1", "are like each other")
-    assert monitored[1].lines("pages beyond SIMHASH_CLUSTER_LIMIT: 2")
-
-
-def test_a_failing_extraction_fails(monitored):
-    found = outcomes(monitored[2])
-    assert (found["pages_have_a_text"], found["few_error_pages"]) == ("FAIL", "SKIPPED")
-    assert monitored[2].lines("3 of 3 pages have no text")
-
-
-def test_too_few_pages_and_a_crawl_without_the_plugin_are_skipped(monitored):
-    few, off = map(outcomes, monitored[3:])
-    assert few.pop("no_floods") == few.pop("the_index_did_not_fail") == "OK"
-    assert few.pop("few_pages_of_a_url_pattern_are_alike") == "OK"
-    assert set(few.values()) == set(off.values()) == {"SKIPPED"}
-    assert len(off) == 7
-
-
-def test_autothrottle(urls, tmp_path):
     settings = {
         "AUTOTHROTTLE_ENABLED": True,
         "AUTOTHROTTLE_DEBUG": True,
