@@ -19,7 +19,7 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.extraction.lines import consent_elements, hidden_elements
+from scrapy_simhash.extraction.chrome import consent_elements, hidden_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
