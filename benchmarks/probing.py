@@ -23,7 +23,7 @@ import numpy as np
 from pagesets import documents, judged_pairs
 
 from scrapy_simhash import Detector
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import TablePlan, open_index
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.probing import Prober, typical_recall

@@ -30,6 +30,7 @@ from crawl_lib.processes import MemorySampler, children_cpu_s, machine_cpu_s
 from index_lib.stream import NEW_PER_PLANTED, stream
 
 from scrapy_simhash.dedupe.options import DedupeOptions
+from scrapy_simhash.evidence import encode_evidence
 from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
@@ -42,10 +43,7 @@ _FINGERPRINT = pa.struct(
         ("key", pa.string()),
         ("fingerprint", pa.binary()),
         ("certainty", pa.binary()),
-        ("sketch", pa.binary()),
-        ("site", pa.int64()),
-        ("title", pa.binary()),
-        ("heading", pa.binary()),
+        ("evidence", pa.binary()),
         ("reason", pa.string()),
     ]
 )
@@ -98,7 +96,8 @@ def _write(folder: Path, count: int, seed: int, unrelated_bits: float | None) ->
             made = {
                 "key": f"https://example.com/articles/{number}",
                 "fingerprint": page.fingerprint.to_bytes(32, "big"),
-                **evidence._asdict(),
+                "certainty": evidence.certainty,
+                "evidence": encode_evidence(evidence._replace(certainty=b"")),
             }
             rows.append({"n": number, "simhash": made})
             if len(rows) == _BATCH or number == count - 1:
@@ -186,14 +185,14 @@ def in_one_process(folder: Path) -> dict[str, Any]:
 
 
 def _read(folder: Path) -> Iterator[Any]:
-    from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.evidence import decode_evidence
 
     with pq.ParquetFile(folder / "fingerprints.parquet") as file:
         for batch in file.iter_batches(_BATCH, columns=["simhash"]):
             for row in batch.column(0).to_pylist():
-                evidence = Evidence(**{name: row[name] for name in Evidence._fields})
+                evidence = decode_evidence(row["evidence"])._replace(certainty=row["certainty"])
                 fingerprint = int.from_bytes(row["fingerprint"], "big")
                 yield Fingerprinted(
                     row["key"], PageFingerprint(fingerprint=fingerprint, evidence=evidence)

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import re
 import struct
-from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
@@ -22,7 +21,9 @@ from scrapy_simhash.sketch import estimate_resemblance
 from scrapy_simhash.tokenization import IN_WORDS, normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+
+    from scrapy_simhash.evidence import Evidence
 
 DEFAULT_MIN_RESEMBLANCE = 0.6
 # Lower limit of the resemblance of two pages whose names leave a doubt.
@@ -33,47 +34,6 @@ _MAX_NAME_TOKENS = 32
 # Words with the signs that distinguish names: C++, A-, 3.11, 50%.
 _NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{IN_WORDS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
 _HAS_DIGIT = 1  # the bit of a hash that is set if its word contains a digit
-
-
-class Evidence(NamedTuple):
-    """The properties of a page, besides its fingerprint, that confirm a copy.
-
-    :param sketch: sketch of the text, see `scrapy_simhash.sketch`; empty if there is none.
-    :param site: the `site_number` of the page's site; 0 if unknown.
-    :param title: the ``title`` of the page as `name_bytes`; empty if it has none.
-    :param heading: the page's own ``h1`` as `name_bytes`; empty if it has none.
-    :param certainty: see `scrapy_simhash.fingerprint.Fingerprint`; empty if unknown. An index uses
-        the certainty to choose its probes, and does not store it.
-    """
-
-    sketch: bytes = b""
-    site: int = 0
-    title: bytes = b""
-    heading: bytes = b""
-    certainty: bytes = b""
-
-
-NO_EVIDENCE = Evidence()
-
-
-def plain_evidence(evidence: Evidence) -> list[Any]:
-    """Return evidence as a list for JSON, with bytes in Base64; an empty list for no evidence."""
-    if evidence == NO_EVIDENCE:
-        return []
-    sketch, site, *parts = evidence
-    return [_as_text(sketch), site, *map(_as_text, parts)]
-
-
-def evidence_from(plain: Sequence[Any]) -> Evidence:
-    """Return the evidence from the list that `plain_evidence` returned."""
-    if not plain:
-        return NO_EVIDENCE
-    sketch, site, title, heading, certainty = plain
-    return Evidence(a2b_base64(sketch), site, *map(a2b_base64, (title, heading, certainty)))
-
-
-def _as_text(value: bytes) -> str:
-    return b2a_base64(value, newline=False).decode("ascii")
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,9 @@ import time
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.confirmation import (
-    NO_EVIDENCE,
-    Evidence,
-    name_bytes,
-    name_of_record,
-    site_number,
-)
+from scrapy_simhash.confirmation import name_bytes, name_of_record, site_number
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.sites import site_of

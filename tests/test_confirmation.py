@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,16 +9,13 @@ from hypothesis import strategies as st
 from scrapy_simhash.confirmation import (
     DEFAULT_MIN_RESEMBLANCE,
     MIN_RESEMBLANCE_IN_DOUBT,
-    NO_EVIDENCE,
     UNCONFIRMED,
     Confirmation,
-    Evidence,
-    evidence_from,
     name_bytes,
     names_agree,
-    plain_evidence,
     site_number,
 )
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.sketch import estimate_resemblance, sketch
 
@@ -254,15 +249,3 @@ class TestSwitches:
     def test_the_default_compares_names_and_resemblance(self):
         assert Confirmation() == Confirmation(min_resemblance=0.6, same_name=True)
         assert MIN_RESEMBLANCE_IN_DOUBT == 0.85
-
-
-class TestPlainEvidence:
-    @given(st.builds(Evidence, *[st.binary(), st.integers(0, 2**32 - 1), *[st.binary()] * 3]))
-    def test_json_returns_the_same_evidence(self, evidence):
-        assert evidence_from(json.loads(json.dumps(plain_evidence(evidence)))) == evidence
-
-    @pytest.mark.parametrize("change", [lambda plain: plain[:-1], lambda plain: [*plain, ""]])
-    def test_a_list_of_another_length_is_an_error(self, change):
-        plain = plain_evidence(Evidence(b"sketch", 1, b"title", b"heading", b"certainty"))
-        with pytest.raises(ValueError, match="values to unpack"):
-            evidence_from(change(plain))

@@ -8,9 +8,10 @@ import readability
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_bytes, site_number
+from scrapy_simhash.confirmation import name_bytes, site_number
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector, PageFingerprint
 from scrapy_simhash.errors import IndexClosed, SchemeError
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import Observation, open_index

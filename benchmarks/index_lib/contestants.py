@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, UNCONFIRMED, Confirmation, Evidence
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
 
 class Contestant:

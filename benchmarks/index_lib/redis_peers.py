@@ -20,7 +20,8 @@ import numpy as np
 
 from index_lib.stream import fingerprints, mixed
 from scrapy_simhash import Scheme
-from scrapy_simhash.confirmation import NO_EVIDENCE, UNCONFIRMED, Evidence
+from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import Entry, PageToObserve
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.confirmation import Evidence
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.sketch import SKETCH_BYTES
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from scrapy.http import HtmlResponse
 
 from quality_lib import peers
 from scrapy_simhash import detector, tokenization
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import extract
 
 if TYPE_CHECKING:

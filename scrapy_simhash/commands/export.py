@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Writes the entries of an index, oldest first. The file name chooses the format: JSON lines, Parquet
 or CSV. Fields: key, fingerprint (hexadecimal digits), scheme, first_seen_s, last_seen_s (Unix
-times), near_duplicates (a count), and what confirms copies: sketch, site, title_hashes and
-heading_hashes. `import` reads JSON lines and Parquet. CSV is for spreadsheets: a text that a
-spreadsheet would take for a formula gets a ' before it.
+times), near_duplicates (a count), gave_items (the page gave items), and evidence (hexadecimal
+digits: what confirms copies). `import` reads JSON lines and Parquet. CSV is for spreadsheets: a
+text that a spreadsheet would take for a formula gets a ' before it.
 
   {program} export entries.jsonl.gz
   {program} export entries.parquet

@@ -238,7 +238,7 @@ def _rebuild(options: argparse.Namespace) -> None:
         raise WrongUsage("--drop-without-text needs --preset")
     plan = None  # the tables of the index
     if given(options, "tables", "pages", "max_distance"):
-        manifest = read_manifest(directory, older=True)
+        manifest = read_manifest(directory)
         distance = manifest.max_distance if options.max_distance is None else options.max_distance
         pages = options.pages or DEFAULT_EXPECTED_PAGES
         plan = choose_tables(options, manifest.plan.bits, distance, pages)
@@ -261,7 +261,7 @@ def _reindex(options: argparse.Namespace, directory: Path) -> None:
 
     if options.tables is not None or options.database is not None:
         raise WrongUsage("--preset chooses its own tables, and keeps the kind of database")
-    manifest = read_manifest(directory, older=True)
+    manifest = read_manifest(directory)
     _, preset = choose_preset(options.preset)
     # Stored texts are extracted already, so extraction cannot change.
     extraction = {name: getattr(manifest.scheme, name) for name in EXTRACTION}
@@ -354,8 +354,7 @@ The exit code is 1 if a page has no entry; the entries of the other pages are st
         """\
 Rebuilds an index with other tables, for another k, or in another kind of database. Everything
 else stays the same. The index is replaced atomically: if the command is interrupted, nothing has
-changed. An index of the previous release (format 2) is converted to the present format; its pages
-have no sketches until a crawl sees them again.
+changed.
 
   {program} rebuild --max-distance 40
   {program} rebuild --pages 50000000

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from scrapy_simhash.confirmation import Evidence
+    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
 

@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import evidence_from, plain_evidence
 from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.dedupe.summary import plain_verdict
 from scrapy_simhash.detector import Detector
+from scrapy_simhash.evidence import evidence_from, plain_evidence
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:

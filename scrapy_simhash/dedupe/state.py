@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_FORMAT = "scrapy-simhash dedupe 3"
+_FORMAT = "scrapy-simhash dedupe 4"
 
 Phase = Literal["judging", "judged", "written"]
 
@@ -61,7 +61,7 @@ class Checkpoint:
     phase: Phase = "judging"
     records: int = 0
     lines: bytes = b""
-    evidence: list[list[Any]] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
     index_entries: int | None = None
     crawl_start: int | None = None
     damaged: dict[str, str] = field(default_factory=dict)

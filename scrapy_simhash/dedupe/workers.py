@@ -8,10 +8,10 @@ from collections import deque
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job, skipped
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
+from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.workers.pool import WorkerPool
 from scrapy_simhash.workers.process import Work
 
@@ -125,10 +125,9 @@ def encode_answer(records: Sequence[Fingerprinted]) -> bytes:
     heads: list[list[Any]] = []
     parts: list[bytes] = []
     for key, page in records:
-        sketch, site, title, heading, certainty = page.evidence
-        blobs = (sketch, title, heading, certainty)
-        heads.append([key, page.fingerprint, page.skipped, site, *map(len, blobs)])
-        parts.extend(blobs)
+        evidence = encode_evidence(page.evidence)
+        heads.append([key, page.fingerprint, page.skipped, len(evidence)])
+        parts.append(evidence)
     return b"".join([json.dumps(heads).encode("ascii"), b"\n", *parts, b"\n"])
 
 
@@ -138,9 +137,8 @@ def decode_answer(answer: bytes) -> list[Fingerprinted]:
     stream = io.BytesIO(answer)
     read = stream.read
     try:
-        for key, fingerprint, reason, site, *sizes in json.loads(stream.readline()):
-            sketch, title, heading, certainty = map(read, sizes)
-            evidence = Evidence(sketch, site, title, heading, certainty)
+        for key, fingerprint, reason, size in json.loads(stream.readline()):
+            evidence = decode_evidence(read(size))
             page = PageFingerprint(fingerprint=fingerprint, skipped=reason, evidence=evidence)
             records.append(Fingerprinted(key, page))
     except (ValueError, TypeError) as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -232,6 +232,7 @@ class Entry(NamedTuple):
     :param ordinal: place in the database, from 0. It is -1 for an entry that is not stored, or is
         stored in memory or Redis.
     :param evidence: evidence of the page, without certainty.
+    :param gave_items: the page gave an item that the pipelines kept.
     """
 
     number: int
@@ -242,6 +243,7 @@ class Entry(NamedTuple):
     last_seen_s: int
     ordinal: int = -1
     evidence: Evidence = NO_EVIDENCE
+    gave_items: bool = False
 
 
 class Store(Protocol):

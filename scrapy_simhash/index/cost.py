@@ -67,7 +67,7 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     """Return the bytes on disk of an entry and its records, without page key and evidence, and
     without the overhead of the database.
     """
-    entry = 5 + 18 + plan.bits // 8  # key; numbers, times, no evidence; fingerprint
+    entry = 5 + 13 + plan.bits // 8  # key; numbers, times, flags, no evidence; fingerprint
     if plan.prefix_bits:
         # In the files of pages: the fingerprint and the id, in words of 64 bits.
         row = 8 * (-(-plan.bits // 64) + 1)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import PageToObserve
     from scrapy_simhash.index.rules import Classification, Neighbour, Rules
     from scrapy_simhash.scheme import Scheme
@@ -135,7 +136,7 @@ class CrawlIndex:
         if not self.incremental:
             # Results must not differ from those of an empty index, which would have this text.
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
-        elif not stored.evidence.sketch:  # for example an entry converted from format 2
+        elif not stored.evidence.sketch:  # for example an entry that was imported
             seen_again = seen_again._replace(evidence=entry.evidence)
         return result, observation, seen_again
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT_VERSION = 3
-# Format versions that `scrapy simhash rebuild` converts to the current one.
-OLDER_VERSIONS = (2,)
+FORMAT_VERSION = 4
 FILE_NAME = "manifest.json"
 # A marker file that exists while an index is being repaired.
 REPAIRING = ".repairing"
@@ -56,7 +54,6 @@ class Manifest:
     :param database: ``leveldb``, ``rocksdb``, or ``memory`` in a manifest that is never written.
     :param generation: number of times the index was rewritten.
     :param confirmation: default confirmation; callers of `open_index` may choose another.
-    :param version: format version that was read; `write` and `replace` write `FORMAT_VERSION`.
     """
 
     scheme: Scheme
@@ -67,7 +64,6 @@ class Manifest:
     database: str
     generation: int = 0
     confirmation: Confirmation = UNCONFIRMED
-    version: int = FORMAT_VERSION
 
     def database_path(self, directory: Path) -> Path:
         """Return the path of the current database in the directory of an index."""
@@ -116,20 +112,19 @@ class Manifest:
             temporary.unlink(missing_ok=True)
 
     @classmethod
-    def read(cls, directory: Path, *, older: bool = False) -> Manifest | None:
+    def read(cls, directory: Path) -> Manifest | None:
         """Return the manifest in a directory; None if the directory is missing, empty, or has only
         temporary files.
 
-        :param older: also accept `OLDER_VERSIONS`.
         :raises IndexForeign: the directory holds other files, or the manifest of something else.
-        :raises IndexMismatch: the format version is not accepted.
+        :raises IndexMismatch: this release does not support its format version.
         :raises IndexCorrupt: the manifest cannot be decoded, or has impossible values.
         :raises OSError: the directory or the file cannot be read.
         """
         path = directory / FILE_NAME
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return cls._from_content(directory, content, older=older)
+            return cls._from_content(directory, content)
         except FileNotFoundError:
             has_files = directory.exists() and any(
                 not file.name.startswith(f".{FILE_NAME}") for file in directory.iterdir()
@@ -137,7 +132,7 @@ class Manifest:
             if not has_files:
                 return None
             if path.exists():  # Another process has just created it.
-                return cls.read(directory, older=older)
+                return cls.read(directory)
             raise IndexForeign(
                 str(directory),
                 f"it has other files, but no {FILE_NAME}: choose another directory, or move those "
@@ -153,7 +148,7 @@ class Manifest:
             ) from error
 
     @classmethod
-    def _from_content(cls, directory: Path, content: Any, *, older: bool) -> Manifest:
+    def _from_content(cls, directory: Path, content: Any) -> Manifest:
         if content is None:
             raise TypeError("it is empty")
         if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
@@ -163,14 +158,12 @@ class Manifest:
                 "changed",
             )
         version = content["format_version"]
-        if version != FORMAT_VERSION and not (older and version in OLDER_VERSIONS):
-            advice = "use the release that made it"
-            if version in OLDER_VERSIONS:
-                advice = f"convert it with `scrapy simhash rebuild --index {directory}`"
+        if version != FORMAT_VERSION:
             raise IndexMismatch(
                 str(directory),
-                f"format version {version!r}, this release reads {FORMAT_VERSION}: {advice}, or "
-                "start over with SIMHASH_RESET = True; nothing was changed",
+                f"format version {version!r}, this release reads {FORMAT_VERSION}: use the "
+                "release that made it, or start over with SIMHASH_RESET = True; nothing was "
+                "changed",
             )
         generation, check_bits = content.get("generation", 0), content["check_bits"]
         scheme, plan, max_distance = read_parameters(content, generation, check_bits)
@@ -178,7 +171,6 @@ class Manifest:
             raise ValueError(f"generation is {generation}")
         if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
             raise ValueError(f"check_bits is {check_bits}")
-        confirmation = UNCONFIRMED if version in OLDER_VERSIONS else read_confirmation(content)
         if content["database"] not in DATABASES:
             raise ValueError(f"database is {content['database']!r}")
         return cls(
@@ -189,8 +181,7 @@ class Manifest:
             check_bits,
             content["database"],
             generation,
-            confirmation,
-            version,
+            read_confirmation(content),
         )
 
 

@@ -11,8 +11,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed
+from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Ending, Index
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
 from scrapy_simhash.index.history import row_name
@@ -22,7 +22,7 @@ from scrapy_simhash.index.shared import Pending, SharedStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from scrapy_simhash.confirmation import Evidence
+    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import (
         Action,
         Entry,

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database
 
 
-def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
+def read_manifest(directory: Path) -> Manifest:
     """Return the manifest of an index.
 
-    :param older: see `Manifest.read`.
     :raises StorageError: there is no index (IndexMissing), or its manifest is not accepted.
     """
     try:
-        manifest = Manifest.read(directory, older=older)
+        manifest = Manifest.read(directory)
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be read ({error})") from error
     if manifest is None:
@@ -50,19 +49,18 @@ def require_database(directory: Path, manifest: Manifest) -> None:
 
 
 @contextmanager
-def opened_database(directory: Path, *, older: bool = False) -> Iterator[tuple[Manifest, Database]]:
+def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
     """Yield the manifest and the open database of an index; close the database at the end.
 
-    :param older: see `Manifest.read`.
     :raises SchemeError: the driver of the database cannot be imported.
     :raises StorageError: the index is missing, damaged, of another format, open or unreadable.
     """
-    manifest = read_manifest(directory, older=older)
+    manifest = read_manifest(directory)
     kind = database_kind(manifest.database)
     require_database(directory, manifest)
     database = kind(str(directory), manifest.database_path(directory))
     try:
-        if read_manifest(directory, older=older) != manifest:
+        if read_manifest(directory) != manifest:
             raise IndexLocked(str(directory), "another process has just rewritten it: try again")
         yield manifest, database
     finally:

@@ -1,4 +1,4 @@
-"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 3).
+"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 4).
 
 A *record* in a bucket is the ordinal of an entry and its *check* (`fold`), by which a query rejects
 most entries without reading them. The *head* of a row's key is its first bytes, which tell the kind
@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.evidence import (
+    NO_EVIDENCE,
+    Evidence,
+    encode_evidence,
+    read_evidence,
+    read_varint,
+    varint,
+)
 from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate, SideKind
 
 if TYPE_CHECKING:
@@ -50,9 +57,8 @@ _RECORD_WITH_32_BIT_CHECK = struct.Struct("<II")
 SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
-_SITE_BYTES = 4
-# No site, and three empty parts, each of which is a length of 0.
-_ENCODED_NO_EVIDENCE = bytes(_SITE_BYTES + 3)
+_NO_FLAGS = b"\0"
+_GAVE_ITEMS = b"\1"
 # A similarity is stored in per cent.
 _PERCENT = 100
 _NO_SIMILARITY = 0xFF
@@ -178,9 +184,10 @@ def encode_entry(entry: Entry, width_bytes: int) -> bytes:
     return (
         (entry.number << 8 * _TIME_BYTES | entry.first_seen_s).to_bytes(_FINGERPRINT_AT, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
-        + _varint(entry.last_sequence - entry.number)
-        + _varint(entry.last_seen_s - entry.first_seen_s)
-        + _encode_evidence(entry.evidence)
+        + (_GAVE_ITEMS if entry.gave_items else _NO_FLAGS)
+        + varint(entry.last_sequence - entry.number)
+        + varint(entry.last_seen_s - entry.first_seen_s)
+        + encode_evidence(entry.evidence)
         + encode_key(entry.key)
     )
 
@@ -190,8 +197,8 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
 
     :raises ValueError: the value is cut short, or the page key is not UTF-8.
     """
-    sequence_difference, seen_difference_s, at = _read_differences(value, width_bytes)
-    evidence, key_at = _read_evidence(value, at)
+    flags_at = _FINGERPRINT_AT + width_bytes
+    sequence_difference, seen_difference_s, evidence, key_at = _read_parts(value, flags_at + 1)
     if len(value) <= key_at:
         name = "its value" if ordinal < 0 else f"entry {ordinal}"
         raise ValueError(f"{name} is cut short: it has {len(value)} bytes")
@@ -201,87 +208,34 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
     return Entry(
         number,
         decode_key(value[key_at:]),
-        from_bytes(value[_FINGERPRINT_AT : _FINGERPRINT_AT + width_bytes], "big"),
+        from_bytes(value[_FINGERPRINT_AT:flags_at], "big"),
         number + sequence_difference,
         first_seen_s,
         first_seen_s + seen_difference_s,
         ordinal,
         evidence,
+        value[flags_at : flags_at + 1] == _GAVE_ITEMS,
     )
-
-
-def decode_entry_of_format_2(ordinal: int, value: bytes, width_bytes: int) -> Entry:
-    """Do the same as `decode_entry` for format version 2, which has no evidence."""
-    at = _read_differences(value, width_bytes)[2]
-    return decode_entry(ordinal, value[:at] + _ENCODED_NO_EVIDENCE + value[at:], width_bytes)
 
 
 def page_key_length(value: bytes, width_bytes: int) -> int:
     """Return the length in bytes of the page key in an entry's value; 0 if that is cut short."""
-    _, key_at = _read_evidence(value, _read_differences(value, width_bytes)[2])
+    *_, key_at = _read_parts(value, _FINGERPRINT_AT + width_bytes + 1)
     return max(len(value) - key_at, 0)
 
 
-def _encode_evidence(evidence: Evidence) -> bytes:
-    if evidence is NO_EVIDENCE:
-        return _ENCODED_NO_EVIDENCE
-    encoded = evidence.site.to_bytes(_SITE_BYTES, "big")
-    for part in (evidence.sketch, evidence.title, evidence.heading):
-        encoded += bytes((len(part),)) + part
-    return encoded
+def _read_parts(value: bytes, at: int) -> tuple[int, int, Evidence, int]:
+    """Return (`last_sequence` - `number`, `last_seen_s` - `first_seen_s`, evidence, position of the
+    page key) from an entry's value; the last is its length if the value is cut short.
 
-
-def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
-    """Return (evidence, position of the page key), which is not before the end of a value that is
-    cut short.
-    """
-    if value[at : at + len(_ENCODED_NO_EVIDENCE)] == _ENCODED_NO_EVIDENCE:
-        return NO_EVIDENCE, at + len(_ENCODED_NO_EVIDENCE)
-    site = int.from_bytes(value[at : at + _SITE_BYTES], "big")
-    at += _SITE_BYTES
-    parts = []
-    for _ in range(3):
-        length = value[at] if at < len(value) else 0
-        parts.append(value[at + 1 : at + 1 + length])
-        at += 1 + length
-    sketch, title, heading = parts
-    return Evidence(sketch, site, title, heading), at
-
-
-def _read_differences(value: bytes, width_bytes: int) -> tuple[int, int, int]:
-    """Return (`last_sequence` - `number`, `last_seen_s` - `first_seen_s`, position of the evidence)
-    from an entry's value.
+    :param at: position of the first of these parts.
     """
     try:
-        sequence_difference, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
-        seen_difference_s, at = _read_varint(value, at)
-    except IndexError:  # cut short; callers notice that nothing follows
-        return 0, 0, len(value)
-    return sequence_difference, seen_difference_s, at
-
-
-def _varint(number: int) -> bytes:
-    """Return a number as LEB128. If it is negative, because a clock was set back, return 0."""
-    if number <= 0:
-        return b"\0"
-    encoded = bytearray()
-    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
-def _read_varint(value: bytes, at: int) -> tuple[int, int]:
-    """Return (number, position after it). :raises IndexError: the value ends within the number."""
-    number = shift = 0
-    while True:
-        byte = value[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the last byte
-            return number, at
-        shift += 7
+        sequence_difference, at = read_varint(value, at)
+        seen_difference_s, at = read_varint(value, at)
+        return sequence_difference, seen_difference_s, *read_evidence(value, at)
+    except (IndexError, ValueError):
+        return 0, 0, NO_EVIDENCE, len(value)
 
 
 def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
@@ -320,17 +274,6 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
         confirmed=not flags & _NOT_CONFIRMED,
         action=ACTIONS[action],
     )
-
-
-def decode_near_duplicate_of_format_2(
-    sequence: int, value: bytes, width_bytes: int
-) -> NearDuplicate:
-    """Do the same as `decode_near_duplicate` for format version 2, which has no similarity and no
-    flags. The highest bit of the distance marked "weak" pages, which are near-duplicates now.
-    """
-    distance = (int.from_bytes(value[4:6], "big") & 0x7FFF).to_bytes(2, "big")
-    current = value[:4] + distance + bytes((_NO_SIMILARITY, 0)) + value[6:]
-    return decode_near_duplicate(sequence, current, width_bytes)
 
 
 def encode_state(state: State) -> bytes:

@@ -25,7 +25,8 @@ from scrapy_simhash.fingerprint import hamming_distance
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import Entry, ObservationKind
 
 

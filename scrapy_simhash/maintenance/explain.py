@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.confirmation import NO_EVIDENCE
+from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.rules import Neighbour, classify
 from scrapy_simhash.maintenance.sources import opened_index
@@ -13,7 +13,7 @@ from scrapy_simhash.maintenance.sources import opened_index
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_simhash.confirmation import Evidence
+    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import Match, NearDuplicate, ObservationKind
     from scrapy_simhash.index.observing import ObservingIndex
     from scrapy_simhash.index.redis.index import RedisIndex

@@ -5,8 +5,8 @@ The record of an entry has these fields:
 - `key`, `fingerprint` (hexadecimal) and `scheme` (the id of the scheme),
 - `first_seen_s` and `last_seen_s` (Unix times),
 - `near_duplicates`: number of log lines of pages that were confirmed to be copies of this one,
-- the evidence that confirms a copy (`Evidence`): `sketch`, `title_hashes` and `heading_hashes`
-  (hexadecimal), and the number of the `site`.
+- `gave_items`: the page gave an item that the pipelines kept,
+- `evidence`: what confirms a copy, as `encode_evidence` returns it (hexadecimal).
 
 Records are sorted by age, because the oldest of equally near pages becomes the representative.
 """
@@ -17,8 +17,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_type_hints
 
-from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import SchemeError, SimhashError
+from scrapy_simhash.evidence import Evidence, decode_evidence, encode_evidence
 from scrapy_simhash.fingerprint import from_hex, to_hex
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.maintenance.rewriting import making
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 _MAX_TIME_S = (1 << 32) - 1
-# A name is stored as up to 32 hashes of 2 bytes.
-_NAME_LENGTHS = range(0, 65, 2)
 
 
 class EntryRecord(TypedDict):
@@ -46,10 +44,8 @@ class EntryRecord(TypedDict):
     first_seen_s: int
     last_seen_s: int
     near_duplicates: int
-    sketch: str
-    site: int
-    title_hashes: str
-    heading_hashes: str
+    gave_items: bool
+    evidence: str
 
 
 class NearDuplicateRecord(TypedDict):
@@ -91,10 +87,8 @@ def entry_records(where: Location) -> Iterator[EntryRecord]:
                 first_seen_s=entry.first_seen_s,
                 last_seen_s=entry.last_seen_s,
                 near_duplicates=copies[entry.key],
-                sketch=entry.evidence.sketch.hex(),
-                site=entry.evidence.site,
-                title_hashes=entry.evidence.title.hex(),
-                heading_hashes=entry.evidence.heading.hex(),
+                gave_items=entry.gave_items,
+                evidence=encode_evidence(entry.evidence).hex(),
             )
 
 
@@ -166,28 +160,30 @@ def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -
     if last_seen_s < first_seen_s:
         raise ValueError(f"last_seen_s {last_seen_s} is before first_seen_s {first_seen_s}")
     fingerprint = from_hex(record["fingerprint"], scheme.bits)
-    evidence = _evidence(record)
-    return Entry(number, key, fingerprint, number, first_seen_s, last_seen_s, evidence=evidence)
+    gave_items = record.get("gave_items") or False
+    if not isinstance(gave_items, bool):
+        raise TypeError(f"gave_items must be true or false, not {gave_items!r}")
+    return Entry(
+        number,
+        key,
+        fingerprint,
+        number,
+        first_seen_s,
+        last_seen_s,
+        evidence=_evidence(record),
+        gave_items=gave_items,
+    )
 
 
 def _evidence(record: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of a record; missing parts are empty. For errors, see `_entry`."""
-    parts = {}
-    for name, lengths in (
-        ("sketch", (0, SKETCH_BYTES)),
-        ("title_hashes", _NAME_LENGTHS),
-        ("heading_hashes", _NAME_LENGTHS),
-    ):
-        text = record.get(name) or ""
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must be hexadecimal digits, not {text!r}")
-        parts[name] = bytes.fromhex(text)
-        if len(parts[name]) not in lengths:
-            raise ValueError(f"{name} cannot have {len(parts[name])} bytes")
-    site = record.get("site") or 0
-    if type(site) is not int or not 0 <= site < 1 << 32:
-        raise ValueError(f"site must be an integer from 0 to 2**32 - 1, not {site!r}")
-    return Evidence(parts["sketch"], site, parts["title_hashes"], parts["heading_hashes"])
+    """Return the evidence of a record; none if the field is missing. For errors, see `_entry`."""
+    text = record.get("evidence") or ""
+    if not isinstance(text, str):
+        raise TypeError(f"evidence must be hexadecimal digits, not {text!r}")
+    evidence = decode_evidence(bytes.fromhex(text))
+    if len(evidence.sketch) not in (0, SKETCH_BYTES):
+        raise ValueError(f"the sketch of its evidence has {len(evidence.sketch)} bytes")
+    return evidence
 
 
 def _time(record: Mapping[str, Any], name: str, default_s: int) -> int:

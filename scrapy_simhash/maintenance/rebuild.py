@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.index import preset_confirmation
 from scrapy_simhash.index.cost import check_bits, require_distance
-from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.plan import MIN_RECALL
 from scrapy_simhash.index.redis import RedisAddress
@@ -32,16 +30,14 @@ def rebuild(
 ) -> RewriteResult:
     """Rebuild an index with other tables, k or kind of database, and return the counts.
 
-    None keeps the present tables, k or kind of database (``leveldb`` or ``rocksdb``). An index of
-    format version 2 becomes one of the current version. Its entries have no sketches and names, so
-    every page within k counts as a confirmed copy.
+    None keeps the present tables, k or kind of database (``leveldb`` or ``rocksdb``).
 
     :raises PlanError: the tables or `max_distance` do not fit the fingerprints, or the tables find
         less than 95 % of the pairs at `max_distance`.
     :raises SchemeError: the kind of database is unknown, or its package is missing.
     :raises StorageError: see `rewriting`.
     """
-    manifest = read_manifest(directory, older=True)
+    manifest = read_manifest(directory)
     plan = manifest.plan if plan is None else plan
     max_distance = manifest.max_distance if max_distance is None else max_distance
     database = manifest.database if database is None else database
@@ -60,9 +56,7 @@ def rebuild(
         "check_bits": check_bits(bits, max_distance),
         "database": database,
     }
-    if manifest.version != FORMAT_VERSION:  # such a manifest has no confirmation
-        changes["confirmation"] = preset_confirmation(manifest.scheme)
-    with rewriting(directory, older=True, **changes) as (source, store):
+    with rewriting(directory, **changes) as (source, store):
         result = copy_all(source, store, on_progress=on_progress)
         # Within the lock. The old texts stay until the manifest is replaced.
         if database != manifest.database:

@@ -73,7 +73,7 @@ def reindex(
     :raises PlanError: `max_distance` is out of range, or no tables find 95 % of the pairs.
     :raises StorageError: texts are missing; for other errors, see `rewriting`.
     """
-    manifest = read_manifest(directory, older=True)
+    manifest = read_manifest(directory)
     for name in ("extractor", "select", "remove"):
         old, new = getattr(manifest.scheme, name), getattr(scheme, name)
         if old != new:
@@ -91,7 +91,7 @@ def reindex(
     }
     report = ReindexResult()
     with (
-        rewriting(directory, older=True, **changes) as (source, store),
+        rewriting(directory, **changes) as (source, store),
         opened_texts(directory, manifest.database) as texts,
     ):
         if texts is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.base import SideKind
 from scrapy_simhash.index.kinds import database_kind, destroy_database
-from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, FORMAT_VERSION, databases
+from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import TableStore
@@ -48,7 +48,6 @@ class RewriteResult:
 def rewriting(
     directory: Path,
     *,
-    older: bool = False,
     side_rows: Sequence[SideKind] = get_args(SideKind),
     **changes: Any,
 ) -> Iterator[tuple[DatabaseSource, TableStore]]:
@@ -57,7 +56,6 @@ def rewriting(
     The store goes on with the sequence numbers of the old index. After an error, the old index is
     unchanged.
 
-    :param older: also accept an index of an older format version.
     :param side_rows: kinds of side rows to copy.
     :param changes: changed fields of the manifest, such as `plan`.
     :raises SchemeError: a kind of database is unknown, or its driver is not installed.
@@ -66,10 +64,9 @@ def rewriting(
     location = str(directory)
     require_whole(directory)
     try:
-        with opened_database(directory, older=older) as (manifest, database):
+        with opened_database(directory) as (manifest, database):
             source = DatabaseSource(database, manifest)
             _delete_leftovers(directory, manifest)
-            changes["version"] = FORMAT_VERSION
             new = replace(manifest, generation=manifest.generation + 1, **changes)
             with _new_store(directory, new) as store:
                 store.skip_to(source.next_sequence)

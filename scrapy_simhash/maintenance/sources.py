@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url, open_index, records
 from scrapy_simhash.index.database import REDIS_REMEDY
-from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import RowReader
@@ -91,7 +90,7 @@ def file_bytes(path: Path) -> int:
 
 
 class DatabaseSource(RowReader):
-    """The content of an open database, in the current format version or format version 2.
+    """The content of an open database.
 
     :raises IndexCorrupt: the state row, or an entry newer than that row, cannot be decoded.
     """
@@ -102,9 +101,6 @@ class DatabaseSource(RowReader):
     def __init__(self, database: Database, manifest: Manifest) -> None:
         super().__init__(database, manifest.plan.bits // 8)
         self.manifest = manifest
-        if manifest.version != FORMAT_VERSION:
-            self._decode_entry = records.decode_entry_of_format_2
-            self._decode_near_duplicate = records.decode_near_duplicate_of_format_2
         state = self._read_state() or EMPTY_STATE
         self.next_sequence = max(state.next_sequence, 1)
         # The state row may be older than the newest entries, which have higher sequence numbers.

@@ -13,16 +13,14 @@ from pyspark.sql.types import BinaryType
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job, make_job_spec
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.evidence import encode_evidence
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields
 
-SCHEMA = (
-    "key string, fingerprint binary, certainty binary, sketch binary, site long, title binary, "
-    "heading binary, reason string"
-)
+SCHEMA = "key string, fingerprint binary, certainty binary, evidence binary, reason string"
 _COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
 # Stands for a file name in jobs, so that default keys can be told from others.
 _NO_KEY = "\0"
@@ -85,16 +83,13 @@ def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tupl
     [(key, page)] = fingerprinter.fingerprint(job)
     own_key = None if key == job.default_key(0) else key
     if page.fingerprint is None:
-        return (own_key, None, None, None, None, None, None, page.skipped)
+        return (own_key, None, None, None, page.skipped)
     # The site of a page is in its key, if that is a URL.
     evidence = page.evidence if own_key is None else evidence_of(own_key, page)
     return (
         own_key,
         page.fingerprint.to_bytes(width, "big"),
         evidence.certainty,
-        evidence.sketch,
-        evidence.site,
-        evidence.title,
-        evidence.heading,
+        encode_evidence(evidence._replace(certainty=b"")),
         None,
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions
 
 Method = Literal["first-come", "connected"]
-_PARTS = ("fingerprint", "certainty", "sketch", "site", "title", "heading")
+_PARTS = ("fingerprint", "certainty", "evidence")
 # Columns of verdicts, and of the joins that lead to them. Spark ignores the case of names.
 _RESERVED = (
     "position key kind representative distance similarity similar_to reason fingerprint simhash "

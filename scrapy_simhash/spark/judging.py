@@ -23,8 +23,8 @@ import pandas as pd
 from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from scrapy_simhash.confirmation import Confirmation, Evidence
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.evidence import decode_evidence
 from scrapy_simhash.spark.candidates import MORE, CandidateSearch, ShardRows
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
+    from scrapy_simhash.confirmation import Confirmation
+
 _SHARD_SCHEMA = (
     "shard int, record long, prefix long, uncertain binary, subsets long, fingerprint binary, "
     "asks boolean, stored boolean"
 )
 _FOUND_SCHEMA = "record long, other long, distance smallint"
 _LINK_SCHEMA = f"{_FOUND_SCHEMA}, similarity double, confirmed boolean"
-_EVIDENCE = ("sketch", "site", "title", "heading")
 _FIRST_MAX_CANDIDATES = 8
 _GROWTH = 8
 _UNLIMITED = 1 << 62
@@ -194,18 +195,18 @@ class Judging:
             shards.groupBy("shard").applyInPandas(search_shard, _FOUND_SCHEMA).distinct()
         )
         incomplete = pairs.where(F.col("other") == MORE).select("record")
-        pairs = self._with_evidence(pairs, _EVIDENCE)
+        pairs = self._with_parts(pairs, ("evidence",))
         links, _ = self.work.write(
             pairs.mapInPandas(partial(_confirmed, confirmation), _LINK_SCHEMA)
         )
         return links, incomplete
 
-    def _with_evidence(self, pairs: DataFrame, parts: Sequence[str]) -> DataFrame:
-        """Return pairs with the evidence of both records. Pairs with `MORE` are left out."""
+    def _with_parts(self, pairs: DataFrame, parts: Sequence[str]) -> DataFrame:
+        """Return pairs with some columns of both records. Pairs with `MORE` are left out."""
         for side, prefix in (("record", "one"), ("other", "two")):
             named = [F.col(name).alias(f"{prefix}_{name}") for name in parts]
-            evidence = self.records.select(F.col("position").alias(side), *named)
-            pairs = pairs.join(evidence, side)
+            columns = self.records.select(F.col("position").alias(side), *named)
+            pairs = pairs.join(columns, side)
         return pairs
 
     def same_texts(self, pairs: DataFrame) -> DataFrame:
@@ -226,7 +227,7 @@ class Judging:
                 near = frame.assign(distance=bits.sum(axis=1, dtype=np.int16))
                 yield from _confirmed(confirmation, [near[near["distance"] <= max_distance]])
 
-        pairs = self._with_evidence(pairs, ("fingerprint", *_EVIDENCE))
+        pairs = self._with_parts(pairs, ("fingerprint", "evidence"))
         return pairs.mapInPandas(compared, _LINK_SCHEMA).where("confirmed")
 
     def _decided(
@@ -303,10 +304,7 @@ def _confirmed(
     confirmation: Confirmation, frames: Iterable[pd.DataFrame]
 ) -> Iterator[pd.DataFrame]:
     for frame in frames:
-        ones, twos = (
-            map(Evidence, *(frame[f"{prefix}_{name}"] for name in _EVIDENCE))
-            for prefix in ("one", "two")
-        )
+        ones, twos = (map(decode_evidence, frame[f"{side}_evidence"]) for side in ("one", "two"))
         compared = [confirmation.compare(*pair) for pair in zip(ones, twos, strict=True)]
         links = frame[["record", "other", "distance"]].copy()
         links["similarity"] = [similarity for similarity, _ in compared]

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import evidence_from, plain_evidence
 from scrapy_simhash.detector import Detector, PageFingerprint
+from scrapy_simhash.evidence import evidence_from, plain_evidence
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.workers.pool import WorkerPool
 from scrapy_simhash.workers.process import Work

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
-from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, Evidence
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.sketch import sketch

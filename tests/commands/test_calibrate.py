@@ -311,7 +311,7 @@ def damage(index):
             lambda index: (index / FILE_NAME).write_text(
                 (index / FILE_NAME)
                 .read_text()
-                .replace('"format_version": 3', '"format_version": 9')
+                .replace('"format_version": 4', '"format_version": 9')
             ),
             "format",
         ),

@@ -280,7 +280,9 @@ def test_export_to_csv_for_spreadsheets(ran_json, run, index, folder):
         with opened(folder / name, "rt", encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         assert [row["key"] for row in rows] == [one["key"] for one in entry_records(index)]
-        assert [row["site"] for row in rows] == [str(one["site"]) for one in entry_records(index)]
+        assert [row["evidence"] for row in rows] == [
+            one["evidence"] for one in entry_records(index)
+        ]
     assert run("export", "--near-duplicates", "n.csv").code == 0
     with (folder / "n.csv").open(encoding="utf-8", newline="") as file:
         assert [row["key"] for row in csv.DictReader(file)] == near_keys(index)

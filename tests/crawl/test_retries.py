@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Confirmation, Evidence
+from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.rules import Rules
 

@@ -7,24 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.commands.main import main
-from scrapy_simhash.confirmation import (
-    NO_EVIDENCE,
-    UNCONFIRMED,
-    Confirmation,
-    Evidence,
-    name_bytes,
-    site_number,
-)
-from scrapy_simhash.errors import IndexMismatch
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, name_bytes, site_number
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, encode_evidence
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import ACTIONS, Entry
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.rules import Neighbour, Rules, classify
-from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.explain import predict
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.rebuild import rebuild
 
 from .backends import PLAN, SCHEME, K, make_backend, seen
 
@@ -271,7 +262,7 @@ def test_exported_and_imported_sketches_stay(kind, tmp_path):
         index.confirm(index.observe("a", 0, shown))
         index.confirm(index.observe("b", 0xFFFF))
     exported = list(entry_records(tmp_path / "index"))
-    assert exported[0]["sketch"] == shown.sketch.hex()
+    assert bytes.fromhex(exported[0]["evidence"]) == encode_evidence(shown)
     made = Manifest.read(tmp_path / "index")
     import_entries(tmp_path / "new", made, [PlacedRecord("?", record) for record in exported])
     with make_backend(kind, tmp_path / "new").open() as index:
@@ -281,7 +272,7 @@ def test_exported_and_imported_sketches_stay(kind, tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"sketch": "00"}, {"sketch": "x"}, {"sketch": 7}, {"site": -1}, {"title_hashes": "00"}],
+    [*({"evidence": value} for value in ("01", "x", 7, "01010000", "0000")), {"gave_items": 1}],
 )
 def test_evidence_that_makes_no_sense_is_not_imported(kind, tmp_path, wrong):
     made = Manifest.read(_made(kind, tmp_path))
@@ -293,63 +284,6 @@ def test_evidence_that_makes_no_sense_is_not_imported(kind, tmp_path, wrong):
 def _made(kind, tmp_path):
     make_backend(kind, tmp_path / "index").open().close()
     return tmp_path / "index"
-
-
-class TestFormat2:
-    """An index of the release before: rows without evidence, a manifest without confirmation."""
-
-    @pytest.fixture
-    def older(self, kind, tmp_path):
-        import json
-
-        from .backends import rows
-        from .raw import change_rows
-
-        backend = make_backend(kind, tmp_path / "index")
-        with backend.open() as index:
-            index.confirm(index.observe("a", 0))
-            index.confirm(index.observe("b", 0xFF00))
-            index.observe("copy", 1)
-            index.observe("other copy", 3)
-        puts = {}
-        for row, value in rows(backend.directory).items():
-            if row[:1] == b"E":
-                assert value[13:20] == bytes(7)
-                puts[row] = value[:13] + value[20:]
-            elif row[:1] == b"N":
-                assert value[6:8] == b"\xff\0"
-                # The flag of a weak verdict, which is no more.
-                flag = 0x80 if value.endswith(b"other copy") else 0
-                puts[row] = value[:4] + bytes((value[4] | flag,)) + value[5:6] + value[8:]
-        change_rows(backend.directory, puts)
-        manifest = backend.directory / "manifest.json"
-        content = json.loads(manifest.read_text())
-        del content["confirmation"]
-        manifest.write_text(json.dumps({**content, "format_version": 2}))
-        return backend
-
-    def test_a_crawl_refuses_it_and_names_the_command(self, older):
-        with pytest.raises(IndexMismatch, match=r"scrapy simhash rebuild --index .*/index`"):
-            older.open()
-
-    def test_rebuilt_it_keeps_all_and_gets_sketches_in_time(self, older, capsys):
-        assert main(["rebuild", "--index", str(older.directory)]) == 0
-        assert "2 entries, 2 lines" in capsys.readouterr().out
-        assert check(older.directory).problems == []
-        assert Manifest.read(older.directory).version == 3
-        with older.open(incremental=True, confirmation=Confirmation()) as index:
-            assert [(one[0], one[2], one[3:]) for one in lines(index)] == [
-                ("copy", 1, (None, True, "")),
-                ("other copy", 2, (None, True, "")),
-            ]
-            assert index.entry("a").evidence == NO_EVIDENCE
-            assert index.observe("c", 1, evidence()).representative == "a"
-            index.confirm(index.observe("a", 0, evidence()))
-            assert index.observe("c", 1, evidence(128)).similar_to == "a"
-
-    def test_with_other_tables_too(self, older):
-        assert rebuild(older.directory, max_distance=2).entries == 2
-        assert Manifest.read(older.directory).max_distance == 2
 
 
 class TestCommands:

@@ -69,7 +69,7 @@ def test_a_person_can_read_it(tmp_path):
     MANIFEST.write(tmp_path)
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
     assert content["format"] == "scrapy-simhash index"
-    assert content["format_version"] == 3
+    assert content["format_version"] == 4
     assert content["database"] == "leveldb"
     assert content["scheme_id"] == MANIFEST.scheme.id
     assert content["plan"] == {
@@ -122,27 +122,16 @@ def test_a_manifest_of_something_else_is_foreign(tmp_path, text):
         Manifest.read(tmp_path)
 
 
-@pytest.mark.parametrize("version", [1, 4, 99, 0, -1, "2", 1.5, None, True])
+@pytest.mark.parametrize("version", [1, 3, 99, 0, -1, "2", 1.5, None, True])
 def test_a_format_version_that_is_not_known_is_a_mismatch_that_names_both(written, version):
     directory = written("format_version", value=version)
     before = files(directory)
     with pytest.raises(IndexMismatch) as caught:
         Manifest.read(directory)
     text = str(caught.value)
-    assert f"format version {version!r}, this release reads 3: use the release" in text
+    assert f"format version {version!r}, this release reads 4: use the release" in text
     assert "SIMHASH_RESET" in text
     assert "rebuild" not in text
-    assert files(directory) == before
-
-
-def test_an_older_format_version_is_a_mismatch_that_names_the_command_to_rebuild(written):
-    directory = written("format_version", value=2)
-    before = files(directory)
-    with pytest.raises(IndexMismatch, match=r"format version 2, this release reads 3") as caught:
-        Manifest.read(directory)
-    command = f"`scrapy simhash rebuild --index {directory}`"
-    assert command in str(caught.value)
-    assert "nothing was changed" in str(caught.value)
     assert files(directory) == before
 
 

@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from scrapy_simhash.confirmation import Confirmation, Evidence
+from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, SchemeError, StorageError
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.redis.layout import digest_of
 

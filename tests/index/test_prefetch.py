@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from scrapy_simhash.confirmation import UNCONFIRMED, Evidence
+from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import TablePlan
 
 from .backends import KINDS, make_backend

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import PlanError
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, choose_plan, open_index
 from scrapy_simhash.index.probing import (

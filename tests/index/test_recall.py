@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrapy_simhash import Detector
-from scrapy_simhash.confirmation import Evidence
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.scheme import DEFAULT_PRESET, preset

@@ -10,7 +10,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import TablePlan, records
 from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
 from scrapy_simhash.index.records import State
@@ -28,6 +28,11 @@ EVIDENCE = st.builds(
     title=st.binary(max_size=64),
     heading=st.binary(max_size=64),
     certainty=st.just(b""),
+    content=st.binary(max_size=20),
+    identity=st.sampled_from([b"", bytes(8)]),
+    links=st.binary(max_size=200),
+    request=st.sampled_from([b"", b"12345678"]),
+    depth=st.integers(0, 2**20),
 )
 SIMILARITIES = st.none() | st.integers(0, 100).map(lambda percent: percent / 100)
 WIDTHS = st.sampled_from([1, 2, 8, 32, 64])
@@ -48,6 +53,7 @@ def entries(draw):
         last_seen_s,
         draw(ORDINALS),
         draw(st.just(NO_EVIDENCE) | EVIDENCE),
+        draw(st.booleans()),
     )
 
 
@@ -73,15 +79,17 @@ def test_rows_are_laid_out_as_docs_index_format_says():
     entry = Entry(0x1122334455, "ü\udcff", 0xABCD, 0x1122334455, 0x01020304, 0x01020304, 7)
     assert records.entry_row_key(7).hex() == "4500000007"
     fixed = "1122334455" + "01020304" + "abcd"
-    assert records.encode_entry(entry, 2).hex() == fixed + "0000" + "00" * 7 + "c3bcedb3bf"
+    assert records.encode_entry(entry, 2).hex() == fixed + "00" + "0000" + "00" + "c3bcedb3bf"
+    gave_items = entry._replace(gave_items=True)
+    assert records.encode_entry(gave_items, 2).hex() == fixed + "01" + "000000" + "c3bcedb3bf"
     # Met 300 = 0b10_0101100 observations later, and seen 16385 = 2**14 + 1 s later.
     later = entry._replace(last_sequence=entry.number + 300, last_seen_s=entry.first_seen_s + 16385)
     assert records.encode_entry(later, 2).hex() == (
-        fixed + "ac02" + "818001" + "00" * 7 + "c3bcedb3bf"
+        fixed + "00" + "ac02" + "818001" + "00" + "c3bcedb3bf"
     )
-    known = entry._replace(evidence=Evidence(b"\1\2\3", 0x0A0B0C0D, b"\4\5", b""))
-    evidence = "0a0b0c0d" + "03010203" + "020405" + "00"
-    assert records.encode_entry(known, 2).hex() == fixed + "0000" + evidence + "c3bcedb3bf"
+    known = entry._replace(evidence=Evidence(b"\1\2\3", 0x0A0B0C0D, b"\4\5", b"", depth=1))
+    evidence = "0103010203" + "02040a0b0c0d" + "03020405" + "0a0101" + "00"
+    assert records.encode_entry(known, 2).hex() == fixed + "000000" + evidence + "c3bcedb3bf"
     line = NearDuplicate("é", "ab", 3, 0xABCD, 9, 0x01020304)
     assert records.log_row_key(9).hex() == "4e0000000009"
     assert records.encode_near_duplicate(line, 2).hex() == (
@@ -139,7 +147,7 @@ def test_an_index_writes_what_the_docstring_says(tmp_path, kind):
     assert stored[b"K" + hashed[:2]] == bytes(4) + hashed[5:1:-1] + (1).to_bytes(4, "little")
     entry = stored[b"E\0\0\0\1"]
     assert entry[:5] == (3).to_bytes(5, "big")
-    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + bytes(2) + bytes(7) + b"1"
+    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + bytes(4) + b"1"
     line = stored[b"N" + (5).to_bytes(5, "big")]
     copy = (fingerprints[0] ^ 1).to_bytes(3, "big")
     assert line == b"\1\2\3\4" + b"\0\1" + b"\xff\0" + copy + b"\0\0\0\1" + b"0" + b"copy"
@@ -293,4 +301,4 @@ def test_a_state_of_another_length_is_refused(value):
 @pytest.mark.parametrize("key", [b"\xff", b"\xc3", b"abc\x80"])
 def test_keys_that_are_not_utf_8_are_refused(key):
     with pytest.raises(ValueError, match="utf-8"):
-        records.decode_entry(1, bytes(5 + 4 + 2 + 1 + 1 + 7) + key, 2)
+        records.decode_entry(1, bytes(5 + 4 + 2 + 1 + 1 + 1 + 1) + key, 2)

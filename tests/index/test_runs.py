@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import IndexCorrupt, StorageError
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, records, run, runs
 from scrapy_simhash.index.base import Entry

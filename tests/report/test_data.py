@@ -14,7 +14,8 @@ import pytest
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.clustering import cluster
 from scrapy_simhash.clustering.clusters import connect, earliest_members
-from scrapy_simhash.confirmation import Confirmation, Evidence
+from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import index_url
 from scrapy_simhash.index.base import NearDuplicate

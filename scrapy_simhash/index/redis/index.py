@@ -28,8 +28,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.errors import StorageError
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import (
     Ending,
