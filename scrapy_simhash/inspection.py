@@ -1,11 +1,10 @@
-"""Count the elements that selectors match, and extract text that looks like content."""
+"""Count the elements that selectors match."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from scrapy_simhash.errors import ExtractionError
-from scrapy_simhash.extraction import Page, Selectors, extract, prepared
+from scrapy_simhash.extraction import Page, Selectors, prepared
 from scrapy_simhash.extraction.selectors import compiled_selector
 
 
@@ -33,11 +32,3 @@ def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
             elements = [] if root is None else compiled_selector(selector)(root)
             counts.append(SelectorCount(use, selector, len(elements)))
     return counts
-
-
-def content_text(html: str, remove: tuple[str, ...] = ()) -> str:
-    """Return the text that the extractor ``segments`` finds; empty if it fails on the page."""
-    try:
-        return extract(html, "segments", Selectors(remove=remove)).text
-    except ExtractionError:
-        return ""

@@ -41,10 +41,7 @@ NUMERIC = {
     f"{NAME}.index.probing",
     *(f"{NAME}.index.redis.{name}" for name in ("admissions", "index", "replica")),
     *(f"{NAME}.index.{name}" for name in ("pages", "run", "runs")),
-    *(
-        f"{NAME}.calibration.{name}"
-        for name in ("calibrating", "counting", "index_distances", "pairs")
-    ),
+    *(f"{NAME}.calibration.{name}" for name in ("calibrating", "resemblances")),
     f"{NAME}.spark.candidates",
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),

@@ -1,286 +1,208 @@
-"""Choose the k and the least resemblance that fit a sample of documents best, for each preset."""
+"""Choose the k and the least resemblance that fit a sample of pages best.
+
+Pairs of pages are judged by the exact resemblance of their texts. *Near-duplicate* pairs have 0.8
+or more. *Wrong* pairs have less than 0.5: dropping either page would lose most of its content. A
+crawl should find the former and not the latter. For each k and least resemblance, recall is the
+share of near-duplicate pairs that are found, precision the share of near-duplicate pairs among all
+found ones, and F1 the harmonic mean of both. The highest F1 wins.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+import random
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
-from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_simhash.calibration.choosing import (
-    FEW_NEAR_DUPLICATES,
-    Choice,
-    LeastResemblance,
-    Score,
-    choose,
-    choose_resemblance,
-    fill_weight,
-    scores_by_k,
-    table_recall,
-)
-from scrapy_simhash.calibration.counting import STEPS, Counts, Pairs
-from scrapy_simhash.calibration.edits import edited_copies
+from scrapy_simhash.calibration.resemblances import resemblances
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.detector import Detector
+from scrapy_simhash.errors import PlanError
 from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index.cost import choose_plan
 from scrapy_simhash.resemblance import NEAR_DUPLICATE, resemblance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from scrapy_simhash.calibration.counting import Pair
-    from scrapy_simhash.calibration.sampling import Sample, SampledPage
-    from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.calibration.sampling import SampledPage
+    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.detector import Detector
 
-DEFAULT_SAMPLE = 2000
-_COPIES = 200
-# More copies are made than needed, because copies that were edited too much are discarded.
-_TRIES = 600
+    Array = np.ndarray[Any, Any]
 
-
-class PresentSettings(NamedTuple):
-    """A preset to calibrate, with its present settings.
-
-    :param max_distance: the present k.
-    :param served_distance: largest k that all indexes with this scheme support; None without one.
-    """
-
-    name: str
-    scheme: Scheme
-    max_distance: int
-    confirmation: Confirmation = UNCONFIRMED
-    served_distance: int | None = None
-
-
-class EditedCopies(NamedTuple):
-    """The counts of edited copies, which supplement a sample with few near-duplicates.
-
-    :param confirmable: ``confirmable[p][d]`` is the number of copies that have a similarity of p
-        per cent and a distance of d bits to their pages.
-    """
-
-    confirmable: list[list[int]]
-
-    @property
-    def distances(self) -> list[int]:
-        """Return the number of copies at each distance to their pages."""
-        return [sum(column) for column in zip(*self.confirmable, strict=True)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Calibrated:
-    """The calibration of one preset.
-
-    :param fingerprints: number of pages with a fingerprint.
-    :param skipped: number of pages without a fingerprint, by reason.
-    :param now: the score of the present k and least resemblance.
-    :param rows: the score of each k with the least resemblance in `least`, or the present one.
-    :param choice: the chosen k; None if the sample has too few pairs.
-    :param least: the chosen least resemblance; None if no k was chosen, or the present one is 0.
-    :param table_recall: the expected share of pairs within the chosen k that its tables find; None
-        if no k was chosen, or no tables support it.
-    """
-
-    preset: PresentSettings
-    fingerprints: int
-    skipped: Counter[str]
-    counts: Counts
-    edited: EditedCopies
-    now: Score
-    rows: list[Score]
-    choice: Choice | None
-    least: LeastResemblance | None
-    table_recall: float | None
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """Return the present confirmation, with the chosen least resemblance if there is one."""
-        if self.least is None:
-            return self.preset.confirmation
-        return replace(self.preset.confirmation, min_resemblance=self.least.per_cent / STEPS)
-
-    @property
-    def near_duplicate_pairs(self) -> int:
-        """Return the number of near-duplicate pairs in the sample, without edited copies."""
-        return sum(self.counts.near_duplicate)
-
-    @property
-    def edited_copy_pairs(self) -> int:
-        """Return the number of pairs of a page and its edited copy."""
-        return sum(self.edited.distances)
-
-    @property
-    def chosen(self) -> Score | None:
-        """Return the score of the chosen k and least resemblance; None if no k was chosen."""
-        return None if self.choice is None else self.rows[self.choice.max_distance]
+WRONG_BELOW = 0.5
+FEW_NEAR_DUPLICATES = 20
+"""With fewer near-duplicate pairs, edited copies of pages count as the missing ones."""
+LEAST_WRONG = 100
+"""With fewer wrong pairs, nothing is chosen."""
+_COPIES, _TRIES = 200, 600  # copies that were edited too much are discarded
+_MAX_EDITED_SHARE = 0.18
+_STEPS = 100  # similarities are counted in per cent
+_NEVER = _STEPS + 1  # the similarity of a pair that a crawl never confirms
+_MAX_TABLES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The calibration of a sample. `Sample` and `calibrate` define the other fields.
+    """The pairs of a sample, and the settings that fit them best.
 
-    :param sampled: number of documents in the sample.
-    :param pairs: for each preset, the pairs to review; empty unless asked for.
+    `recall` and `wrong` have the shape (101, bits // 3 + 1): a row for each least resemblance in
+    per cent, and a column for each k.
+
+    :param near_duplicates: what the pairs and the edited copies count as together.
+    :param kept_apart: number of pairs that resemble each other enough, but that a crawl never
+        confirms, because their names differ. They are neither near-duplicate nor wrong pairs.
+    :param wrong_pairs: number of wrong pairs at any distance.
+    :param recall: share of the near-duplicate pairs that are found, edited copies included.
+    :param wrong: number of wrong pairs that are found.
+    :param max_distance: the chosen k; None if the sample has too few pairs.
+    :param min_resemblance: the chosen least resemblance, from 0 to 1.
     """
 
-    read: int
-    sampled: int
-    unreadable: Counter[str]
-    repeated: int
-    seed: int
-    threshold: float
-    presets: list[Calibrated]
-    pairs: list[list[Pair]] = field(default_factory=list)
-
-    @property
-    def best(self) -> Calibrated | None:
-        """Return the first preset with the highest F1 at its chosen k; None if no k was chosen."""
-        chosen = [(each.chosen.f1, each) for each in self.presets if each.chosen is not None]
-        return max(chosen, key=itemgetter(0))[1] if chosen else None
+    near_duplicate_pairs: int
+    edited_copies: int
+    near_duplicates: int
+    kept_apart: int
+    wrong_pairs: int
+    recall: Array
+    wrong: Array
+    max_distance: int | None
+    min_resemblance: float
 
 
 def calibrate(
-    sample: Sample,
-    presets: Sequence[PresentSettings],
-    *,
-    min_tokens: int,
-    seed: int,
-    threshold: float = NEAR_DUPLICATE,
-    list_pairs: bool = False,
-    on_page_progress: Callable[[], object] = lambda: None,
-    on_pairs_progress: Callable[[int, int], object] = lambda _done, _of: None,
-) -> Calibration:
-    """Return the calibration of each preset: a k and a least resemblance.
-
-    :param presets: at least one; all must have the same extractor and selectors.
-    :param min_tokens: pages with fewer tokens are skipped, as in a crawl.
-    :param seed: for the edits of copies.
-    :param threshold: pages with this exact resemblance or more are near-duplicates.
-    :param list_pairs: also return the pairs to review, see `Pairs.to_review`.
-    :param on_page_progress: called for each page that is fingerprinted.
-    :param on_pairs_progress: called with (pages done, pages in all).
-    """
-    pages = sample.pages(
-        [preset.scheme for preset in presets], min_tokens, on_progress=on_page_progress
-    )
-    schemes = [(preset.scheme.bits, preset.confirmation) for preset in presets]
-    used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
-    pairs = Pairs(used, schemes, threshold)
-    counted = pairs.count(on_progress=on_pairs_progress)
-    has_few = [sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES for counts in counted]
-    copies = _make_copies(used, seed, threshold) if any(has_few) else []
-    calibrated = []
-    for number, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
-        edited = _count_copies(copies if has_few[number] else (), used, number, preset, min_tokens)
-        fingerprints = [page.fingerprints[number] for page in pages]
-        calibrated.append(_calibrate_preset(preset, fingerprints, counts, edited))
-    listed = []
-    for number, each in enumerate(calibrated if list_pairs else ()):
-        k = each.choice.max_distance if each.choice else each.preset.max_distance
-        listed.append(pairs.to_review(number, k, each.confirmation))
-    return Calibration(
-        read=sample.read,
-        sampled=len(sample),
-        unreadable=sample.unreadable,
-        repeated=sample.repeated,
-        seed=seed,
-        threshold=threshold,
-        presets=calibrated,
-        pairs=listed,
-    )
-
-
-def _make_copies(
-    pages: Sequence[SampledPage], seed: int, threshold: float
-) -> list[tuple[int, str]]:
-    """Return at most 200 edited copies that are near-duplicates, as (page number, text)."""
-    texts = [page.extraction.text for page in pages]
-    copies = (
-        (number, text)
-        for number, text in edited_copies(texts, _TRIES, seed)
-        if text != texts[number] and resemblance(text, texts[number]) >= threshold
-    )
-    return list(islice(copies, _COPIES))
-
-
-def _calibrate_preset(
-    preset: PresentSettings,
-    pages: Sequence[PageFingerprint],
-    counts: Counts,
-    edited: EditedCopies,
-) -> Calibrated:
-    """Return the calibration of a preset from the counts of its pairs."""
-    near, different, loss = np.array(counts.confirmable)
-    weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
-    near = near + weight * np.array(edited.confirmable)
-    total = sum(counts.near_duplicate) + weight * sum(edited.distances)
-    present = None if preset.confirmation == UNCONFIRMED else preset.max_distance
-
-    def scores_and_choice(least_per_cent: int) -> tuple[list[Score], Choice | None]:
-        confirmed = different[least_per_cent:].sum(axis=0)
-        scores = scores_by_k(
-            near[least_per_cent:].sum(axis=0).tolist(),
-            confirmed.tolist(),
-            total=total,
-            similar=(counts.different - confirmed).tolist(),
-        )
-        bits, served = preset.scheme.bits, preset.served_distance
-        return scores, choose(scores, bits, present=present, served=served)
-
-    present_per_cent = ceil(preset.confirmation.min_resemblance * STEPS - 1e-9)
-    scores, choice = scores_and_choice(present_per_cent)
-    now = scores[preset.max_distance]
-    least = None
-    if choice is not None and present_per_cent:
-        pairs, wrong = (
-            table[:, : choice.max_distance + 1].sum(axis=1).tolist() for table in (near, loss)
-        )
-        least = choose_resemblance(pairs, wrong, present_per_cent)
-        if least.per_cent != present_per_cent:  # k depends on the least resemblance
-            scores, choice = scores_and_choice(least.per_cent)
-    recall = None
-    if choice is not None and choice.plan is not None:
-        all_near = np.array(counts.near_duplicate) + weight * np.array(edited.distances)
-        recall = table_recall(choice.plan, all_near.tolist(), choice.max_distance)
-    return Calibrated(
-        preset=preset,
-        fingerprints=sum(page.fingerprint is not None for page in pages),
-        skipped=Counter(page.skipped for page in pages if page.skipped is not None),
-        counts=counts,
-        edited=edited,
-        now=now,
-        rows=scores,
-        choice=choice,
-        least=least,
-        table_recall=recall,
-    )
-
-
-def _count_copies(
-    copies: Sequence[tuple[int, str]],
     pages: Sequence[SampledPage],
-    preset_number: int,
-    preset: PresentSettings,
-    min_tokens: int,
-) -> EditedCopies:
-    """Return the counts of the copies that have a fingerprint, as their pages have."""
-    scheme = preset.scheme
-    detector = Detector(scheme, min_tokens=min_tokens)
-    confirmable = [[0] * (scheme.bits + 1) for _ in range(STEPS + 1)]
-    for page_number, text in copies:
-        page = pages[page_number]
-        original = page.fingerprints[preset_number]
-        edited = detector.fingerprint_extraction(replace(page.extraction, text=text))
-        if original.fingerprint is None or edited.fingerprint is None:
-            continue
-        distance = hamming_distance(original.fingerprint, edited.fingerprint)
-        similarity, _ = preset.confirmation.compare(original.evidence, edited.evidence)
-        step = STEPS if similarity is None else int(similarity * STEPS + 1e-9)
-        confirmable[step][distance] += 1
-    return EditedCopies(confirmable)
+    detector: Detector,
+    max_distance: int,
+    confirmation: Confirmation,
+) -> Calibration:
+    """Return the calibration of a sample.
+
+    :param detector: the detector that made the fingerprints of the pages.
+    :param max_distance: the present k; kept if no other is better and copies are confirmed.
+    :param confirmation: the present confirmation; its least resemblance is kept likewise.
+    """
+    reach = detector.scheme.bits // 3
+    # The number of pairs by similarity in per cent (or _NEVER) and distance.
+    near, wrong = np.zeros((2, _NEVER + 1, reach + 1))
+    near_pairs = kept_apart = wrong_pairs = 0
+    alike_rows = resemblances([page.extraction.text for page in pages])
+    distance_rows = _distances(pages, detector.scheme.bits)
+    for number, (alike, distances) in enumerate(zip(alike_rows, distance_rows, strict=True)):
+        alike[: number + 1] = np.nan  # each pair counts once
+        is_near, is_wrong = alike >= NEAR_DUPLICATE, alike < WRONG_BELOW
+        wrong_pairs += int(np.count_nonzero(is_wrong))
+        for other in np.flatnonzero(is_near | (is_wrong & (distances <= reach))).tolist():
+            step = _similarity(confirmation, pages[number].evidence, pages[other].evidence)
+            if is_near[other] and step == _NEVER:
+                kept_apart += 1
+                continue
+            near_pairs += int(is_near[other])
+            if distances[other] <= reach:
+                (near if is_near[other] else wrong)[step, distances[other]] += 1
+    copies: list[tuple[int, int]] = []
+    if near_pairs < FEW_NEAR_DUPLICATES:
+        copies = list(islice(_copies(pages, detector, confirmation), _COPIES))
+        for step, distance in copies:
+            if distance <= reach:
+                near[step, distance] += (FEW_NEAR_DUPLICATES - near_pairs) / len(copies)
+    total = FEW_NEAR_DUPLICATES if copies else near_pairs
+    found, found_wrong = _found(near), _found(wrong)
+    k, per_cent = None, ceil(confirmation.min_resemblance * _STEPS - 1e-9)
+    if total and wrong_pairs >= LEAST_WRONG:
+        f1 = 2 * found / (found + found_wrong + total)
+        # Each wrong pair within k costs a comparison, also if it is then not confirmed.
+        is_dear = wrong.sum(axis=0).cumsum() - found_wrong > found
+        present = None if confirmation == UNCONFIRMED else max_distance
+        k, per_cent = _choose(f1, is_dear, present, per_cent)
+        while k and not _has_tables(detector.scheme.bits, k):
+            k -= 1
+    return Calibration(
+        near_duplicate_pairs=near_pairs,
+        edited_copies=len(copies),
+        near_duplicates=total,
+        kept_apart=kept_apart,
+        wrong_pairs=wrong_pairs,
+        recall=np.minimum(found / max(total, 1), 1),
+        wrong=found_wrong.astype(int),
+        max_distance=k,
+        min_resemblance=per_cent / _STEPS,
+    )
+
+
+def _distances(pages: Sequence[SampledPage], bits: int) -> Iterator[Array]:
+    """Yield, for each page, its distances to all pages."""
+    packed = b"".join(page.fingerprint.to_bytes(bits // 8, "big") for page in pages)
+    rows = np.frombuffer(packed, dtype=np.uint8).reshape(len(pages), bits // 8)
+    for row in rows:
+        yield np.bitwise_count(rows ^ row).sum(axis=1, dtype=int)
+
+
+def _similarity(confirmation: Confirmation, one: Evidence, other: Evidence) -> int:
+    """Return the similarity of two pages in per cent; 100 if unknown, `_NEVER` if they are not
+    confirmed, whatever the least resemblance.
+    """
+    similarity, is_copy = replace(confirmation, min_resemblance=0.0).compare(one, other)
+    if not is_copy:
+        return _NEVER
+    return _STEPS if similarity is None else int(similarity * _STEPS + 1e-9)
+
+
+def _copies(
+    pages: Sequence[SampledPage], detector: Detector, confirmation: Confirmation
+) -> Iterator[tuple[int, int]]:
+    """Yield (similarity in per cent, distance) of edited copies that are near-duplicates.
+
+    A passage of random length is deleted, or one of another page is inserted.
+    """
+    chance = random.Random(1)  # noqa: S311 - no secret
+    for turn in range(_TRIES if pages else 0):
+        page, other = pages[turn % len(pages)], chance.choice(pages).extraction.text
+        text = page.extraction.text
+        length = max(1, round(chance.uniform(0, _MAX_EDITED_SHARE) * len(text)))
+        start, begin = chance.randrange(len(text)), chance.randrange(len(other))
+        passage, kept = (other[begin : begin + length], start) if turn % 2 else ("", start + length)
+        edited = f"{text[:start]} {passage} {text[kept:]}"
+        copy = detector.fingerprint_extraction(replace(page.extraction, text=edited))
+        if copy.fingerprint is not None and resemblance(text, edited) >= NEAR_DUPLICATE:
+            evidence = page.evidence._replace(sketch=copy.evidence.sketch)
+            distance = hamming_distance(page.fingerprint, copy.fingerprint)
+            yield _similarity(confirmation, page.evidence, evidence), distance
+
+
+def _found(pairs: Array) -> Array:
+    """Return the number of pairs that are found with each least resemblance and k."""
+    return pairs[_STEPS::-1].cumsum(axis=0)[::-1].cumsum(axis=1)
+
+
+def _choose(f1: Array, is_dear: Array, present: int | None, per_cent: int) -> tuple[int, int]:
+    """Return the k and the least resemblance in per cent with the highest F1.
+
+    Keep the present k if it can be among the best; then take the least resemblance nearest to the
+    present one. The longest run of best k's counts, without the k's that cost too much. If the
+    present k is not in it, take its middle: the farthest from missed copies and from wrong pairs.
+    """
+    f1 = f1 if per_cent else f1[:1]  # this preset compares no resemblance
+    is_best = f1 >= f1.max() - 1e-9
+    rows = np.flatnonzero(is_best.any(axis=1))
+    if present is not None and present < f1.shape[1]:
+        keeping = np.flatnonzero((is_best & ~is_dear[: len(f1)])[:, present])
+        rows = keeping if len(keeping) else rows
+    least = rows[np.abs(rows - per_cent).argmin()]
+    best = np.flatnonzero(is_best[least])
+    run = max(np.split(best, np.flatnonzero(np.diff(best) > 1) + 1), key=len)
+    cheap = run[~is_dear[least, run]]
+    run = cheap if len(cheap) else run[:1]
+    k = present if present is not None and present in run else run[(len(run) - 1) // 2]
+    return int(k), int(least)
+
+
+def _has_tables(bits: int, max_distance: int) -> bool:
+    """Return True if an index can have tables for this k, and not too many."""
+    try:
+        return len(choose_plan(bits, max_distance).tables) <= _MAX_TABLES
+    except PlanError:
+        return False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
+from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.intervals import Z95_ONE_SIDED, wilson
 from scrapy_simhash.url_rules.rewriting import Rule, describe
 from scrapy_simhash.url_rules.rows import decode_rules
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from scrapy_simhash.url_rules.evidence import RuleRecord
+
+_Z95 = 1.645  # of a one-sided interval
 
 
 class KnownRule(NamedTuple):
@@ -36,9 +38,16 @@ class KnownRule(NamedTuple):
 
     @property
     def lower_bound(self) -> float:
-        """Return the Wilson lower bound of the rule's precision on its site; 0 without evidence."""
+        """Return the 95 % lower bound of the rule's precision on its site (Wilson 1927); 0 without
+        evidence.
+        """
         total = self.record.total
-        return wilson(total.pages, total.pages + total.against, Z95_ONE_SIDED)[0]
+        trials = total.pages + total.against
+        if not total.pages:
+            return 0.0
+        share, half = total.pages / trials, _Z95**2 / (2 * trials)
+        spread = _Z95 * sqrt(share * (1 - share) / trials + (half / _Z95) ** 2)
+        return (share + half - spread) / (1 + 2 * half)
 
     @property
     def holds_on(self) -> int:

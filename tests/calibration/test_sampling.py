@@ -1,82 +1,71 @@
-"""Every document has the same chance to be drawn, and is fingerprinted as in a crawl."""
+"""Random samples of documents, and resemblances of all pairs of texts."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from scrapy_simhash.calibration.sampling import Sample
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.calibration.resemblances import resemblances
+from scrapy_simhash.calibration.sampling import draw, fingerprinted
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.documents.reader import Document, HtmlDocument, Skipped
-from scrapy_simhash.inspection import content_text
+from scrapy_simhash.resemblance import resemblance
 from scrapy_simhash.scheme import Scheme
 
 from .pages import articles, page
 
-WIDE, CLASSIC = Scheme.preset("wide"), Scheme.preset("classic")
+
+def documents(count):
+    return [Document(f"d{number}", f"text {number}") for number in range(count)]
 
 
-def names(sample):
-    return [name for name, *_ in sample._drawn]
+@pytest.mark.parametrize("count", [0, 1, 5, 6, 100])
+def test_a_sample_is_of_the_size_that_was_asked_for(count):
+    sample = draw([Skipped("x", "binary"), *documents(count), Skipped("y", "binary")], 5)
+    assert (sample.read, sample.left_out) == (count, {"binary": 2})
+    assert len(set(sample.documents)) == len(sample.documents) == min(count, 5)
+    assert set(sample.documents) <= set(documents(count))
+    assert draw(documents(count), 5).documents == sample.documents
 
 
-def test_all_that_fit_are_taken():
-    told, moved = [], []
-    bad = Skipped("b:2", "not JSON")
-    documents = [Document("a", "one"), bad, Document("b", "two"), Document("a", "one")]
-    sample = Sample.draw(
-        documents, 9, 1, on_progress=lambda: moved.append(1), on_skipped=told.append
+def test_each_document_is_drawn_equally_often():
+    drawn = Counter(
+        one.name for start in range(200) for one in draw(documents(100)[start % 100 :] * 2, 10)[0]
     )
-    assert names(sample) == ["a", "b"]
-    assert (sample.read, len(sample), sample.repeated) == (3, 2, 1)
-    assert (sample.unreadable, told, len(moved)) == (Counter({"not JSON": 1}), [bad], 3)
+    assert len(drawn) > 90
 
 
-def test_each_has_the_same_chance():
-    documents = [Document(str(number), "x") for number in range(10)]
-    drawn = Counter(name for seed in range(2000) for name in names(Sample.draw(documents, 3, seed)))
-    assert sum(drawn.values()) == 6000
-    # Six standard deviations of a binomial around 600.
-    assert all(475 < drawn[str(number)] < 725 for number in range(10))
-    assert names(Sample.draw(documents, 3, 5)) == names(Sample.draw(documents, 3, 5))
+def test_of_one_name_one_document_stays():
+    sample = draw([*documents(3), *documents(2)], 9)
+    assert (sample.read, len(sample.documents), sample.left_out) == (5, 3, {"repeated name": 2})
 
 
-def test_pages_are_what_a_crawl_makes_of_them():
-    text = articles(1, 0)[0]
-    html = page(text)
-    documents = [HtmlDocument("p", html), Document("t", text), Document("short", "few words")]
-    seen = []
-    found, plain, short = Sample.draw(documents, 9, 1).pages(
-        [WIDE, CLASSIC], 30, on_progress=lambda: seen.append(1)
+def test_pages_are_extracted_and_skipped_as_in_a_crawl():
+    (text,) = articles(1, 0)
+    detector = Detector(Scheme.preset("wide"))
+    url = "https://a.example/"
+    sample = draw(
+        [HtmlDocument(url, page(text)), Document("plain", text), Document("short", "one two")], 9
     )
-    assert len(seen) == 3
-    for place, scheme in enumerate((WIDE, CLASSIC)):
-        expected = Detector(scheme).fingerprint_page(html)
-        assert found.fingerprints[place].fingerprint == expected.fingerprint
-        assert found.fingerprints[place].way == "readability"
-        assert plain.fingerprints[place].fingerprint == expected.fingerprint
-    assert found.content == content_text(html) == text
-    assert (plain.content, plain.extraction.way) == (text, "")
-    assert short.fingerprints[0].skipped == "few_tokens"
+    calls = []
+    html, plain = fingerprinted(sample, detector, lambda: calls.append(1))
+    assert (len(calls), sample.left_out) == (3, {"few_tokens": 1})
+    assert html.extraction.text == plain.extraction.text == text
+    assert html.fingerprint == plain.fingerprint == detector.fingerprint_text(text).fingerprint
+    assert html.evidence.site != 0 == plain.evidence.site
 
 
-def test_what_is_selected_is_the_content():
-    from dataclasses import replace
-
-    html = page(f'{articles(1, 0)[0]}</p><p class="note">A note.')
-    scheme = replace(WIDE, select=(".note",))
-    (found,) = Sample.draw([HtmlDocument("p", html)], 9, 1).pages([scheme], 1)
-    assert found.content == found.extraction.text == "A note."
+WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=40).map(" ".join)
 
 
-def test_an_extractor_that_fails():
-    from dataclasses import replace
-
-    scheme = replace(WIDE, extractor="tests.extractors.failing")
-    (found,) = Sample.draw([HtmlDocument("p", "<html>")], 9, 1).pages([scheme], 1)
-    assert found.fingerprints[0].skipped == "extraction_error"
-    assert found.extraction.text == ""
-
-
-def test_halves_of_characters_are_kept():
-    (found,) = Sample.draw([Document("p", "a \ud800 b")], 9, 1).pages([WIDE], 1)
-    assert found.extraction.text == "a \ud800 b"
+@given(st.lists(WORDS | st.sampled_from(["", "!", "船九点离开" * 4]), min_size=1, max_size=8))
+def test_resemblances_are_those_of_two_texts(texts):
+    rows = list(resemblances(texts))
+    assert len(rows) == len(texts)
+    for one, row in zip(texts, rows, strict=True):
+        for other, alike in zip(texts, row, strict=True):
+            if ("船" in one) == ("船" in other):
+                assert alike == pytest.approx(resemblance(one, other))
