@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_simhash.calibration.sampling import SampledPage
-    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
+    from scrapy_simhash.evidence import Evidence
 
     Array = np.ndarray[Any, Any]
 

@@ -13,8 +13,8 @@ from scrapy_simhash.extraction import Extraction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.detector import Detector
+    from scrapy_simhash.evidence import Evidence
 
 
 class Sample(NamedTuple):
