@@ -15,6 +15,7 @@ from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.markup import is_html
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import sketch
 from scrapy_simhash.verdict import Verdict
@@ -37,7 +38,8 @@ class PageFingerprint:
     :param tokens: number of tokens.
     :param way: how the text was extracted, see `Extraction`.
     :param evidence: what an index needs, besides the fingerprint, to find and confirm copies.
-    :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``; from
+    :param skipped: ``not_html`` (see `scrapy_simhash.markup`), ``no_text``, ``few_tokens``,
+        ``unsupported_text`` or ``extraction_error``; from
         workers also ``timeout`` or ``worker_died``, and from dedupe why a record cannot be read.
         None if there is a fingerprint, and for a page that the crawl recognized as an error page.
     :param error: message of the ExtractionError; None if the extraction did not fail.
@@ -90,6 +92,8 @@ class Detector:
         `fingerprint_page`.
         """
         started = time.thread_time()
+        if not is_html(html):
+            return Extraction(""), PageFingerprint(skipped="not_html")
         try:
             extraction = extract(html, self.scheme.extractor, self.scheme.selectors)
         except ExtractionError as error:

@@ -96,6 +96,8 @@ def _why(loaded: LoadedPage, scheme: Scheme, extraction: Extraction, page: PageF
         return "it is plain text: all of it counts"
     if page.error:
         return page.error
+    if page.skipped == "not_html":
+        return "it is JSON, XML, a script or another body without HTML: a crawl does not judge it"
     if extraction.way == "selected":
         return "the selectors found the content"
     prefix = "no selector found anything; " if scheme.select else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.documents.html import begins_as_html
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.markup import begins_as_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,17 +1,14 @@
-"""Recognize HTML: texts by their beginning, responses as Scrapy does."""
+"""Recognize HTML: bytes by their beginning, responses by their type, as Scrapy does."""
 
 from __future__ import annotations
 
 import mimetypes
-import re
 from email.message import Message
+
+from scrapy_simhash.markup import begins_as_html
 
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
 _START_CHARACTERS = 4096
-_START = re.compile(
-    r"\ufeff?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 _HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 # For these and any other ``text/…``, Scrapy makes no `HtmlResponse`. Others do not decide.
 _OTHER_TYPES = (
@@ -21,11 +18,6 @@ _OTHER_TYPES = (
 )
 _SNIFFED_BYTES = 5000
 _BINARY = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1b")
-
-
-def begins_as_html(text: str) -> bool:
-    """Return True if the first tag of a text is a doctype of HTML, or html, head or body."""
-    return _START.match(text[:_START_CHARACTERS]) is not None
 
 
 def begins_as_html_bytes(content: bytes) -> bool:

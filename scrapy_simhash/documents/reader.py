@@ -20,9 +20,10 @@ from scrapy_simhash.documents.decoding import (
     without_surrogates,
 )
 from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
-from scrapy_simhash.documents.html import HTML_ENDINGS, begins_as_html, begins_as_html_bytes
+from scrapy_simhash.documents.html import HTML_ENDINGS, begins_as_html_bytes
 from scrapy_simhash.documents.lines import line_parts
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.markup import begins_as_html, is_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -217,6 +218,8 @@ class DocumentReader:
         return self._document(without_surrogates(name), without_surrogates(text))
 
     def _document(self, name: str, text: str, *, html: bool = False) -> Document | Skipped:
+        if html and not is_html(text):
+            return Skipped(name, "not HTML")
         html = html or begins_as_html(text)
         if html and not self.keep_html:
             from scrapy_simhash.extraction import extract

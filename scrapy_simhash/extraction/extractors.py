@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
+from html import unescape
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from scrapy_simhash.extraction.page import Extraction, Page, prepared
 from scrapy_simhash.extraction.readability import article_of
 from scrapy_simhash.extraction.segments import content_lines, words_of
 from scrapy_simhash.extraction.selectors import Selectors
+from scrapy_simhash.markup import is_markup, repaired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.extraction.lines import Line
 
 MIN_SHARE_OF_SEGMENTS = 0.8
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
+# Without the semicolon, "&copy" may belong to a URL.
+_REFERENCE = re.compile(r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[a-zA-Z][a-zA-Z\d]{1,31});")
 _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -144,5 +147,11 @@ def visible_text(html: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return the `visible_text` of a text with markup; return a text without markup unchanged."""
-    return visible_text(text) if _MARKUP.search(text) else text
+    """Return the `visible_text` of a text that is markup, else the text. Decode references, such as
+    ``&amp;``, in either case.
+    """
+    if is_markup(text):
+        visible = visible_text(repaired(text))
+        if visible or "</" in text:
+            return visible  # else it is the name of a tag
+    return _REFERENCE.sub(lambda found: unescape(found[0]), text) if "&" in text else text

@@ -23,6 +23,7 @@ def results(site, module_path):
     site.put("/text", "many words " * 50, content_type="text/plain")
     site.put("/xml", f"<?xml version='1.0'?><a>{'words ' * 50}</a>", content_type="text/xml")
     site.put("/binary", bytes(range(256)) * 20, content_type="application/octet-stream")
+    site.put("/mislabelled", '{"html": "<p>' + "many words " * 50 + '</p>"}')
     site.put("/gone", html, status=410)
     site.put("/failing", html, status=503)
     site.put("/none", b"", status=204)
@@ -41,7 +42,7 @@ def results(site, module_path):
                 url("/page"),
                 {"url": url("/opted-out"), "meta": {"dont_simhash": True}},
                 {"url": url("/opted-out-again"), "meta": {"dont_simhash": True}},
-                *map(url, ("/json", "/text", "/xml", "/binary", "/none", "/empty")),
+                *map(url, ("/json", "/text", "/xml", "/binary", "/none", "/empty", "/mislabelled")),
                 {"url": url("/gone"), "meta": accepted},
                 {"url": url("/failing"), "meta": accepted},
                 url("/unmarked"),
@@ -97,8 +98,13 @@ def test_responses_without_a_verdict_reach_callbacks_untouched(results):
     assert "/copy" not in result.seen()
 
 
+def test_json_that_is_sent_as_html_reaches_its_callback(results):
+    verdict = results["kinds"].event("/mislabelled")["verdict"]
+    assert verdict == {"kind": "skipped", "reason": "not_html"}
+
+
 def test_responses_without_a_verdict_are_counted_by_reason(results):
-    assert skipped(results["kinds"]) == {"dont_simhash": 2, "not_html": 4, "status": 2, "empty": 2}
+    assert skipped(results["kinds"]) == {"dont_simhash": 2, "not_html": 5, "status": 2, "empty": 2}
     assert results["kinds"].stat("checked") == 3
 
 
