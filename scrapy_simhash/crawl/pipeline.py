@@ -10,7 +10,6 @@ from itemadapter import ItemAdapter
 
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
-from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.policy import Policy
     from scrapy_simhash.verdict import Verdict
 
 
@@ -31,9 +29,8 @@ class SimhashPipeline(Component):
         self._lane = extension.items
         self._settings = extension.settings
         # Item classes need not declare these fields, unless SIMHASH_ITEM_TAGS is set.
-        tags = self._settings.item_tags
-        has_default_tags = tags == SETTINGS["SIMHASH_ITEM_TAGS"]
-        self._optional_fields = {tags[field] for field in TAGGED_WHERE_KNOWN if has_default_tags}
+        optional = () if self._settings.has_own_tags else TAGGED_WHERE_KNOWN
+        self._optional_fields = {self._settings.item_tags[field] for field in optional}
         # For the keys of items from start(), which have no page. These keys are unique.
         self._crawl_id = uuid4().hex
         self._numbers_without_page = itertools.count()
@@ -55,7 +52,9 @@ class SimhashPipeline(Component):
             item_verdict = await self._judge(item, page, ordinal, fingerprint)
             if item_verdict is not None:
                 verdict, policy = item_verdict, self._lane.policy
-        if verdict is not None and _is_tagged(verdict, policy):
+        # In drop mode, originals would be the only items without the tags, or all would have fields
+        # that no pipeline of the user expects.
+        if verdict is not None and (policy.action == "tag" or self._settings.has_own_tags):
             self._tag(item, self._tags(verdict), "SIMHASH_ITEM_TAGS", self._optional_fields)
         if page is not None:
             values = await extension.page_passages.tags(page, ordinal, text)
@@ -139,16 +138,6 @@ class SimhashPipeline(Component):
                 error,
                 setting,
             )
-
-
-def _is_tagged(verdict: Verdict, policy: Policy) -> bool:
-    """Return True if items are tagged with a verdict: in drop mode, not those of new content."""
-    return (
-        policy.action == "tag"
-        or policy.seen(verdict)
-        or verdict.similar_to is not None
-        or verdict.kind == "error-page"
-    )
 
 
 def _texts_in(value: Any) -> list[str]:

@@ -12,7 +12,7 @@ from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
-from scrapy_simhash.crawl.settings_reader import TAGGED_FIELDS, VERDICT_FIELDS, SettingsReader
+from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
 from scrapy_simhash.index import SyncPolicy
@@ -72,7 +72,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_ON_LOCKED": "close",
         "SIMHASH_MIN_TOKENS": DEFAULT_MIN_TOKENS,
         "SIMHASH_MAX_BYTES": 8_000_000,
-        "SIMHASH_ITEM_TAGS": {field: f"simhash_{field}" for field in TAGGED_FIELDS},
+        "SIMHASH_ITEM_TAGS": None,
         "SIMHASH_ITEM_FIELDS": [],
         "SIMHASH_ITEM_ACTION": None,
         "SIMHASH_KEEP_TEXT": False,
@@ -114,6 +114,8 @@ class SimhashSettings:
             incremental=self.policy.incremental,
         )
         self.item_tags: Final = read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
+        self.has_own_tags: Final = read.is_set("SIMHASH_ITEM_TAGS")
+        """Items of a crawl that drops copies are tagged only if this is True."""
         self.pages: Final = read.boolean("SIMHASH_PAGES")
 
         preset_name, preset = read.preset("SIMHASH_PRESET")

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
 TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint", *TAGGED_WHERE_KNOWN)
 VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
+DEFAULT_TAGS: Mapping[str, str] = MappingProxyType(
+    {field: f"simhash_{field}" for field in TAGGED_FIELDS}
+)
 
 
 class SettingsReader:
@@ -125,7 +128,12 @@ class SettingsReader:
             ) from error
 
     def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
-        """Return a dict whose keys are some of `fields`, and whose values are item fields."""
+        """Return a dict whose keys are some of `fields`, and whose values are item fields.
+
+        If the setting is None, the dict is `DEFAULT_TAGS`.
+        """
+        if not self.is_set(name):
+            return DEFAULT_TAGS
         try:
             tags = dict(self._settings.getdict(name))
         except (TypeError, ValueError):

@@ -78,7 +78,6 @@ def test_drop_calls_the_errback_with_the_response_and_the_verdict(results, site)
 def test_items_of_an_errback_pass(results, site):
     [item] = [item for item in results["errback"].items if item.get("from") == "errback"]
     assert item["url"] == site.url("/copy")
-    assert item["simhash_kind"] == "near-duplicate"
 
 
 def test_drop_with_follow_runs_the_callback_for_the_links_alone(results, site):

@@ -69,7 +69,8 @@ GONE = ("/articles/gone.html", "/articles/lost-for-ever.html", "/shop/17")
 
 def test_error_pages_are_tagged(site, tmp_path):
     site.missing = Answer(SORRY.encode(), 200, HTML)
-    [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=ON))
+    settings = ON | {"SIMHASH_ITEM_TAGS": {"kind": "simhash_kind"}}
+    [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=settings))
     assert error_pages(result) == set(GONE)
     assert len(site.asked()) == result.stat("probes/sent") == 1
     [asked] = site.asked()

@@ -10,7 +10,7 @@ import pytest
 from scrapy_simhash.crawl.advice import UnmatchedNames
 from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.pipeline import SimhashPipeline
-from scrapy_simhash.crawl.settings import SETTINGS
+from scrapy_simhash.crawl.settings_reader import DEFAULT_TAGS
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.policy import Policy
 from scrapy_simhash.verdict import Verdict
@@ -33,9 +33,9 @@ class Extension:
     def __init__(self, verdict=None, fingerprints=()) -> None:
         self.warnings = []
         self.settings = SimpleNamespace(
-            item_tags=SETTINGS["SIMHASH_ITEM_TAGS"], item_fields=["text"]
+            item_tags=DEFAULT_TAGS, has_own_tags=False, item_fields=["text"]
         )
-        self.pages = SimpleNamespace(policy=Policy())
+        self.pages = SimpleNamespace(policy=Policy(action="tag"))
         self.items = SimpleNamespace(
             index=self if fingerprints else None,
             stats=SimpleNamespace(fingerprinted=lambda _: None),

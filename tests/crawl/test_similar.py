@@ -15,6 +15,7 @@ NAMES = (
 ).split()
 TITLE = ARTICLES["mill"][0]
 TAG = {"SIMHASH_ACTION": "tag"}
+NAMED = {"kind": "simhash_kind", "similar_to": "simhash_similar_to"}
 COPIES = {"SIMHASH_SAME_TITLE": False}
 
 
@@ -33,6 +34,7 @@ def results(urls, site, module_path):
     crawls = {
         "drop": Crawl(requests=[*urls, copy]),
         "tag": Crawl(requests=[*urls, copy], settings=TAG),
+        "named": Crawl(requests=[*urls, copy], settings={"SIMHASH_ITEM_TAGS": NAMED}),
         "debug": Crawl(requests=urls[:3], settings={"SIMHASH_DEBUG": True}),
         "same-title": Crawl(requests=urls, settings=COPIES),
         "least": Crawl(requests=urls[:3], settings=COPIES | {"SIMHASH_MIN_RESEMBLANCE": 1}),
@@ -42,8 +44,7 @@ def results(urls, site, module_path):
         "declared": Crawl(requests=urls[:2], settings=TAG, arguments={"item_type": "item"}),
         "undeclared": Crawl(
             requests=urls[:2],
-            settings=TAG
-            | {"SIMHASH_ITEM_TAGS": {"kind": "simhash_kind", "similar_to": "simhash_similar_to"}},
+            settings=TAG | {"SIMHASH_ITEM_TAGS": NAMED},
             arguments={"item_type": "item"},
         ),
     }
@@ -69,14 +70,16 @@ def test_copies_of_similar_pages_are_dropped(results):
     assert results["drop"].stat("dropped") == 1
 
 
-def test_in_drop_mode_originals_have_no_tags_and_similar_pages_have(results):
-    original, *similar = results["drop"].items
-    assert set(original) == {"url"}
+def test_in_drop_mode_no_item_gets_a_new_field(results):
+    assert {tuple(item) for item in results["drop"].items} == {("url",)}
+
+
+def test_in_drop_mode_all_items_are_tagged_if_tags_are_named(results):
+    original, *similar = results["named"].items
+    assert (original["simhash_kind"], len(similar)) == ("new", len(NAMES) - 1)
     for item in similar:
         assert item["simhash_kind"] == "new"
-        assert item["simhash_representative"] is None
         assert "/p/" in item["simhash_similar_to"]
-        assert item["simhash_similarity"] > 0.8
 
 
 def test_in_tag_mode_all_have_tags_and_only_what_is_like_another_says_so(results):
