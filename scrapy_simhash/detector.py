@@ -224,8 +224,22 @@ class Detector:
         )
 
     def check(self, index: Index, key: str, html: str) -> Verdict:
-        """Fingerprint a page and return the verdict on it; see `judge`."""
-        return self.judge(index, key, self.fingerprint_page(html))
+        """Return the verdict on a page, and store the page unless it is a copy or skipped.
+
+        A crawl calls `judge` instead, because it stores a page only after its callback succeeded.
+        For exceptions, see `Index.observe`.
+        """
+        return self._check(index, key, self.fingerprint_page(html))
+
+    def check_text(self, index: Index, key: str, text: str) -> Verdict:
+        """Do the same as `check` for a plain text."""
+        return self._check(index, key, self.fingerprint_text(text))
+
+    def _check(self, index: Index, key: str, page: PageFingerprint) -> Verdict:
+        verdict = self.judge(index, key, page)
+        if verdict.observation is not None:
+            index.confirm(verdict.observation)
+        return verdict
 
 
 def evidence_of(key: str, page: PageFingerprint) -> Evidence:

@@ -222,8 +222,9 @@ class TestVerdict:
 
     @pytest.fixture
     def check(self, index):
+        """Judge a page without storing it."""
         detector = Detector(SCHEME)
-        return lambda key, html: detector.check(index, key, html)
+        return lambda key, html: detector.judge(index, key, detector.fingerprint_page(html))
 
     def test_new(self, check, index):
         verdict = check("a", PAGE)
@@ -292,6 +293,24 @@ class TestVerdict:
         assert verdict.observation is None
         assert verdict.index_ms == 0
         assert check("a", PAGE).kind == "new", "the index knows nothing of it"
+
+    def test_check_stores_what_is_no_copy(self, index):
+        detector = Detector(SCHEME)
+        assert detector.check(index, "a", PAGE).kind == "new"
+        assert len(index) == 1
+        assert detector.check(index, "b", COPY).representative == "a"
+        assert detector.check(index, "c", "").kind == "skipped"
+        assert len(index) == 1
+        assert detector.check(index, "a", OTHER).kind == "changed"
+        assert detector.check(index, "b", COPY).kind == "new", "its representative was replaced"
+
+    def test_check_text_takes_markup_literally(self, index):
+        detector = Detector(SCHEME, min_tokens=3)
+        words = "the ferry leaves at nine and returns at six in the evening from the old harbour"
+        assert detector.check_text(index, "a", f"{words} <b>").kind == "new"
+        verdict = detector.check_text(index, "b", f"{words} <b>!")
+        assert (verdict.kind, verdict.representative) == ("near-duplicate", "a")
+        assert len(index) == 1
 
     def test_errors_of_the_index_are_raised(self, index):
         detector = Detector(SCHEME)

@@ -123,7 +123,8 @@ def all_blocks():
 
 
 @pytest.mark.parametrize("block", list(all_blocks()))
-def test_python_in_the_documentation_runs(block):
+def test_python_in_the_documentation_runs(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "<documentation>", "exec"), {})
 
 

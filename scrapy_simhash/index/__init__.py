@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -163,13 +164,15 @@ class IndexSpec:
             )
 
 
+# The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # Open stores by directory. A database can be opened only once, so its users in a process share one.
 _shared_stores: dict[str, SharedStore] = {}
 _lock = threading.Lock()
 
 
 def open_index(
-    url: str,
+    location: str | os.PathLike[str],
     scheme: Scheme | None = None,
     *,
     max_distance: int | None = None,
@@ -183,7 +186,8 @@ def open_index(
 ) -> ObservingIndex:
     """Open an index, or create it. All users of a directory in one process share a store.
 
-    :param url: ``leveldb:/path/to/directory``, ``rocksdb:/path/to/directory`` or ``memory:``.
+    :param location: a directory; ``leveldb:/path/to/directory`` or ``rocksdb:/path/to/directory``,
+        which also names the kind of database; or ``memory:``.
     :param scheme: scheme of the fingerprints; defaults to that of an existing index, or of the
         default preset.
     :param max_distance: k, inclusive; defaults to that of an existing index, or of the preset with
@@ -210,6 +214,7 @@ def open_index(
     :raises IndexMismatch: the index has another scheme, plan, kind of database or format version.
     :raises StorageError: the index is locked, foreign, corrupt, or cannot be read or written.
     """
+    url = _url_of(location)
     kind, directory = ("memory", Path()) if url == "memory:" else _parse_url(url)
     spec = IndexSpec(kind, scheme, max_distance, plan, expected_pages, confirmation)
     with _lock:
@@ -302,13 +307,14 @@ def preset_confirmation(scheme: Scheme) -> Confirmation:
     return UNCONFIRMED
 
 
-def reset_index(url: str) -> bool:
+def reset_index(location: str | os.PathLike[str]) -> bool:
     """Delete an index, damaged or not, and its texts. Return False if there was none, else True.
 
     :raises SchemeError: the URL names no directory, or a driver cannot be imported.
     :raises IndexForeign: the directory, or the folder of a database, holds foreign files.
     :raises StorageError: the index is open (IndexLocked), or cannot be read or deleted.
     """
+    url = _url_of(location)
     if url == "memory:":
         raise SchemeError("an index in memory cannot be reset: close it, and open a new one")
     _, directory = _parse_url(url)
@@ -344,11 +350,19 @@ def index_url(directory: Path, kind: str | None = None) -> str:
     return f"{kind}:{directory}"
 
 
+def _url_of(location: str | os.PathLike[str]) -> str:
+    """Return the URL of an index from a URL or a directory, which need not exist."""
+    path = os.fspath(location)
+    if isinstance(location, str) and (not path or _SCHEME.match(path)):
+        return path
+    return index_url(Path(path))
+
+
 def _parse_url(url: str) -> tuple[str, Path]:
     kind, _, location = url.partition(":")
     if kind not in DATABASES or not location or "\0" in location:
         raise SchemeError(
-            f"index URL {url!r} is not valid: use leveldb:/path/to/directory, "
+            f"index URL {url!r} is not valid: use a directory, leveldb:/path/to/directory, "
             "rocksdb:/path/to/directory or memory:"
         )
     return kind, Path(location).absolute()

@@ -122,14 +122,24 @@ def test_a_scheme_of_no_preset_needs_a_distance(url, directory):
 @pytest.mark.parametrize(
     "other",
     [
-        *("", "/a/path", "redis://localhost", "Memory:", "lmdb:/a/path", "LevelDB:/a/path"),
-        *("leveldb", "leveldb:", "leveldb:a\0b", "rocksdb", "rocksdb:", "rocksdb:a\0b"),
+        *("", "redis://localhost", "Memory:", "lmdb:/a/path", "LevelDB:/a/path"),
+        *("leveldb:", "leveldb:a\0b", "rocksdb:", "rocksdb:a\0b", "/a/\0path"),
     ],
 )
 @pytest.mark.parametrize("use", [open_index, reset_index])
 def test_other_urls_are_refused(other, use):
     with pytest.raises(SchemeError, match="leveldb:/path/to/directory, rocksdb:/path/to/directory"):
         use(other)
+
+
+def test_a_directory_needs_no_url(url, directory):
+    with open_index(url) as index:
+        index.confirm(index.observe("a", 1))
+    for location in (directory, str(directory)):
+        with open_index(location) as index:
+            assert [entry.key for entry in index.entries()] == ["a"]
+    assert reset_index(directory)
+    assert not reset_index(str(directory))
 
 
 def test_an_index_in_memory_cannot_be_reset():
