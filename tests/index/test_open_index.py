@@ -137,7 +137,7 @@ def test_a_directory_needs_no_url(url, directory):
         index.confirm(index.observe("a", 1))
     for location in (directory, str(directory)):
         with open_index(location) as index:
-            assert [entry.key for entry in index.entries()] == ["a"]
+            assert len(index) == 1
     assert reset_index(directory)
     assert not reset_index(str(directory))
 
