@@ -38,8 +38,8 @@ def keys_in(path):
             and is_meta(node.func.value)
         ):
             # `meta.update({KEY: …})` has keys in its argument.
-            given = node.args[0]
-            yield from given.keys if isinstance(given, ast.Dict) else [given]
+            for given in node.args[:1]:
+                yield from given.keys if isinstance(given, ast.Dict) else [given]
         elif (
             isinstance(node, ast.BinOp) and is_meta(node.left) and isinstance(node.right, ast.Dict)
         ):

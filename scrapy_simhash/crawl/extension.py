@@ -17,6 +17,7 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
+from scrapy_simhash.crawl.browser_pages import close_browser_pages
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.error_pages import ErrorPages
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
@@ -238,6 +239,8 @@ class SimhashExtension:
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def _finished(self, page: PageState, confirmed: bool) -> None:
+        if page.dropped:  # not earlier, because an errback may use the browser page
+            close_browser_pages(page.request, self.errors)
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
 

@@ -269,6 +269,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         output_action = action if action.call else PASS  # the output of an errback passes
         state = self._settlement.begin(response, PageState(key, verdict, output_action, repeatable))
         if not action.call:
+            state.dropped = True
             raise NearDuplicatePage(response, verdict)
         self._settlement.recognize_refused(state, refused_fingerprint)
         extension.page_passages.arrived(state, page.text)
@@ -289,8 +290,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         action = DROP if settings.error_action == "drop" else PASS
         extension.pages.count_verdict(verdict, action)
         # For a callback or errback.
-        self._settlement.begin(response, PageState(key, verdict, PASS, request))
+        state = self._settlement.begin(response, PageState(key, verdict, PASS, request))
         if action is DROP:
+            state.dropped = True
             raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(

@@ -36,6 +36,7 @@ class PageState:
     :param verdict: None for a page that was not judged.
     :param action: decides which output of the callback passes.
     :param request: downloads the page again if it is scheduled.
+    :param dropped: the callback does not run.
     :param outputs: number of requests and items that the callback returned.
     :param handled: the output of the callback (or errback) was read to its end, or the callback did
         not run, because the page was dropped.
@@ -53,6 +54,7 @@ class PageState:
     verdict: Verdict | None
     action: Action
     request: Request
+    dropped: bool = False
     outputs: int = 0
     handled: bool = False
     items: int = 0

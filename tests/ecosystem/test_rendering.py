@@ -10,8 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.crawl.harness import ADDONS, Crawl, run
+from tests.crawl.harness import ADDONS, IN_ORDER, Crawl, run
 from tests.crawl.pages import page
+from tests.crawl.spiders import PagesSpider
 from tests.passages.screenshot import browser_path
 
 pytestmark = pytest.mark.thorough
@@ -23,6 +24,27 @@ def drawn_by_script(html):
     return DRAWN.format(f"document.open(); document.write({text}); document.close();")
 
 
+def playwright_settings():
+    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+    return {
+        "DOWNLOAD_HANDLERS": {"http": handler, "https": handler},
+        "PLAYWRIGHT_LAUNCH_OPTIONS": {
+            "executable_path": browser_path(),
+            # Chromium's sandbox does not work for root.
+            "args": ["--no-sandbox"] if os.geteuid() == 0 else [],
+        },
+    }
+
+
+class PageClosingSpider(PagesSpider):
+    """A spider whose callback closes the browser page."""
+
+    async def parse(self, response):
+        await response.meta["playwright_page"].close()
+        for output in super().parse(response):
+            yield output
+
+
 @pytest.mark.skipif(browser_path() is None, reason="no browser: apt-get install chromium")
 def test_scrapy_playwright(site, tmp_path):
     pytest.importorskip("scrapy_playwright", reason="`make test-ecosystem` installs it")
@@ -31,15 +53,7 @@ def test_scrapy_playwright(site, tmp_path):
         site.put("/copy", drawn_by_script(page("mill", copy=1))),
         site.put("/bees", drawn_by_script(page("bees"))),
     ]
-    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
-    settings = {
-        "DOWNLOAD_HANDLERS": {"http": handler, "https": handler},
-        "PLAYWRIGHT_LAUNCH_OPTIONS": {
-            "executable_path": browser_path(),
-            # Chromium's sandbox does not work for root.
-            "args": ["--no-sandbox"] if os.geteuid() == 0 else [],
-        },
-    }
+    settings = playwright_settings()
     requests = [{"url": url, "meta": {"playwright": True}} for url in urls]
     rendered, raw = run(
         tmp_path,
@@ -49,6 +63,37 @@ def test_scrapy_playwright(site, tmp_path):
     assert rendered.seen() == ["/mill", "/bees"]
     assert (rendered.stat("new"), rendered.stat("near_duplicate")) == (2, 1)
     assert raw.stat("skipped/no_text") == len(urls)
+
+
+@pytest.mark.skipif(browser_path() is None, reason="no browser: apt-get install chromium")
+@pytest.mark.parametrize("errback", [False, True])
+def test_browser_pages_of_dropped_pages_are_closed(site, tmp_path, errback):
+    """More pages are dropped than a browser may have open."""
+    pytest.importorskip("scrapy_playwright", reason="`make test-ecosystem` installs it")
+    urls = [site.put(f"/copy/{number}", page("mill", copy=number)) for number in range(4)]
+    urls.append(site.put("/bees", page("bees")))
+    requests = [
+        {
+            "url": url,
+            "errback": errback,
+            "meta": {"playwright": True, "playwright_include_page": True},
+        }
+        for url in urls
+    ]
+    settings = playwright_settings() | {
+        "PLAYWRIGHT_MAX_PAGES_PER_CONTEXT": 1,
+        "CLOSESPIDER_TIMEOUT": 60,
+    }
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=requests,
+            settings=settings | IN_ORDER,
+            spider="tests.ecosystem.test_rendering.PageClosingSpider",
+        ),
+    )
+    assert result.finish_reason == "finished"
+    assert result.seen() == ["/copy/0", "/bees"]
 
 
 class ZyteAPI(BaseHTTPRequestHandler):
