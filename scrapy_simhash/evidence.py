@@ -25,7 +25,8 @@ class Evidence(NamedTuple):
     :param content: bytes that decide whether a page that is fetched again is unchanged.
     :param identity: 8-byte hash of the identity that the page declares; empty if it declares none.
     :param links: sketch of the targets of the page's own links; empty if it has few.
-    :param request: 8-byte hash of what the page's callback is called with; empty if unknown.
+    :param request: 8-byte hash of what the page's callback is called with; empty if unknown, or
+        `UNLIKE_ANY`.
     :param depth: depth of the request in the crawl; 0 for a start request, and if unknown.
     """
 
@@ -42,9 +43,20 @@ class Evidence(NamedTuple):
 
 
 NO_EVIDENCE = Evidence()
+UNLIKE_ANY = b"\xff" * 8
+"""The `Evidence.request` of a callback that is called with an object that cannot be compared."""
 _END = b"\0"
 _NUMBERS = frozenset(at for at, value in enumerate(NO_EVIDENCE, 1) if isinstance(value, int))
 _FIELDS = len(NO_EVIDENCE)
+
+
+def same_request(one: Evidence, other: Evidence) -> bool:
+    """Return True if the callbacks of two pages are called with the same arguments, or it is
+    unknown of a page what its callback is called with.
+    """
+    if not one.request or not other.request:
+        return True
+    return one.request == other.request != UNLIKE_ANY
 
 
 def encode_evidence(evidence: Evidence) -> bytes:

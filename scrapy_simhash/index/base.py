@@ -61,6 +61,23 @@ class Ending(NamedTuple):
     row: bytes | None
 
 
+class Earlier(NamedTuple):
+    """What the pages have done that a page is a copy of, or the earlier page under its key.
+
+    :param same_request: the callback of one was called with the same arguments. The other two
+        fields are of such pages, if there are any.
+    :param gave_items: one gave items that the pipelines kept, or is pending and may still do so.
+    :param nearer: the page is nearer to the start of the crawl than each of them.
+    """
+
+    same_request: bool = True
+    gave_items: bool = True
+    nearer: bool = False
+
+
+UNKNOWN = Earlier()
+
+
 @dataclass(frozen=True)
 class Match:
     """A stored or pending page within k bits of the fingerprint of a query.
@@ -91,6 +108,8 @@ class Observation:
     :param similarity: estimated resemblance to the page that `distance` is for; None if unknown.
     :param similar_to: for a new or changed page, the key of the nearest representative within k,
         which it is not a copy of; None without one.
+    :param earlier: for a near-duplicate or unchanged page, what the pages have done that it is a
+        copy of.
     """
 
     kind: ObservationKind
@@ -103,6 +122,7 @@ class Observation:
     similarity: float | None = None
     similar_to: str | None = None
     evidence: Evidence = field(default=NO_EVIDENCE, repr=False, compare=False)
+    earlier: Earlier = field(default=UNKNOWN, compare=False)
 
 
 @dataclass(frozen=True)
@@ -172,6 +192,9 @@ class Index(Protocol):
         stays pending; in Redis, until leases end at the latest.
         """
 
+    def accept(self, observed: Observation) -> None:
+        """Make a near-duplicate pending, so that `confirm` stores it beside its representative."""
+
     def supersede(self, observed: Observation) -> None:
         """Make a near-duplicate pending as the successor of its representative.
 
@@ -180,14 +203,15 @@ class Index(Protocol):
         of the page, `confirm` only stores the page.
         """
 
-    def confirm(self, observed: Observation | str) -> None:
+    def confirm(self, observed: Observation | str, *, gave_items: bool = True) -> None:
         """Store a pending page that was handled without an error: all of its rows, or none.
 
         :param observed: an observation, or a key for all pending observations that were made under
             it through this object. If none is pending, this has no effect.
+        :param gave_items: the page gave an item that the pipelines kept. See `Earlier`.
         """
 
-    def confirm_all(self, observed: Iterable[Observation]) -> None:
+    def confirm_all(self, observed: Iterable[Observation], *, gave_items: bool = True) -> None:
         """Confirm observations in turn, which takes less time on a single Redis server than
         `confirm` for each. If it raises an error, those that were not stored yet stay pending.
         """

@@ -103,7 +103,7 @@ class CrawlIndex:
             stored_entries, pending_entries = near()
             return neighbours_in(stored_entries), neighbours_in(pending_entries)
 
-        result = classify(own, neighbours, self._is_eligible)
+        result = classify(own, neighbours, self._is_eligible, evidence)
         is_copy = result.kind == "near-duplicate"
         nearest, compared = result.nearest, result.nearest or own
         similar_to = None if nearest is None else nearest.entry.key
@@ -118,6 +118,7 @@ class CrawlIndex:
             None if compared is None else compared.similarity,
             None if is_copy else similar_to,
             evidence,
+            result.earlier,
         )
         if is_copy:
             return result, observation, None
@@ -153,12 +154,14 @@ class CrawlIndex:
         if not self.rules.same_text(entry, stored):
             return entry._replace(first_seen_s=stored.first_seen_s)
         # The same text keeps its number and, if this crawl has seen it before, its fingerprint.
-        source = stored if self._is_eligible(stored) else entry
+        is_eligible = self._is_eligible(stored)
+        source = stored if is_eligible else entry
         return stored._replace(
             fingerprint=source.fingerprint,
             last_sequence=entry.last_sequence,
             last_seen_s=entry.last_seen_s,
             evidence=source.evidence if source.evidence.sketch else entry.evidence,
+            gave_items=entry.gave_items or (is_eligible and stored.gave_items),
         )
 
     def _log_line(

@@ -140,6 +140,13 @@ class ObservingIndex(CrawlIndex, Index):
         with self._shared.lock:
             self._open().store.prefetch(queries, self.max_distance)
 
+    def accept(self, observed: Observation) -> None:
+        with self._shared.lock:
+            self._open()
+            stored, _ = self._last_seen(observed.key)
+            entry = self._new_entry(observed, observed.sequence)
+            self._hold(Pending(observed, entry, stored, None))
+
     def supersede(self, observed: Observation) -> None:
         with self._shared.lock:
             self._open()
@@ -148,16 +155,16 @@ class ObservingIndex(CrawlIndex, Index):
             superseded = observed.representative
             self._hold(Pending(observed, entry, stored, (), supersedes=superseded))
 
-    def confirm(self, observed: Observation | str) -> None:
+    def confirm(self, observed: Observation | str, *, gave_items: bool = True) -> None:
         with self._shared.lock:
             self._open()
             for pending in self._select(observed):
-                self._store(pending)
+                self._store(pending, pending.entry._replace(gave_items=gave_items))
 
-    def confirm_all(self, observed: Iterable[Observation]) -> None:
+    def confirm_all(self, observed: Iterable[Observation], *, gave_items: bool = True) -> None:
         with self._shared.lock:
             for observation in observed:
-                self.confirm(observation)
+                self.confirm(observation, gave_items=gave_items)
 
     def discard(self, observed: Observation | str) -> None:
         with self._shared.lock:
@@ -302,9 +309,8 @@ class ObservingIndex(CrawlIndex, Index):
             return [pending]
         return []
 
-    def _store(self, pending: Pending) -> None:
-        shared = self._shared
-        entry, stored = pending.entry, pending.stored
+    def _store(self, pending: Pending, entry: Entry) -> None:
+        shared, stored = self._shared, pending.stored
         if stored is not None and stored.last_sequence > entry.last_sequence:
             self._release(pending)  # a later observation of this key is already stored
             return
@@ -357,7 +363,7 @@ class ObservingIndex(CrawlIndex, Index):
         return [
             other
             for other in outdated_entries(
-                neighbours, lambda other: other.last_sequence >= self.crawl_start
+                neighbours, lambda other: other.last_sequence >= self.crawl_start, entry.evidence
             )
             if not shared.pending.of_key(other.key)
             and (pending.in_scope is None or pending.in_scope(other.key))

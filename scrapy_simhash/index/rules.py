@@ -5,7 +5,9 @@
    and names say that the page is a copy of it (`scrapy_simhash.confirmation`). `Index.confirm` has
    another sense: it stores a page that was handled without an error.
 3. `classify` chooses the nearest entry that is confirmed and *eligible* as the representative.
-   An entry is eligible if this crawl has seen it; in an incremental crawl, all entries are.
+   An entry is eligible if this crawl has seen it; in an incremental crawl, all entries are. It
+   prefers entries whose callbacks were called with the same arguments, and of these such as gave
+   items, or may still give some.
 
 A page has the same text as an earlier page under its key if they are within k bits and resemble
 each other. Their names are ignored, because a renamed page is still the same page.
@@ -20,7 +22,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from scrapy_simhash.evidence import NO_EVIDENCE, same_request
 from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index.base import UNKNOWN, Earlier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -60,7 +64,8 @@ class Classification(NamedTuple):
 
     :param nearest: for a near-duplicate, the representative; for a new or changed page, the nearest
         eligible entry, which is only similar; None without one, and for an unchanged page.
-    :param provisional: for a near-duplicate: all eligible entries that it is a copy of are pending.
+    :param provisional: for a near-duplicate: all entries that might stand for it are pending.
+    :param earlier: for a near-duplicate or unchanged page, what its copies have done already.
     :param outdated: entries that the page replaces when it is stored, see `outdated_entries`.
     """
 
@@ -68,6 +73,7 @@ class Classification(NamedTuple):
     nearest: Neighbour | None = None
     provisional: bool = False
     outdated: Sequence[Entry] = ()
+    earlier: Earlier = UNKNOWN
 
 
 _NEW = Classification("new")
@@ -133,6 +139,7 @@ def classify(
     own: Neighbour | None,
     neighbours: Callable[[], tuple[Sequence[Neighbour], Sequence[Neighbour]]],
     is_eligible: Callable[[Entry], bool],
+    evidence: Evidence = NO_EVIDENCE,
 ) -> Classification:
     """Return what an observed page is.
 
@@ -140,9 +147,10 @@ def classify(
     :param neighbours: returns two lists, the stored and the pending entries under other keys within
         k bits. Not called if `own` is eligible and has the same text.
     :param is_eligible: returns True for an entry that may be a representative.
+    :param evidence: of the page.
     """
     if own is not None and own.confirmed and is_eligible(own.entry):
-        return Classification("unchanged")
+        return Classification("unchanged", earlier=_earlier(evidence, [own], []))
     stored, pending = neighbours()
     if not stored and not pending:
         if own is None:
@@ -151,9 +159,8 @@ def classify(
     stored_copies = [near for near in stored if near.confirmed and is_eligible(near.entry)]
     pending_copies = [near for near in pending if near.confirmed and is_eligible(near.entry)]
     if stored_copies or pending_copies:
-        nearest = min((*stored_copies, *pending_copies), key=_by_distance_and_age)
-        return Classification("near-duplicate", nearest, provisional=not stored_copies)
-    outdated = outdated_entries((*stored, *pending), is_eligible)
+        return _near_duplicate(evidence, stored_copies, pending_copies)
+    outdated = outdated_entries((*stored, *pending), is_eligible, evidence)
     if own is not None and own.confirmed:
         return Classification("unchanged", outdated=outdated)
     similar = min(
@@ -164,11 +171,53 @@ def classify(
     return Classification("new" if own is None else "changed", similar, outdated=outdated)
 
 
+def _near_duplicate(
+    evidence: Evidence, stored: Sequence[Neighbour], pending: Sequence[Neighbour]
+) -> Classification:
+    """Return the classification of a page that is a copy of these entries, at least of one."""
+
+    def alike(copies: Sequence[Neighbour]) -> list[Neighbour]:
+        return [near for near in copies if same_request(evidence, near.entry.evidence)]
+
+    same_stored, same_pending = alike(stored), alike(pending)
+    if same_stored or same_pending:
+        stored, pending = same_stored, same_pending
+    earlier = _earlier(evidence, stored, pending)
+    if earlier.gave_items:
+        # A pending page may still give items. So a copy does not rely on a page that gave none.
+        stored = [near for near in stored if near.entry.gave_items]
+    nearest = min((*stored, *pending), key=_by_distance_and_age)
+    return Classification("near-duplicate", nearest, provisional=not stored, earlier=earlier)
+
+
+def _earlier(
+    evidence: Evidence, stored: Sequence[Neighbour], pending: Sequence[Neighbour]
+) -> Earlier:
+    """Return what these entries have done. Either all have the page's request, or none has."""
+    copies = (*stored, *pending)
+    return Earlier(
+        same_request(evidence, copies[0].entry.evidence),
+        bool(pending) or any(near.entry.gave_items for near in stored),
+        all(evidence.depth < near.entry.evidence.depth for near in copies),
+    )
+
+
 def outdated_entries(
-    neighbours: Iterable[Neighbour], is_eligible: Callable[[Entry], bool]
+    neighbours: Iterable[Neighbour],
+    is_eligible: Callable[[Entry], bool],
+    evidence: Evidence = NO_EVIDENCE,
 ) -> list[Entry]:
-    """Return the entries of earlier crawls that a page replaces: confirmed, but not eligible."""
-    return [near.entry for near in neighbours if near.confirmed and not is_eligible(near.entry)]
+    """Return the entries of earlier crawls that a page replaces: confirmed, but not eligible.
+
+    An entry whose callback was called with other arguments remains.
+    """
+    return [
+        near.entry
+        for near in neighbours
+        if near.confirmed
+        and not is_eligible(near.entry)
+        and same_request(evidence, near.entry.evidence)
+    ]
 
 
 def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:

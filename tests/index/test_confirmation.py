@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, name_bytes, site_number
-from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, encode_evidence
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, encode_evidence, same_request
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.base import ACTIONS, Entry
+from scrapy_simhash.index.base import ACTIONS, Earlier, Entry
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.rules import Neighbour, Rules, classify
 from scrapy_simhash.maintenance.explain import predict
@@ -319,15 +319,22 @@ class TestCommands:
         assert "similar          1, within k, but not copies\n" in shown
 
 
+REQUESTS = [b"", b"1" * 8, b"2" * 8]
+
+
 def entries(count):
     return st.lists(
         st.builds(
             Neighbour,
             distance=st.integers(0, 3),
             entry=st.builds(
-                lambda number, last: Entry(number, f"{number}", 0, last, 0, 0),
+                lambda number, last, request, gave: Entry(
+                    number, f"{number}", 0, last, 0, 0, -1, Evidence(request=request), gave
+                ),
                 st.integers(1, 50),
                 st.integers(1, 50),
+                st.sampled_from(REQUESTS),
+                st.booleans(),
             ),
             similarity=st.none(),
             confirmed=st.booleans(),
@@ -342,29 +349,42 @@ def entries(count):
     pending=entries(3),
     own=st.none() | st.tuples(st.booleans(), st.integers(1, 50)),
     began=st.integers(1, 50),
+    request=st.sampled_from(REQUESTS),
 )
-def test_what_is_decided(stored, pending, own, began):
+def test_what_is_decided(stored, pending, own, began, request):
     def counts(entry):
         return entry.last_sequence >= began
 
     page = None if own is None else Neighbour(0, Entry(1, "own", 0, own[1], 0, 0), None, own[0])
-    result = classify(page, lambda: (stored, pending), counts)
+    asked = Evidence(request=request)
+
+    def alike(one):
+        return same_request(asked, one.entry.evidence)
+
+    def is_pending(one):  # not by value: a key may be stored and pending
+        return any(one is other for other in pending)
+
+    result = classify(page, lambda: (stored, pending), counts, asked)
     everything = [*stored, *pending]
     copies = [one for one in everything if one.confirmed and counts(one.entry)]
     if page is not None and page.confirmed and counts(page.entry):
-        assert result == ("unchanged", None, False, ())
+        assert result == ("unchanged", None, False, (), Earlier(gave_items=False))
     elif copies:
         assert result.kind == "near-duplicate"
-        assert result.nearest.distance == min(one.distance for one in copies)
-        assert result.nearest in copies
-        assert result.provisional == (not any(one in stored for one in copies))
+        copies = list(filter(alike, copies)) or copies
+        might = [one for one in copies if is_pending(one) or one.entry.gave_items]
+        assert result.earlier == (alike(copies[0]), bool(might), False)
+        chosen = might or copies
+        assert result.nearest.distance == min(one.distance for one in chosen)
+        assert result.nearest in chosen
+        assert result.provisional == all(is_pending(one) for one in chosen)
         assert result.outdated == ()
     else:
         assert result.kind == (
             "new" if page is None else "unchanged" if page.confirmed else "changed"
         )
         assert {entry.number for entry in result.outdated} == {
-            one.entry.number for one in everything if one.confirmed
+            one.entry.number for one in everything if one.confirmed and alike(one)
         }
         similar = [one for one in everything if counts(one.entry)]
         if result.kind != "unchanged" and similar:

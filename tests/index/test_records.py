@@ -147,7 +147,7 @@ def test_an_index_writes_what_the_docstring_says(tmp_path, kind):
     assert stored[b"K" + hashed[:2]] == bytes(4) + hashed[5:1:-1] + (1).to_bytes(4, "little")
     entry = stored[b"E\0\0\0\1"]
     assert entry[:5] == (3).to_bytes(5, "big")
-    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + bytes(4) + b"1"
+    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + b"\1" + bytes(3) + b"1"
     line = stored[b"N" + (5).to_bytes(5, "big")]
     copy = (fingerprints[0] ^ 1).to_bytes(3, "big")
     assert line == b"\1\2\3\4" + b"\0\1" + b"\xff\0" + copy + b"\0\0\0\1" + b"0" + b"copy"

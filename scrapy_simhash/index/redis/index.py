@@ -145,8 +145,15 @@ class RedisIndex(SettlingIndex):
         """The number of stored pages when the index was opened. :raises IndexCorrupt: unknown."""
         return sum(self.server.to_numbers(self._counts_at_opening))
 
+    def accept(self, observed: Observation) -> None:
+        """See `Index.accept`."""
+        self._admit_copy(observed, None)
+
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
+        self._admit_copy(observed, observed.representative)
+
+    def _admit_copy(self, observed: Observation, supersedes: str | None) -> None:
         self._require_open()
         digest = digest_of(observed.key)
         entry = self._new_entry(observed, observed.sequence)
@@ -156,12 +163,13 @@ class RedisIndex(SettlingIndex):
             entry,
             encode_entry(entry, self.layout.width_bytes),
             stored=self._group(digest).entries.get(digest, b""),
-            supersedes=observed.representative,
+            supersedes=supersedes,
+            is_copy=True,
         )
         is_admitted = False
         while not is_admitted:
             _, since, _ = self._admissions.begin()
-            # Not compared: it is a known copy, and replaces its representative.
+            # Not compared: it is a known copy.
             is_admitted = self._admit(page, since, is_compared=False)[0] == ADMITTED
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:

@@ -31,6 +31,8 @@ class HeldPage:
     :param stored: value of the stored entry with its page key when it was observed, or b"".
     :param outdated: entries of earlier crawls that it replaces.
     :param supersedes: key of the representative that it replaces.
+    :param gave_items: it gave items; set by `confirm`.
+    :param is_copy: it is pending although it is a copy, see `Index.accept`.
     :param renewed_s: monotonic time when its lease was last renewed.
     :param is_released: its lease is not renewed any more.
     """
@@ -43,6 +45,8 @@ class HeldPage:
     outdated: Sequence[Entry] = ()
     in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
+    is_copy: bool = False
+    gave_items: bool = False
     renewed_s: float = 0.0
     is_released: bool = False
 

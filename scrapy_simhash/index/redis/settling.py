@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import StorageError
+from scrapy_simhash.evidence import same_request
 from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.crawl_index import CrawlIndex
 from scrapy_simhash.index.records import encode_entry
@@ -67,23 +68,28 @@ class SettlingIndex(CrawlIndex, RedisContent):
         """See `Index.observe_all`."""
         raise NotImplementedError
 
+    def accept(self, observed: Observation) -> None:
+        """See `Index.accept`."""
+        raise NotImplementedError
+
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
         raise NotImplementedError
 
-    def confirm(self, observed: Observation | str) -> None:
+    def confirm(self, observed: Observation | str, *, gave_items: bool = True) -> None:
         """See `Index.confirm`.
 
         A page whose lease has ended is observed again, and stored if no other page has replaced it.
         StorageError is raised if its lease then ends three more times.
         """
         self._require_open()
-        self._store_all(self._leases.select(observed))
+        self._store_all(self._leases.select(observed), gave_items)
 
-    def confirm_all(self, observed: Iterable[Observation]) -> None:
+    def confirm_all(self, observed: Iterable[Observation], *, gave_items: bool = True) -> None:
         """See `Index.confirm_all`, and `confirm`."""
         self._require_open()
-        self._store_all([page for one in observed for page in self._leases.select(one)])
+        pages = [page for one in observed for page in self._leases.select(one)]
+        self._store_all(pages, gave_items)
 
     def discard(self, observed: Observation | str) -> None:
         """See `Index.discard`."""
@@ -126,10 +132,11 @@ class SettlingIndex(CrawlIndex, RedisContent):
         finally:
             self.server.close()
 
-    def _store_all(self, pages: Iterable[HeldPage]) -> None:
+    def _store_all(self, pages: Iterable[HeldPage], gave_items: bool) -> None:
         """Store pages and remove the entries that they replace. See `confirm`."""
         batch: dict[bytes, HeldPage] = {}
         for page in dict.fromkeys(pages):
+            page.gave_items = gave_items
             # Of two pages with the same key, the first must be stored before the second.
             if len(batch) == self._at_once or page.digest in batch:
                 self._store_together(batch.values())
@@ -178,13 +185,11 @@ class SettlingIndex(CrawlIndex, RedisContent):
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
                     self._leases.release([page])
                     continue
-                entry = entries[page] = self._merged(page.entry, stored)
+                given = page.entry._replace(gave_items=page.gave_items)
+                entry = entries[page] = self._merged(given, stored)
                 keys += layout.group_keys(layout.group_of(page.digest))
-                is_same = entry is page.entry
-                arguments += (
-                    *(page.field, page.digest, value),
-                    page.value if is_same else encode_entry(entry, layout.width_bytes),
-                )
+                encoded = encode_entry(entry, layout.width_bytes)
+                arguments += (page.field, page.digest, value, encoded)
             expected = {}
             answers = self.server.run(scripts.SETTLE, keys, arguments) if entries else []
             for (page, entry), answer in zip(entries.items(), answers, strict=True):
@@ -203,9 +208,11 @@ class SettlingIndex(CrawlIndex, RedisContent):
         [observed] = self.observe_all(
             [PageToObserve(before.key, before.fingerprint, before.evidence, page.in_scope)]
         )
-        if page.supersedes is not None and observed.representative is not None:
-            self.supersede(observed)
+        if page.is_copy and observed.representative is not None:
+            (self.accept if page.supersedes is None else self.supersede)(observed)
         again = next(iter(self._leases.select(observed)), None)
+        if again is not None:
+            again.gave_items = page.gave_items
         kind, representative = observed.kind, observed.representative
         logger.warning(
             "simhash: the lease of %r ended before the page was confirmed. It was observed again, "
@@ -234,5 +241,6 @@ class SettlingIndex(CrawlIndex, RedisContent):
                 other is not None
                 and not self._is_eligible(other)
                 and self.rules.copy_of(entry, other)
+                and same_request(entry.evidence, other.evidence)
             ):
                 self._remove(other, value)
