@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
+from scrapy_simhash.folding import normalize
 from scrapy_simhash.sketch import estimate_resemblance
-from scrapy_simhash.tokenization import IN_WORDS, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,13 @@ MIN_RESEMBLANCE_IN_DOUBT = 0.85
 NAME_FIELDS = ("title", "name", "headline")
 """The fields that may contain the name of a record; the first one with a text is used."""
 _MAX_NAME_TOKENS = 32
+_IN_WORDS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
+    "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+)
 # Words with the signs that distinguish names: C++, A-, 3.11, 50%.
-_NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{IN_WORDS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
+_NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{_IN_WORDS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
 _HAS_DIGIT = 1  # the bit of a hash that is set if its word contains a digit
 
 
@@ -71,7 +76,7 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return True if two pages have the same name, False if not, and None if in doubt.
 
     - Names of pages of different sites always agree, because sites change the headlines of news.
-      A page whose site is unknown may be of any site, so its name counts.
+      All pages whose site is unknown count as pages of one site.
     - If both pages have a heading, the headings decide: a site may give all pages one title.
     - If only one page has a heading, and it equals the title of the other page, the names agree.
     - Otherwise the titles decide. If a page has no title, the names agree.
@@ -79,7 +84,7 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
       so does the next model of a product.
     - Equal headings under different titles leave a doubt: the heading may be that of a section.
     """
-    if one.site and other.site and one.site != other.site:
+    if one.site != other.site:
         return True
     headings = _agree(one.heading, other.heading)
     titles = _agree(one.title, other.title) if one.title and other.title else True

@@ -11,9 +11,10 @@ from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.extraction import EXTRACTORS, is_extractor
 from scrapy_simhash.extraction.selectors import compiled_selector
 from scrapy_simhash.features import IDF_WEIGHTINGS, WEIGHTINGS, Weighting, idf_table
+from scrapy_simhash.folding import normalize
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
 from scrapy_simhash.parts import PARTS, TITLE_PART
-from scrapy_simhash.tokenization import TOKENIZERS, normalize
+from scrapy_simhash.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 MIN_BITS = 8
 MAX_BITS = 512
 _PAIR_LENGTH = 2
-# Since version 2, numbers, URLs and e-mail addresses are one token each.
-_VERSION = 2
+# Since version 2, numbers, URLs and e-mail addresses are one token each; since version 3, symbols
+# and marks are in tokens, and letters that are written for each other are one.
+_VERSION = 3
 
 
 @dataclass(frozen=True, kw_only=True)

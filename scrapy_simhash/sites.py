@@ -1,10 +1,10 @@
-"""Find the site of a page: the registered domain of its URL."""
+"""Find the page and the site of a URL: the URL without its anchor, and its registered domain."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,19 @@ def hostname_of(key: str) -> str:
             except ValueError:  # brackets without an IPv6 address
                 return ""
     return ""
+
+
+def has_route(url: str) -> bool:
+    """Return True if the fragment of a URL is a route of an app in the browser: ``#/…``, ``#!…``.
+
+    Other fragments name a place on the page.
+    """
+    return url.partition("#")[2].startswith(("/", "!"))
+
+
+def page_url(url: str) -> str:
+    """Return a URL without its fragment, unless that is a route. :raises ValueError: not a URL."""
+    return url if has_route(url) else urldefrag(url).url
 
 
 @lru_cache(maxsize=65536)

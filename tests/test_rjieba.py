@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.tokenization import jieba_tokenizer, jieba_tokens, normalize
+from scrapy_simhash.folding import normalize
+from scrapy_simhash.tokenization import jieba_tokenizer, jieba_tokens
 from tests.samples import CHINESE, ENGLISH
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ class TestParameters:
         [
             *itertools.product(["bits"], [0, -8, 4, 7, 9, 63, 520, 64.0, "64", None, True]),
             *itertools.product(["shingle_length"], [0, -1, 17, 1.0, "2", None, True]),
-            *itertools.product(["version"], [0, 3, 1.0, "1", None, True]),
+            *itertools.product(["version"], [0, 4, 1.0, "1", None, True]),
             *itertools.product(["top"], [-1, 1_000_001, 1.0, "2", None, True]),
             *itertools.product(
                 ["extractor", "tokenizer", "weighting", "feature_hash", "tie", "empty"],
@@ -148,8 +148,8 @@ class TestId:
     def test_the_ids_of_the_presets_never_change(self):
         start = "readability:jieba"
         assert {name: Scheme.preset(name).id for name in ("wide", "classic")} == {
-            "wide": f"simhash256:{start}:1+2-gram:uniform:xxh3-mix:tie-zero:v2",
-            "classic": f"simhash64:{start}:1-gram:log-tf:xxh3:tie-zero:v2",
+            "wide": f"simhash256:{start}:1+2-gram:uniform:xxh3-mix:tie-zero:v3",
+            "classic": f"simhash64:{start}:1-gram:log-tf:xxh3:tie-zero:v3",
         }
 
     @given(schemes(), schemes())
@@ -182,7 +182,7 @@ class TestId:
     )
     def test_ids_never_change(self, values, rest):
         weighting = values.get("weighting", "log-tf")
-        start = f"simhash256:readability:jieba:1-gram:{weighting}:xxh3:tie-zero:v2"
+        start = f"simhash256:readability:jieba:1-gram:{weighting}:xxh3:tie-zero:v3"
         assert Scheme(**values).id == f"{start}:{rest}"
 
     def test_ids_do_not_depend_on_the_unicode_version_of_python(self):

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from scrapy_simhash.sites import hostname_of, registered_domain, site_of
+from scrapy_simhash.sites import hostname_of, page_url, registered_domain, site_of
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,23 @@ def test_the_suffix_list_is_not_fetched(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     registered_domain.cache_clear()
     assert registered_domain("www.example.co.jp") == "example.co.jp"
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        ("https://a.example/x?y=1#part", "https://a.example/x?y=1"),
+        ("https://a.example/#", "https://a.example/"),
+        ("https://a.example/#top/section", "https://a.example/"),
+        ("https://a.example/#:~:text=word", "https://a.example/"),
+        ("https://a.example/#/", "https://a.example/#/"),
+        ("https://a.example/#/boats/7?tab=2", "https://a.example/#/boats/7?tab=2"),
+        ("https://a.example/app#!/boats", "https://a.example/app#!/boats"),
+        ("https://a.example/#!boats", "https://a.example/#!boats"),
+        ("https://a.example/#/boats#deck", "https://a.example/#/boats#deck"),
+        ("https://a.example/x", "https://a.example/x"),
+        ("", ""),
+    ],
+)
+def test_a_route_names_a_page_and_an_anchor_a_place_on_it(url, page):
+    assert page_url(url) == page

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.folding import normalize
 from scrapy_simhash.tokenization import (
     TOKENIZERS,
     _load_jieba,
     jieba_tokenizer,
     jieba_tokens,
-    normalize,
     owner_only_cache_directory,
     word_tokens,
 )
@@ -51,9 +51,12 @@ class TestScripts:
             ("हिन्दी में समाचार।", "हिन्दी में समाचार"),
             ("தமிழ் செய்தி", "தமிழ் செய்தி"),
             ("বাংলা ভাষা", "বাংলা ভাষা"),
-            ("العَرَبِيَّةُ لُغَةٌ، نعم", "العَرَبِيَّةُ لُغَةٌ نعم"),
-            ("שָׁלוֹם עוֹלָם", "שָׁלוֹם עוֹלָם"),
-            ("می‌روم", "می‌روم"),
+            ("العَرَبِيَّةُ لُغَةٌ، نعم", "العربية لغة نعم"),
+            ("שָׁלוֹם עוֹלָם", "שלום עולם"),
+            ("می‌روم", "میروم"),
+            ("ދިވެހި ބަސް", "ދިވެހި ބަސް"),
+            ("བོད་སྐད།", "བོད སྐད"),
+            ("ꦧꦱꦗꦮ", "ꦧꦱ ꦱꦗ ꦗꦮ"),
             ("x̱ y", "x̱ y"),
         ],
     )
@@ -101,7 +104,7 @@ class TestNumbersAndLinks:
             ("08:15 3.5 1,299.00 2026-11-22 10/12/26", "08:15 3.5 1,299.00 2026-11-22 10/12/26"),
             ("v2.1, 3rd; 4x4/5 1.0b2.3", "v2.1 3rd 4x4/5 1.0b2.3"),
             ("2. 3, 4- :5 6.-7 8..9 a.b c-d 1.a a.1", "2 3 4 5 6 7 8 9 a b c d 1 a a 1"),
-            ("£3.50 (12:30) [1/2] 100% -4.5", "3.50 12:30 1/2 100 4.5"),
+            ("£3.50 (12:30) [1/2] 100% -4.5", "£ 3.50 12:30 1/2 100 % - 4.5"),
             ("1\x012 1\x05.2", "1 2 1 2"),
             (
                 "See https://a.example/x?y=1&z=%C3#p, or www.b.example/q_r.",
@@ -121,27 +124,20 @@ class TestNumbersAndLinks:
 
     @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
     def test_numbers_of_other_scripts_are_one_token_each(self, tokenize):
-        assert tokenize("٣٫٥ ०८:१५ ３．５ kl. 8:15 Uhr") == [
-            "٣",
-            "٥",
-            "०८:१५",
-            "3.5",
-            "kl",
-            "8:15",
-            "uhr",
-        ]
+        assert tokenize("٣٫٥ ०८:१५ ３．５ kl. 8:15 Uhr") == "3.5 08:15 3.5 kl 8:15 uhr".split()
         assert tokenize("每天08:15出发") == [*tokenize("每天"), "08:15", *tokenize("出发")]
         assert tokenize("वि2.5, हि-2") == ["वि2.5", "हि", "2"]
 
     @given(st.text("0123.,:/-a é渡ि@", max_size=12))
     def test_number_signs_are_only_between_digits(self, text):
         for token in word_tokens(text):
-            if "@" not in token:
-                inside = token.strip(".,:/-")
-                assert inside == token
+            if "@" not in token and token != "-":
+                inside = token.strip(",:/-").removeprefix(".")
+                assert token in (inside, f".{inside}")
+                assert token == inside or inside[0].isalpha()
                 assert all(
                     one.isdigit() and other.isdigit()
-                    for one, mark, other in zip(token, token[1:], token[2:], strict=False)
+                    for one, mark, other in zip(inside, inside[1:], inside[2:], strict=False)
                     if mark in ".,:/-"
                 )
 
@@ -237,10 +233,6 @@ class TestAnyText:
 
     def test_combining_marks_alone_are_no_tokens(self):
         assert word_tokens("a \u0301\u200d b" + " \u0301" * 10**5) == ["a", "b"]
-
-    @pytest.mark.parametrize("shown_as_nothing", ["\u00ad", "\u2060", "\ufeff"])
-    def test_invisible_characters_split_no_word(self, shown_as_nothing):
-        assert word_tokens(f"dampf{shown_as_nothing}schiff") == ["dampfschiff"]
 
 
 class TestOthers:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from fingerprints_lib.timing import Candidate, Missing
-from scrapy_simhash import Scheme, tokenization
+from scrapy_simhash import Scheme, folding, tokenization
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.sketch import sketch
 
@@ -98,7 +98,7 @@ def steps() -> list[Candidate]:
     return [
         Candidate("text to fingerprint", WIDE.fingerprint),
         Candidate("tokenization", WIDE.tokens),
-        Candidate("  of it normalization", tokenization.normalize),
+        Candidate("  of it normalization", folding.normalize),
         Candidate("hashing of tokens", token_hashes, WIDE.tokens),
         Candidate(
             "features and sums",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from scrapy.http import TextResponse
 from scrapy.utils.response import get_base_url
 from w3lib.url import canonicalize_url, safe_url_string
 
-from scrapy_simhash.sites import hostname_of, site_of
+from scrapy_simhash.sites import has_route, hostname_of, page_url, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ class Identity:
     def key(self, request: Request) -> str:
         """Return the key of a request's page: ``simhash_key`` of the meta, or else the URL.
 
-        For a GET without a body, the URL is the whole key. For other requests, the key also
+        For a GET without a body, the `page_url` is the whole key. For other requests, the key also
         contains the method and the fingerprint of the request.
         """
         given = request.meta.get(IDENTITY_META_KEY)
@@ -53,9 +53,9 @@ class Identity:
             parts = urlsplit(request.url)
             return f"{given} {parts.scheme}://{parts.netloc}/"
         if request.method == "GET" and not request.body:
-            return urldefrag(request.url).url
+            return page_url(request.url)
         fingerprint = self._request_fingerprint(request)
-        return f"{request.method} {urldefrag(request.url).url} {fingerprint.hex()}"
+        return f"{request.method} {page_url(request.url)} {fingerprint.hex()}"
 
     def scope_filter(self, key: str) -> Callable[[str], bool] | None:
         """Return a function that returns True for keys in the scope of a page's key.
@@ -75,7 +75,7 @@ class Identity:
         if original is None or not request.dont_filter:
             return False
         redirected_urls = original.meta.get("redirect_urls", ())
-        url = urldefrag(request.url).url
+        url = page_url(request.url)
         return url in redirected_urls or self.key(request) == self.key(original)
 
 
@@ -94,7 +94,7 @@ def canonical_url(response: Response, href: str) -> str | None:
 def comparable(url: str) -> str:
     """Return a URL as `canonicalize_url` rewrites it, or unchanged if it is invalid."""
     try:
-        canonical: str = canonicalize_url(url)
+        canonical: str = canonicalize_url(url, keep_fragments=has_route(url))
     except ValueError:
         return url
     return canonical

@@ -8,7 +8,6 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urldefrag
 
 from scrapy_simhash.confirmation import UNCONFIRMED, name_of_record
 from scrapy_simhash.detector import Detector, PageFingerprint
@@ -18,6 +17,7 @@ from scrapy_simhash.documents.html import is_html_response
 from scrapy_simhash.documents.lines import Unreadable, parse_record
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.sites import page_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -158,7 +158,7 @@ class Fingerprinter:
             headers = record.http_headers
         except Exception:  # noqa: BLE001 - warcio raises many kinds
             raise Unreadable("not_warc") from None
-        key = urldefrag(without_surrogates(url)).url or None
+        key = page_url(without_surrogates(url)) or None
         status = "" if headers is None else str(headers.get_statuscode())
         if not status.isdecimal() or key is None:
             raise Unreadable("not_warc", key)
@@ -195,13 +195,13 @@ def _text_of(value: Any) -> str:
 
 
 def _key(value: Any) -> str | None:
-    """Return the value of a field as a key, or None. URLs lose their fragments, as in a crawl."""
+    """Return the value of a field as a key, or None. URLs lose their anchors, as in a crawl."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     key = without_surrogates(str(value)).strip()
     if not _URL.match(key):
         return key or None
     try:
-        return urldefrag(key).url
+        return page_url(key)
     except ValueError:
         return key

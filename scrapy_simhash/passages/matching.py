@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.folding import normalize
 from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.passages.result import (
     DEFAULT_HIGH_SIMILARITY,
@@ -22,7 +23,6 @@ from scrapy_simhash.passages.result import (
     Source,
     summed_up,
 )
-from scrapy_simhash.tokenization import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -47,6 +47,7 @@ def response(head="", url=PAGE_URL):
         ("?b=2&a=1", "http://site/news/story.html?a=1&b=2"),
         ("/story#comments", "http://site/story"),
         ("#comments", PAGE_URL),
+        ("/#!/story", "http://site/#!/story"),
         ("/a b", "http://site/a%20b"),
         ("/茶", "http://site/%E8%8C%B6"),
         (" /story\n", "http://site/story"),

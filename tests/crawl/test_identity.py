@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
 
+from scrapy_simhash.crawl.identity import Identity
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
@@ -137,3 +140,12 @@ def test_redirected_pages_are_judged_where_they_end(results, site):
     assert result.event("/mill")["verdict"]["kind"] == "new"
     assert not [name for name in result.simhash_stats() if name.startswith("skipped/")]
     assert result.event("/mill?session=1")["verdict"]["representative"] == site.url("/mill")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_routes_of_an_app_are_keys_of_their_own_and_anchors_are_not(method):
+    identity = Identity(fingerprint, "all")
+    urls = [f"https://app.example/{end}" for end in ("", "#/a", "#/b", "#!/b", "#top", "#")]
+    keys = [identity.key(Request(url, method=method)) for url in urls]
+    assert len(set(keys)) == 4
+    assert keys[0] == keys[4] == keys[5]

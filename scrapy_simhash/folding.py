@@ -1,0 +1,91 @@
+"""Fold a text: `normalize` returns one form of all the ways to write the same text.
+
+Copies of a page differ in case, in composed letters, in characters that nobody sees, and in letters
+that keyboards and fonts confuse. Unicode's own NFKC and case folding undo most of it. Properties of
+characters decide the rest, except for `_VARIANTS`: for these, Unicode has no property.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from scrapy_simhash.characters import FOLDED, Characters, characters_of, fold_of
+
+_MAX_MARKS = 30
+# Matches every run of more than 30 combining marks, and seldom anything else.
+_MAYBE_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
+_GRAPHEME_JOINER = "\u034f"
+_WIDE_PUNCTUATION = "\uff0c\uff1a\uff1b\uff08\uff09\uff01\uff1f\u3000\u00a0\u2026"
+# (character, what it is folded to), for characters in very many texts. Replacing them first is
+# faster. NFKC would make words of the letters of the last two, which are trade marks.
+_COMMON_FORMS = (
+    *((form, unicodedata.normalize("NFKC", form)) for form in _WIDE_PUNCTUATION),
+    *(("\u2013", "-"), ("\u00ad", ""), ("\u200b", ""), ("\u2122", ""), ("\u2120", "")),
+)
+# Tags after a black flag say whose flag it is. Other tags are invisible.
+_TAGS = frozenset(map(chr, range(0xE0000, 0xE0080)))
+_HIDDEN_TAGS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]+")
+
+
+def normalize(text: str) -> str:
+    """Return a text in NFKC, case-folded, and folded as the docstring of this module says.
+
+    - Without characters that show nothing: zero-width ones, soft hyphens, marks of direction,
+      selectors of variants, the Arabic tatweel, which only stretches a word.
+    - Without the vowel points of Arabic, Hebrew and Syriac, which most texts omit.
+    - With ASCII digits, and one character of those that are written for each other.
+    """
+    return text.lower() if text.isascii() else fold(text)[0]
+
+
+def fold(text: str) -> tuple[str, Characters]:
+    """Return the normalized text and its characters."""
+    if text.isascii():
+        text = text.lower()
+        return text, characters_of(text)
+    for form, plain in _COMMON_FORMS:
+        text = text.replace(form, plain)
+    folded = nfkc(text).casefold()
+    folded = nfkc(folded)  # because case folding decomposes a few letters
+    characters = characters_of(folded)
+    found = characters.distinct(FOLDED)
+    if not found:
+        return folded, characters
+    for character in found:
+        if character in _TAGS:
+            folded = _HIDDEN_TAGS.sub("", folded)
+        else:
+            folded = folded.replace(character, fold_of(character))
+    folded = nfkc(folded)  # because what was removed kept letters and marks apart
+    return folded, characters_of(folded)
+
+
+def nfkc(text: str) -> str:
+    """Return a text in NFKC.
+
+    NFKC sorts the combining marks after a letter, in a time that grows with the square of their
+    number. No writing system needs more than 30, so joiners divide longer runs (UAX #15), unless
+    the text is in NFKC already.
+    """
+    if unicodedata.is_normalized("NFKC", text):  # linear time: False at the first unsorted mark
+        return text
+    # `_MAYBE_MANY_MARKS` would take the half-width forms of these two marks for letters.
+    text = text.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
+    return unicodedata.normalize("NFKC", _MAYBE_MANY_MARKS.sub(_divide, text))
+
+
+def _divide(run: re.Match[str]) -> str:
+    """Return a run of characters with joiners, so that at most 30 marks follow each other."""
+    parts = []
+    marks = 0
+    for character in run.group():
+        decomposed = unicodedata.normalize("NFKD", character)
+        if not unicodedata.combining(decomposed[0]):
+            marks = 0
+        elif marks + len(decomposed) > _MAX_MARKS:
+            parts.append(_GRAPHEME_JOINER)
+            marks = 0
+        marks += sum(map(bool, map(unicodedata.combining, decomposed)))
+        parts.append(character)
+    return "".join(parts)
