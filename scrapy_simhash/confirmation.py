@@ -76,7 +76,7 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return True if two pages have the same name, False if not, and None if in doubt.
 
     - Names of pages of different sites always agree, because sites change the headlines of news.
-      All pages whose site is unknown count as pages of one site.
+      A page whose site is unknown may be of any site, so its name counts.
     - If both pages have a heading, the headings decide: a site may give all pages one title.
     - If only one page has a heading, and it equals the title of the other page, the names agree.
     - Otherwise the titles decide. If a page has no title, the names agree.
@@ -84,7 +84,7 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
       so does the next model of a product.
     - Equal headings under different titles leave a doubt: the heading may be that of a section.
     """
-    if one.site != other.site:
+    if one.site and other.site and one.site != other.site:
         return True
     headings = _agree(one.heading, other.heading)
     titles = _agree(one.title, other.title) if one.title and other.title else True

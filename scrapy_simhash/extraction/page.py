@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from scrapy_simhash.extraction.lines import join, lines_of, own_heading
 from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
+from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -42,8 +43,8 @@ class Extraction:
     :param way: name or import path of the extractor; ``segments`` if they replaced ``readability``;
         ``selected`` if selectors chose the text.
     :param canonical: the page's canonical URL (RFC 6596), as the page writes it, or empty.
-    :param site: identifies the site: the host, without ``www.``, of the canonical URL, ``base`` or
-        ``og:url``; or else the URLs of stylesheets, which pages of one site share; or empty.
+    :param site: registered domain of the canonical URL, ``base`` or ``og:url``; else that of the
+        absolute URLs of stylesheets, if all have the same; or empty.
     :param unmatched: selectors, of `select` and `remove`, that matched nothing on the page.
     """
 
@@ -163,14 +164,17 @@ class Page:
             relation = element.get("rel", "").lower().split()
             if "canonical" in relation:
                 canonical = canonical or element.get("href", "").strip()
-            elif "stylesheet" in relation:
-                stylesheets.add(element.get("href", "").partition("?")[0])
+            elif "stylesheet" in relation and (host := _host(element.get("href", ""))):
+                stylesheets.add(registered_domain(host))
+        host = _host(canonical) or _declared_host(self.root)
+        if not host and len(stylesheets) == 1:
+            (host,) = stylesheets
         return Extraction(
             "",
             title=title,
             heading="" if heading is None else heading.text,
             canonical=canonical,
-            site=_host(canonical) or _declared_host(self.root) or " ".join(sorted(stylesheets)),
+            site=registered_domain(host) if host else "",
             unmatched=tuple(self._unmatched),
         )
 
