@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy_simhash.clustering import cluster as cluster
-    from scrapy_simhash.clustering import near_pairs as near_pairs
     from scrapy_simhash.crawl.addon import Addon as Addon
     from scrapy_simhash.crawl.exceptions import NearDuplicateItem as NearDuplicateItem
     from scrapy_simhash.crawl.exceptions import NearDuplicatePage as NearDuplicatePage
@@ -37,7 +36,6 @@ _MODULES = {
     "Verdict": "scrapy_simhash.verdict",
     "cluster": "scrapy_simhash.clustering",
     "hamming_distance": "scrapy_simhash.fingerprint",
-    "near_pairs": "scrapy_simhash.clustering",
     "open_index": "scrapy_simhash.index",
 }
 __all__ = list(_MODULES)

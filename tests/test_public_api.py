@@ -22,7 +22,6 @@ NAMES = [
     "Verdict",
     "cluster",
     "hamming_distance",
-    "near_pairs",
     "open_index",
 ]
 

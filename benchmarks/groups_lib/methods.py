@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ import numpy as np
 from quality_lib.peers import PEERS
 
 from groups_lib.corpora import groups
-from scrapy_simhash.clustering import near_pairs
+from scrapy_simhash.clustering.pairs import concatenate, find_pairs, words_of
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields
 from scrapy_simhash.dedupe.run import dedupe
@@ -66,25 +67,22 @@ def connected(texts: Sequence[str]) -> np.ndarray:
     """Group texts that chains of confirmed pairs connect, by the preset ``wide``."""
     wide = preset("wide")
     pages = list(map(Detector(wide.scheme).fingerprint_text, texts))
-    places = [at for at, page in enumerate(pages) if page.fingerprint is not None]
-    fingerprints = [page.fingerprint for page in pages if page.fingerprint is not None]
-    near = near_pairs(
-        fingerprints,
-        bits=wide.scheme.bits,
-        max_distance=wide.max_distance,
-        certainties=[pages[at].evidence.certainty for at in places],
-    )
-    found = near.arrays()
-    pairs = [*zip(found.first.tolist(), found.second.tolist(), strict=True)]
-    pairs += [(first, at) for at, first in enumerate(near.first_of.tolist()) if first != at]
+    places = defaultdict(list)
+    for at, page in enumerate(pages):
+        if page.fingerprint is not None:
+            places[page.fingerprint].append(at)
+    with_equal = list(places.values())
+    words = words_of(list(places), wide.scheme.bits)
+    found = concatenate(find_pairs(words, wide.max_distance, plan=None))
+    pairs = [(equal[0], other) for equal in with_equal for other in equal[1:]]
+    pairs += [
+        (with_equal[first][0], with_equal[second][0])
+        for first, second in zip(found.first.tolist(), found.second.tolist(), strict=True)
+    ]
     confirmation = Confirmation()
     return groups(
         len(texts),
-        (
-            (places[a], places[b])
-            for a, b in pairs
-            if confirmation.compare(pages[places[a]].evidence, pages[places[b]].evidence)[1]
-        ),
+        ((a, b) for a, b in pairs if confirmation.compare(pages[a].evidence, pages[b].evidence)[1]),
     )
 
 

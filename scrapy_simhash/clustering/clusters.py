@@ -7,138 +7,164 @@ earlier one. A *leader* is an item that is a representative.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from scrapy_simhash.clustering.pairs import BATCH, concatenate, merge_batches, ranges
-from scrapy_simhash.clustering.words import distances
+from scrapy_simhash.clustering.pairs import concatenate, distances, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.pairs import Flags, Pairs, PairSearch
-    from scrapy_simhash.clustering.words import Distinct, Positions
+    from scrapy_simhash.clustering.pairs import Distances, Pairs, Positions, Words
+
+    Flags: TypeAlias = NDArray[np.bool_]
+    Search: TypeAlias = Callable[[Words], Iterator[Pairs]]
 
 # Upper limit for the pairs held in memory, or two for each item if that is more.
-_HELD_PAIRS = 1 << 20
-_HELD_PER_ITEM = 2
-_MIN_CHUNK = 1 << 10
+_HELD_PAIRS, _HELD_PER_ITEM = 1 << 20, 2
 # A distance and an item are packed in one number, which sorts by distance, then item.
 _ITEM_BITS = 48
 _ITEM_MASK = (1 << _ITEM_BITS) - 1
 _NO_LEADER = np.iinfo(np.int64).max
 
 
-class Assigned(NamedTuple):
-    """For each input, the position of its representative, and the distance of the two."""
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """The clusters of a list of fingerprints, given by their positions from 0.
+
+    :param representative: for each fingerprint, the position of its representative.
+    :param distance: for each fingerprint, the distance to its representative; with ``connected``,
+        it may be above `max_distance`.
+    :param recall: expected share of the pairs at `max_distance` that the tables find, if all bits
+        are equally likely to differ; 1.0 if all are found. Nearer pairs are found more often.
+    """
 
     representative: Positions
-    distance: NDArray[np.uint16]
+    distance: Distances
+    recall: float
+
+    def __len__(self) -> int:
+        """Return the number of clusters."""
+        return len(np.unique(self.representative))
+
+    def clusters(self, smallest: int = 1) -> Iterator[Positions]:
+        """Yield the positions of the members of each cluster of `smallest` or more: ascending, so
+        that the representative comes first; large clusters first, then early ones.
+        """
+        members = np.argsort(self.representative, kind="stable")
+        sizes = np.bincount(self.representative)
+        ends = np.cumsum(sizes)
+        largest = np.argsort(-sizes, kind="stable")
+        for number in largest[: np.count_nonzero(sizes >= max(smallest, 1))].tolist():
+            yield members[ends[number] - sizes[number] : ends[number]]
 
 
-def by_leader(search: PairSearch, distinct: Distinct) -> Assigned:
-    """Assign each input to its nearest earlier leader; a leader represents itself."""
-    held = _collect(search)
-    pairs: Iterable[Pairs]
-    if held is not None:
-        is_leader, pairs = leaders(len(search), held), [held]
-    else:
-        is_leader = _leaders_in_chunks(search)
-        others = np.flatnonzero(~is_leader)
-        pairs = merge_batches(search.across(np.flatnonzero(is_leader), others))
-    return _assign_nearest(pairs, is_leader, distinct)
-
-
-def by_connection(search: PairSearch, distinct: Distinct) -> Assigned:
-    """Assign each input to the earliest member of its component, even if it is beyond k."""
-    everyone = np.arange(len(search))
-    earlier = everyone.copy()
-    for batch in search.pairs(links=True):
-        connect(earlier, batch.first, batch.second)
-    earliest = earliest_members(earlier, everyone)
-    apart = distances(search.words, search.words, everyone, earliest)
-    items = distinct.items
-    return Assigned(distinct.first_positions[earliest][items], apart[items])
-
-
-def leaders(count: int, pairs: Pairs) -> Flags:
-    """Return, for each of `count` items, True for a leader, given all pairs within k."""
-    is_leader = bytearray(b"\1") * count
-    # In order of `second`, each `first` has been compared with all earlier items.
-    order = np.lexsort((pairs.first, pairs.second))
-    for part in np.split(order, range(BATCH, len(order), BATCH)):
-        firsts, seconds = pairs.first[part].tolist(), pairs.second[part].tolist()
-        for first, second in zip(firsts, seconds, strict=True):
-            if is_leader[first]:
-                is_leader[second] = False
-    return np.frombuffer(is_leader, dtype=bool)
-
-
-def _collect(search: PairSearch) -> Pairs | None:
-    """Return all pairs of a search, or None if there are too many to hold in memory."""
-    held = []
-    count = 0
-    for batch in search.pairs():
-        held.append(batch)
-        count += len(batch.first)
-        if count > max(_HELD_PAIRS, _HELD_PER_ITEM * len(search)) and len(search) > _MIN_CHUNK:
-            return None
-    return concatenate(held)
-
-
-def _leaders_in_chunks(search: PairSearch) -> Flags:
-    """Return the same as `leaders`, without all pairs in memory.
-
-    In each half, items within k of earlier leaders are left out first. A half whose other items
-    still have too many pairs is halved again.
+def distinct(words: Words) -> tuple[Positions, Positions]:
+    """Return (for each item, the position in the input where it first occurs; for each position,
+    the number of its item). Equal fingerprints would make useless pairs.
     """
-    count = len(search)
-    is_leader = np.zeros(count, dtype=bool)
-    for half in np.array_split(np.arange(count), 2):
-        is_covered = np.zeros(count, dtype=bool)
-        for batch in search.across(np.flatnonzero(is_leader), half):
-            is_covered[batch.second] = True
-        uncovered = half[~is_covered[half]]
-        part = search.among(uncovered)
-        held = _collect(part)
-        is_leader[uncovered] = (
-            _leaders_in_chunks(part) if held is None else leaders(len(part), held)
-        )
-    return is_leader
+    positions = np.arange(words.shape[1])
+    # In this order, equal fingerprints form a run. The sort is stable: the earliest comes first.
+    order = np.lexsort(words)
+    is_new = positions == 0
+    for word in words:
+        is_new[1:] |= word[order[1:]] != word[order[:-1]]
+    firsts = order[is_new]
+    items = np.empty_like(positions)
+    # All positions of a run have the number of its first one among all first ones.
+    items[order] = firsts.argsort().argsort()[np.cumsum(is_new) - 1]
+    return np.sort(firsts), items
 
 
-def _assign_nearest(pairs: Iterable[Pairs], is_leader: Flags, distinct: Distinct) -> Assigned:
-    """Assign each input to its nearest earlier leader.
+def by_connection(
+    words: Words, search: Search, first_positions: Positions, items: Positions
+) -> tuple[Positions, Distances]:
+    """Return, for each input, the position of the earliest member of its component, even if it is
+    beyond k, and the distance to it.
+    """
+    everyone = np.arange(words.shape[1])
+    earlier = everyone.copy()
+    for pairs in search(words):
+        connect(earlier, pairs.first, pairs.second)
+    earliest = earliest_members(earlier, everyone)
+    apart = distances(words, everyone, earliest)
+    return first_positions[earliest][items], apart[items]
+
+
+def by_leader(
+    words: Words, search: Search, first_positions: Positions, items: Positions
+) -> tuple[Positions, Distances]:
+    """Return, for each input, the position of its nearest earlier leader, and the distance to it.
 
     A copy may join a nearer leader than its item, if the leader is between the two in the input.
-
-    :param pairs: all pairs within k of a leader and another item; others are ignored.
     """
-    first_positions, items = distinct
-    nearest = np.full(len(first_positions), _NO_LEADER)
+    held = _collect(words, search)
+    is_leader = _leaders(words, search, held)
+    nearest = np.full(len(is_leader), _NO_LEADER)
     nearest[is_leader] = np.flatnonzero(is_leader)
     copies = np.flatnonzero(first_positions[items] != np.arange(len(items)))
     copies = copies[np.argsort(items[copies], kind="stable")]  # by item, then position
     sort_keys = items[copies] * len(items) + copies
     nearest_of_copies = np.full(len(copies), _NO_LEADER)
-    for first, second, distance in pairs:
+    for first, second, distance in search(words) if held is None else [held]:
         packed = distance.astype(np.int64) << _ITEM_BITS
         first_leads = np.flatnonzero(is_leader[first])
         np.minimum.at(nearest, second[first_leads], packed[first_leads] | first[first_leads])
-        if len(copies):
-            second_leads = np.flatnonzero(is_leader[second])
-            key_of_item = first[second_leads] * len(items)
-            begin = np.searchsorted(sort_keys, key_of_item + first_positions[second[second_leads]])
-            end = np.searchsorted(sort_keys, key_of_item + len(items))
-            for pair, copy in ranges(begin, end):
-                np.minimum.at(nearest_of_copies, copy, (packed | second)[second_leads[pair]])
+        second_leads = np.flatnonzero(is_leader[second])
+        key_of_item = first[second_leads] * len(items)
+        begin = np.searchsorted(sort_keys, key_of_item + first_positions[second[second_leads]])
+        end = np.searchsorted(sort_keys, key_of_item + len(items))
+        for pair, copy in ranges(begin, end):
+            np.minimum.at(nearest_of_copies, copy, (packed | second)[second_leads[pair]])
     assigned = nearest[items]
     assigned[copies] = np.minimum(assigned[copies], nearest_of_copies)
-    representative = first_positions[assigned & _ITEM_MASK]
-    return Assigned(representative, (assigned >> _ITEM_BITS).astype(np.uint16))
+    return first_positions[assigned & _ITEM_MASK], (assigned >> _ITEM_BITS).astype(np.uint16)
+
+
+def _collect(words: Words, search: Search) -> Pairs | None:
+    """Return all pairs of some fingerprints, or None if there are too many to hold in memory."""
+    held = []
+    count = 0
+    for batch in search(words):
+        held.append(batch)
+        count += len(batch.first)
+        if count > max(_HELD_PAIRS, _HELD_PER_ITEM * words.shape[1]):
+            return None
+    return concatenate(held)
+
+
+def _leaders(words: Words, search: Search, held: Pairs | None) -> Flags:
+    """Return True for each leader: an item that is in no pair with an earlier leader.
+
+    :param held: all pairs; None if there are too many. Then items without earlier neighbours are
+        leaders, and cover their neighbours. The others are decided among themselves.
+    """
+    is_leader = np.ones(words.shape[1], dtype=bool)
+    undecided = np.arange(words.shape[1])
+    while held is None:
+        among = words.take(undecided, 1)
+        leads = np.ones(len(undecided), dtype=bool)
+        for pairs in search(among):
+            leads[pairs.second] = False
+        is_covered = np.zeros(len(undecided), dtype=bool)
+        for pairs in search(among):
+            is_covered[pairs.second[leads[pairs.first]]] = True
+        is_leader[undecided[is_covered]] = False
+        undecided = undecided[~leads & ~is_covered]
+        held = _collect(words.take(undecided, 1), search)
+    # In order of `second`, each `first` has been compared with all earlier items.
+    order = np.lexsort((held.first, held.second))
+    leading = bytearray(b"\1") * len(undecided)
+    in_order = held.first[order].tolist(), held.second[order].tolist()
+    for first, second in zip(*in_order, strict=True):
+        if leading[first]:
+            leading[second] = False
+    is_leader[undecided] = np.frombuffer(leading, dtype=bool)
+    return is_leader
 
 
 def connect(earlier: Positions, first: Positions, second: Positions) -> None:

@@ -227,14 +227,10 @@ def _regrouped(
         note(f"up to {1 - result.recall:.1%} of the pairs may be missed: there are very many pages")
     return [
         (
-            keys[group.representative],
-            [
-                Member(keys[member], int(result.distance[member]))
-                for member in group.members
-                if member != group.representative
-            ],
+            keys[members[0]],
+            [Member(keys[member], int(result.distance[member])) for member in members[1:]],
         )
-        for group in result.clusters(options.min_pages)
+        for members in result.clusters(options.min_pages)
     ]
 
 

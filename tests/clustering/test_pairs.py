@@ -1,72 +1,95 @@
-"""Every pair, beside a linear scan."""
+"""The search for pairs, beside a linear scan, and the forms of its input."""
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.clustering import near_pairs
-from scrapy_simhash.clustering import pairs as pairs_module
+from scrapy_simhash.clustering import pairs as module
+from scrapy_simhash.clustering.pairs import (
+    concatenate,
+    distances,
+    fastest_plan,
+    find_pairs,
+    ranges,
+    words_of,
+)
+from scrapy_simhash.errors import PlanError, SchemeError
 from scrapy_simhash.index import TablePlan
-from tests.clustering.oracle import as_array, crowded, pairs, plans, triples
 
 many = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
+@st.composite
+def crowded(draw, widths=(8, 16, 64, 72, 136, 256)):
+    """(bits, fingerprints, max_distance): few centres, and what lies around them, some equal."""
+    bits = draw(st.sampled_from(widths))
+    centres = draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=4))
+    flips = st.lists(st.integers(0, bits - 1), max_size=draw(st.sampled_from([1, 4, 12])))
+    fingerprints = []
+    for centre, flipped in draw(st.lists(st.tuples(st.sampled_from(centres), flips), max_size=40)):
+        fingerprint = centre
+        for bit in flipped:
+            fingerprint ^= 1 << bit
+        fingerprints.append(fingerprint)
+    return bits, fingerprints, draw(st.integers(0, min(6, bits - 1)))
+
+
+@st.composite
+def plans(draw, bits):
+    """Any tables for so many bits, or none."""
+    blocks = draw(st.integers(1, min(bits, 8)))
+    try:
+        return draw(st.none() | st.just(TablePlan(bits, blocks, draw(st.integers(1, blocks)))))
+    except PlanError:
+        return TablePlan(bits, blocks)
+
+
+def share_a_prefix(plan, one, other):
+    return plan is None or any(
+        all((one ^ other) >> shift & (1 << width) - 1 == 0 for shift, width in table)
+        for table in plan.tables
+    )
+
+
+def by_scan(fingerprints, max_distance, plan):
+    return {
+        (i, j, (one ^ other).bit_count())
+        for (i, one), (j, other) in combinations(enumerate(fingerprints), 2)
+        if (one ^ other).bit_count() <= max_distance and share_a_prefix(plan, one, other)
+    }
+
+
+@pytest.fixture(params=[False, True], ids=["usual", "pieces"])
+def _sizes(request, monkeypatch):
+    """Few fingerprints take what is meant for millions: pieces, blocks and batches."""
+    for name in ("_BATCH", "_PIECE_KEYS", "_BLOCK") if request.param else ():
+        monkeypatch.setattr(module, name, 3)
+
+
 @many
 @given(data=st.data(), crowd=crowded())
-def test_pairs_are_those_of_a_linear_scan_that_share_a_prefix(sizes, data, crowd):
+@pytest.mark.usefixtures("_sizes")
+def test_pairs_are_those_of_a_linear_scan_that_share_a_prefix(data, crowd):
     bits, fingerprints, max_distance = crowd
+    fingerprints = list(dict.fromkeys(fingerprints))
     plan = data.draw(plans(bits))
-    found = near_pairs(fingerprints, bits=bits, max_distance=max_distance, plan=plan)
-    assert triples(found.arrays()) == sorted(pairs(fingerprints, max_distance, plan))
-    assert found.plan is plan
-    assert found.recall == plan.expected_recall(max_distance)
-
-
-@many
-@given(crowd=crowded())
-def test_by_default_nothing_is_missed_among_few(crowd):
-    bits, fingerprints, max_distance = crowd
-    found = near_pairs(fingerprints, bits=bits, max_distance=max_distance)
-    assert triples(found.arrays()) == sorted(pairs(fingerprints, max_distance, None))
-    assert found.recall == 1.0
-
-
-@many
-@given(crowd=crowded())
-def test_forms_of_input_give_the_same(crowd):
-    bits, fingerprints, max_distance = crowd
-    rows = as_array(fingerprints, bits)
-    forms = [fingerprints, tuple(fingerprints), rows, np.array(fingerprints, dtype=object)]
-    if bits <= 64:
-        forms.append(np.array(fingerprints, dtype=np.uint64))
-    if bits in (8, 16):
-        forms.append(np.array(fingerprints, dtype=f"u{bits // 8}"))
-    if bits % 64 == 0:
-        forms.append(rows.copy().view(">u8").astype(np.uint64))
-    found = [
-        triples(near_pairs(form, bits=bits, max_distance=max_distance).arrays()) for form in forms
-    ]
-    assert all(one == found[0] for one in found)
+    pairs = concatenate(find_pairs(words_of(fingerprints, bits), max_distance, plan))
+    found = set(zip(*(column.tolist() for column in pairs), strict=True))
+    assert found == by_scan(fingerprints, max_distance, plan)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_few_fingerprints_have_few_pairs(count):
-    found = near_pairs([7] * count, bits=64, max_distance=3)
-    assert [len(part) for part in found.arrays()] == [0, 0, 0]
-    assert list(found) == []
-    assert found.first_of.tolist() == [0] * count
-
-
-def test_equal_fingerprints_stand_for_each_other():
-    found = near_pairs([9, 5, 9, 4, 5], bits=8, max_distance=1)
-    assert triples(found.arrays()) == [(1, 3, 1)]
-    assert found.first_of.tolist() == [0, 1, 0, 3, 1]
+@pytest.mark.parametrize("plan", [None, TablePlan(64, 4)])
+def test_few_fingerprints(count, plan):
+    pairs = concatenate(find_pairs(words_of(range(count), 64), 3, plan))
+    assert len(set(pairs.first.tolist())) == max(count - 1, 0)
 
 
 def planted(count, bits, max_distance, seed=4):
@@ -80,79 +103,75 @@ def planted(count, bits, max_distance, seed=4):
     return rows, set(zip(np.minimum(source, target), np.maximum(source, target), strict=True))
 
 
-PLANS = [
-    None,
-    TablePlan(64, 4),
-    TablePlan(64, 5, 2),
-    TablePlan(64, 6, 3),
-    TablePlan(64, 4, 1, 4),
-    TablePlan(64, 4, 3),
-]
+PLANS = [TablePlan(64, 4), TablePlan(64, 5, 2), TablePlan(64, 6, 3), TablePlan(64, 4, 1, 4)]
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=repr)
-def test_all_planted_pairs_are_found_whatever_the_tables(plan):
-    # Enough for pieces and chunks as they are meant.
-    rows, wanted = planted(200_000, 64, max_distance=plan.guaranteed_distance if plan else 3)
-    k = plan.guaranteed_distance if plan else 3
-    found = near_pairs(rows, bits=64, max_distance=k, plan=plan)
-    got = {(first, second) for first, second, _ in triples(found.arrays())}
+@pytest.mark.parametrize("plan", [None, *PLANS], ids=repr)
+def test_of_many_all_planted_pairs_up_to_the_guaranteed_distance(plan):
+    count, k = (200_000, plan.guaranteed_distance) if plan else (4_000, 3)
+    rows, wanted = planted(count, 64, k)
+    words = words_of(rows, 64)
+    pairs = concatenate(find_pairs(words, k, plan))
+    got = set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
     assert wanted <= got
     # Chance brings hardly any others within 3 of 64 bits.
     assert len(got) <= len(wanted) + 2
-    assert found.recall == 1.0
-    batches = [batch.first for batch in found]
-    assert sum(map(len, batches)) == len(got)
+    assert (distances(words, pairs.first, pairs.second) == pairs.distance).all()
 
 
 def test_beyond_the_guarantee_the_recall_is_what_the_plan_expects():
     rows, wanted = planted(60_000, 256, max_distance=36)
-    found = near_pairs(rows, bits=256, max_distance=36, plan=TablePlan(256, 16))
-    distances = {(first, second): distance for first, second, distance in triples(found.arrays())}
-    assert set(distances) <= wanted
-    expected = np.mean([TablePlan(256, 16).expected_recall(d) for d in range(1, 37)])
-    assert abs(len(distances) / len(wanted) - expected) < 0.01
-    assert found.recall == TablePlan(256, 16).expected_recall(36) < expected
-    near = {pair for pair in wanted if distances.get(pair, 99) <= 15}
-    assert len(near) >= len(wanted) * 15 / 36 * 0.9
+    plan = TablePlan(256, 16)
+    pairs = concatenate(find_pairs(words_of(rows, 256), 36, plan))
+    got = set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+    assert got <= wanted
+    expected = np.mean([plan.expected_recall(d) for d in range(1, 37)])
+    assert abs(len(got) / len(wanted) - expected) < 0.01
 
 
-@pytest.mark.thorough
-def test_what_is_chosen_for_many_wide_ones_says_its_recall():
-    rows, wanted = planted(30_000, 256, max_distance=36)
-    found = near_pairs(rows, bits=256, max_distance=36)
-    assert found.recall == 1.0 or found.recall >= 0.95
-    assert len(found.arrays().first) >= found.recall * len(wanted)
-    complete = near_pairs(rows, bits=256, max_distance=36, min_recall=1.0)
-    assert {pair[:2] for pair in triples(complete.arrays())} == wanted
+def test_the_fastest_plan_compares_all_or_finds_enough():
+    assert fastest_plan(256, 52, 1000) is None
+    plan = fastest_plan(64, 3, 1_000_000)
+    assert (plan.expected_recall(3), plan.guaranteed_distance) == (1, 3)
+    plan = fastest_plan(256, 36, 1_000_000)
+    assert 0.95 <= plan.expected_recall(36) < 1
+    # Prefixes are longer for more fingerprints.
+    small, large = (min(fastest_plan(64, 3, n).prefix_widths_bits) for n in (10**5, 10**8))
+    assert small < large
 
 
-def test_pairs_come_in_batches_and_can_be_asked_for_again():
-    fingerprints = np.arange(2048, dtype=np.uint64)  # each has 66 others within 2 bits
-    found = near_pairs(fingerprints, bits=64, max_distance=2, plan=TablePlan(64, 4))
-    for _ in range(2):
-        sizes = [len(batch.first) for batch in found]
-        assert sum(sizes) == 2048 * 66 // 2
-        assert max(sizes) < 2048 * 66 // 2
-    assert all((batch.first < batch.second).all() for batch in found)
+def test_ranges():
+    found = [*ranges(np.array([0, 5, 7]), np.array([2, 5, 9]))]
+    assert [(one.tolist(), at.tolist()) for one, at in found] == [([0, 0, 2, 2], [0, 1, 7, 8])]
 
 
-def test_a_search_that_is_left_and_one_that_is_interrupted_leave_nothing(monkeypatch):
-    fingerprints = list(range(64))
-    found = near_pairs(fingerprints, bits=64, max_distance=1, plan=TablePlan(64, 4))
-    for _ in found:
-        break
-    whole = triples(found.arrays())
-    real = pairs_module.hashed
-    calls = iter(range(100))
+@given(crowd=crowded())
+def test_forms_of_input_give_the_same_words(crowd):
+    bits, fingerprints, _ = crowd
+    packed = b"".join(one.to_bytes(bits // 8, "big") for one in fingerprints)
+    rows = np.frombuffer(packed, np.uint8).reshape(-1, bits // 8)
+    forms = [tuple(fingerprints), rows, np.array(fingerprints, dtype=object)]
+    if bits <= 64:
+        forms.append(np.array(fingerprints, dtype=np.uint64))
+    if bits % 64 == 0:
+        forms.append(rows.copy().view(">u8").astype(np.uint64))
+    expected = words_of(fingerprints, bits)
+    assert [
+        sum(int(word) << 64 * at for at, word in enumerate(column)) for column in expected.T
+    ] == (fingerprints)
+    for form in forms:
+        assert np.array_equal(words_of(form, bits), expected)
 
-    def interrupted(*arguments):
-        if next(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*arguments)
 
-    monkeypatch.setattr(pairs_module, "hashed", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        found.arrays()
-    monkeypatch.undo()
-    assert triples(found.arrays()) == whole == sorted(pairs(fingerprints, 1, None))
+@pytest.mark.parametrize(
+    "fingerprints",
+    [
+        *([3, -1], [2**16], [4.0], [None], ["ff"], "ff", 7, np.array([1.0]), np.array([-1])),
+        *(np.zeros((2, 3), np.uint8), np.zeros((2, 2, 2), np.uint8), np.array([2**16], np.uint64)),
+        *(np.zeros((1, 2), np.uint64), np.zeros((1, 1))),
+    ],
+    ids=repr,
+)
+def test_what_is_no_fingerprint_of_16_bits_is_refused(fingerprints):
+    with pytest.raises(SchemeError, match="fingerprint"):
+        words_of(fingerprints, 16)
