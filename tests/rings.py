@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = 4
 # tests/ mirrors the package, and has a folder for each of these.
-OTHERS = {"benchmarks": "benchmarks", "example_project": "example"}
+OTHERS = {"example_project": "example"}
 
 
 def area(path: str) -> str | None:

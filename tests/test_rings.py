@@ -24,7 +24,6 @@ FILES = [
         ("tests/index/child.py", "index"),
         ("scrapy_simhash/scheme.py", ""),
         ("tests/conftest.py", ""),
-        ("benchmarks/index_lib/a.py", "benchmarks"),
         ("example_project/example/demosite/site.py", "example"),
         ("README.md", None),
         ("docs/index/x.md", None),

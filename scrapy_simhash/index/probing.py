@@ -34,7 +34,7 @@ _UNCERTAIN_BITS = 6
 # Scores hold for pairs with this share of differing bits, where probes matter most.
 _TYPICAL_SHARE = 40 / 256
 # Distances of real near-duplicates in 256ths of the bits: the quantiles 0, 5, …, 100 % of 2,930
-# confirmed pairs of the open page sets (`benchmarks/probing.py`).
+# confirmed pairs of real pages.
 _QUANTILES = (0, 0, 0, 0, 0, 0, 0, 4, 8, 11, 13, 17, 19, 21, 23, 26, 29, 33, 37, 44, 52)
 _SAMPLES = 2000
 _SEED = 1

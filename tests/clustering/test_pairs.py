@@ -131,6 +131,7 @@ def test_beyond_the_guarantee_the_recall_is_what_the_plan_expects():
 
 def test_the_fastest_plan_compares_all_or_finds_enough():
     assert fastest_plan(256, 52, 1000) is None
+    assert fastest_plan(256, 52, 20_000) is None
     plan = fastest_plan(64, 3, 1_000_000)
     assert (plan.expected_recall(3), plan.guaranteed_distance) == (1, 3)
     plan = fastest_plan(256, 36, 1_000_000)
