@@ -33,6 +33,8 @@ SIGN = 16
 """A character that belongs to a number if it is between two digits."""
 PICTURE = 32
 """A symbol that may be an ornament, such as a bullet or an emoji (category So)."""
+ACCENTED = 32
+"""A letter that `plain_codes` replaces. The same bit as `PICTURE`, which is for symbols only."""
 FOLDED = 64
 """A character that `fold_of` replaces or removes."""
 MARK = 128
@@ -83,6 +85,11 @@ _VARIANTS: Mapping[str, str] = {
 }  # fmt: skip
 
 
+# Alphabets in which some sites and keyboards leave diacritics out.
+_ACCENTED = ("LATIN SMALL LETTER ", "GREEK SMALL LETTER ", "CYRILLIC SMALL LETTER ")
+_PLAIN: Mapping[str, str] = {"\u0131": "i", "\u0451": "\u0435"}  # by no name: dotless i, io
+
+
 class Characters(NamedTuple):
     """The characters of a text, in two arrays of its length.
 
@@ -111,6 +118,15 @@ def characters_of(text: str) -> Characters:
         return Characters(np.frombuffer(data, np.uint8), np.frombuffer(kinds, np.uint8))
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     return Characters(codes, _kinds().take(codes))
+
+
+def plain_codes(characters: Characters) -> NDArray[Any]:
+    """Return the code points with those of plain letters instead of letters with diacritics."""
+    codes, kinds = characters
+    if codes.itemsize == 1 or not (kinds & ACCENTED).any():
+        return codes
+    plain: NDArray[Any] = _plain().take(codes)
+    return plain
 
 
 def text_of(codes: NDArray[Any]) -> str:
@@ -147,26 +163,59 @@ def _kinds() -> NDArray[np.uint8]:
         kinds[first : last + 1] = HAN
     for first, last in _UNSPACED:
         for code in range(first, last + 1):
-            if kinds[code] == WORD or unicodedata.category(chr(code)) == "Cn":
+            if kinds[code] & GROUPS == WORD or unicodedata.category(chr(code)) == "Cn":
                 kinds[code] = UNSPACED
     return kinds
+
+
+@lru_cache(maxsize=1)
+def _plain() -> NDArray[np.uint32]:
+    """Return the plain letter of each character, which is mostly the character itself."""
+    import numpy as np
+
+    plain = np.arange(_CHARACTERS, dtype="<u4")
+    for code in np.flatnonzero(_kinds() == WORD | ACCENTED).tolist():
+        plain[code] = ord(_plain_letter(chr(code)))
+    return plain
+
+
+def _plain_letter(letter: str) -> str:
+    """Return a letter without diacritics, as its name says: ``L WITH STROKE`` is an ``L``."""
+    name, diacritic, _ = unicodedata.name(letter, "").partition(" WITH ")
+    if diacritic and name.startswith(_ACCENTED):
+        try:
+            return unicodedata.lookup(name)
+        except KeyError:  # no letter of its own
+            return letter
+    return _PLAIN.get(letter, letter)
 
 
 def _kind(code: int) -> int:
     character = chr(code)
     category = unicodedata.category(character)
+    if category == "Cn":
+        return 0
     if _is_folded(character, category):
         return FOLDED | MARK
     if character.isalnum():
-        return WORD | DIGIT if category == "Nd" else WORD
+        accented = category == "Ll" and _plain_letter(character) != character
+        return WORD | (DIGIT if category == "Nd" else ACCENTED if accented else 0)
     if character in _SIGNS:
         return SIGN
-    if character in _PER_CENT:
-        return SYMBOL
-    # Modifier symbols are accents, but beyond the basic plane they are colours of emoji.
-    if character in _NO_SYMBOLS or (category == "Sk" and code < _BEYOND_BASIC_PLANE):
+    return _symbol_kind(character, category)
+
+
+def _symbol_kind(character: str, category: str) -> int:
+    if character in _NO_SYMBOLS:
         return 0
-    return {"M": MARK, "S": SYMBOL | PICTURE if category == "So" else SYMBOL}.get(category[0], 0)
+    # Modifier symbols are accents, but beyond the basic plane they are colours of emoji.
+    if category == "Sk":
+        return SYMBOL if ord(character) >= _BEYOND_BASIC_PLANE else 0
+    if category == "So":
+        return SYMBOL | PICTURE
+    if category[0] == "S" or character in _PER_CENT:
+        return SYMBOL
+    return MARK if category[0] == "M" else 0
 
 
 def _is_folded(character: str, category: str) -> bool:

@@ -10,12 +10,20 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from scrapy_simhash.characters import FOLDED, Characters, characters_of, fold_of
+from scrapy_simhash.characters import (
+    FOLDED,
+    Characters,
+    characters_of,
+    fold_of,
+    plain_codes,
+    text_of,
+)
 
 _MAX_MARKS = 30
 # Matches every run of more than 30 combining marks, and seldom anything else.
 _MAYBE_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
 _GRAPHEME_JOINER = "\u034f"
+_DOT_ABOVE = "\u0307"
 _WIDE_PUNCTUATION = "\uff0c\uff1a\uff1b\uff08\uff09\uff01\uff1f\u3000\u00a0\u2026"
 # (character, what it is folded to), for characters in very many texts. Replacing them first is
 # faster. NFKC would make words of the letters of the last two, which are trade marks.
@@ -36,29 +44,44 @@ def normalize(text: str) -> str:
     - Without the vowel points of Arabic, Hebrew and Syriac, which most texts omit.
     - With ASCII digits, and one character of those that are written for each other.
     """
-    return text.lower() if text.isascii() else fold(text)[0]
+    return text.lower() if text.isascii() else _normalized(text)[0]
 
 
-def fold(text: str) -> tuple[str, Characters]:
-    """Return the normalized text and its characters."""
+def folded(text: str) -> tuple[str, Characters]:
+    """Return the normalized text and its characters, which have no diacritics.
+
+    Many sites omit diacritics from whole texts. Names keep them: they tell short names apart.
+    """
+    normalized, characters = _normalized(text)
+    return normalized, characters._replace(codes=plain_codes(characters))
+
+
+def plain(text: str) -> str:
+    """Return the normalized text without diacritics; see `folded`."""
+    return text.lower() if text.isascii() else text_of(folded(text)[1].codes)
+
+
+def _normalized(text: str) -> tuple[str, Characters]:
     if text.isascii():
         text = text.lower()
         return text, characters_of(text)
-    for form, plain in _COMMON_FORMS:
-        text = text.replace(form, plain)
-    folded = nfkc(text).casefold()
-    folded = nfkc(folded)  # because case folding decomposes a few letters
-    characters = characters_of(folded)
+    for form, common in _COMMON_FORMS:
+        text = text.replace(form, common)
+    text = nfkc(text).casefold()
+    if _DOT_ABOVE in text:  # the Turkish capital letter I with a dot
+        text = text.replace(f"i{_DOT_ABOVE}", "i")
+    text = nfkc(text)  # because case folding decomposes a few letters
+    characters = characters_of(text)
     found = characters.distinct(FOLDED)
     if not found:
-        return folded, characters
+        return text, characters
     for character in found:
         if character in _TAGS:
-            folded = _HIDDEN_TAGS.sub("", folded)
+            text = _HIDDEN_TAGS.sub("", text)
         else:
-            folded = folded.replace(character, fold_of(character))
-    folded = nfkc(folded)  # because what was removed kept letters and marks apart
-    return folded, characters_of(folded)
+            text = text.replace(character, fold_of(character))
+    text = nfkc(text)  # because what was removed kept letters and marks apart
+    return text, characters_of(text)
 
 
 def nfkc(text: str) -> str:

@@ -11,7 +11,7 @@ from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.extraction import EXTRACTORS, is_extractor
 from scrapy_simhash.extraction.selectors import compiled_selector
 from scrapy_simhash.features import IDF_WEIGHTINGS, WEIGHTINGS, Weighting, idf_table
-from scrapy_simhash.folding import normalize
+from scrapy_simhash.folding import normalize, plain
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
 from scrapy_simhash.parts import PARTS, TITLE_PART
 from scrapy_simhash.tokenization import TOKENIZERS
@@ -81,8 +81,9 @@ class SchemeParameters:
     def __post_init__(self) -> None:
         for name in ("select", "remove", "parts"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
-        words = {normalize(word) for word in _texts("stop_words", self.stop_words)}
-        object.__setattr__(self, "stop_words", tuple(sorted(words)))
+        words = _texts("stop_words", self.stop_words)
+        forms = {*map(normalize, words), *map(plain, words)}  # some tokenizers keep diacritics
+        object.__setattr__(self, "stop_words", tuple(sorted(forms)))
         object.__setattr__(self, "field_weights", _field_weights(self.field_weights))
         for name, allowed in (
             ("tokenizer", TOKENIZERS),

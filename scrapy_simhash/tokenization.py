@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.characters import HAN, LINK, UNSPACED, WORD, text_of
-from scrapy_simhash.folding import fold, normalize
+from scrapy_simhash.folding import folded, plain
 from scrapy_simhash.grouping import groups_of
 from scrapy_simhash.hashes import JOINER
 
@@ -61,7 +61,7 @@ def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
     """
     import numpy as np
 
-    text, (codes, kinds) = fold(f" {text}  ")
+    text, (codes, kinds) = folded(f" {text}  ")
     groups = groups_of(text, codes, kinds)
     for place in _links(text):
         groups[place] = LINK
@@ -135,7 +135,7 @@ def character_tokens(text: str) -> list[str]:
     """Return the letters, marks and digits of the normalized text, one by one."""
     return [
         character
-        for character in normalize(text)
+        for character in plain(text)
         if character.isalnum() or unicodedata.category(character)[0] == "M"
     ]
 

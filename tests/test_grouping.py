@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from scrapy_simhash.folding import plain
 from scrapy_simhash.tokenization import TOKENIZERS, word_tokens
 
 OF_WORDS = {name: TOKENIZERS[name].tokens for name in ("jieba", "words")}
@@ -50,7 +51,7 @@ PICTURES = characters_of_categories("So")
     ],
 )  # fmt: skip
 def test_symbols_that_carry_meaning_are_tokens(tokenize, beside, text, tokens):
-    assert tokenize(text + beside) == [*tokens.split(), *beside.split()]
+    assert tokenize(text + beside) == [*tokens.split(), *plain(beside).split()]
 
 
 @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
@@ -84,7 +85,7 @@ def test_bullets_and_separators_of_a_list_count_once(items, bullet):
 
 
 @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
-@pytest.mark.parametrize("letters", ["ab", "डब", "ޑބ", "កខ", "渡轮"])
+@pytest.mark.parametrize("letters", ["qw", "डब", "ޑބ", "កខ", "渡轮"])
 def test_every_mark_belongs_to_its_word(tokenize, letters):
     plain = tokenize(letters)
     for mark in characters_of_categories("Mn", "Mc", "Me"):

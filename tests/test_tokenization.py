@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.folding import normalize
+from scrapy_simhash.folding import plain
 from scrapy_simhash.tokenization import (
     TOKENIZERS,
     _load_jieba,
@@ -41,7 +41,7 @@ class TestScripts:
         [
             ("The ferry, twice a day.", "the ferry twice a day"),
             ("don't snake_case e-mail 3.14", "don t snake case e mail 3.14"),
-            ("Καλημέρα κόσμε, доброе утро", "καλημέρα κόσμε доброе утро"),
+            ("Καλημέρα κόσμε, доброе утро", "καλημερα κοσμε доброе утро"),
             ("한국어 문서 비교", "한국어 문서 비교"),
             ("カタカナ", "カタ タカ カナ"),
             ("ひらがな。ー", "ひら らが がな ー"),
@@ -61,7 +61,7 @@ class TestScripts:
         ],
     )
     def test_words_of_many_scripts(self, tokenize, text, tokens):
-        assert tokenize(text) == [normalize(token) for token in tokens.split(" ")]
+        assert tokenize(text) == [plain(token) for token in tokens.split(" ")]
 
     def test_chinese_is_cut_into_words(self):
         assert jieba_tokens(CHINESE)[:13] == (
@@ -85,7 +85,7 @@ class TestScripts:
     @pytest.mark.parametrize("tokenize", [word_tokens, jieba_tokens])
     @given(text=st.text(st.characters(max_codepoint=127)))
     def test_ascii_is_cut_the_same_beside_other_letters(self, tokenize, text):
-        assert tokenize(f"{text} \u00e9") == [*tokenize(text), "\u00e9"]
+        assert tokenize(f"{text} \u00e9") == [*tokenize(text), "e"]
 
     @given(han_text)
     def test_jieba_words_are_in_the_dictionary_and_lose_no_character(self, text):
@@ -120,7 +120,7 @@ class TestNumbersAndLinks:
         ],
     )
     def test_numbers_and_links_are_one_token_each(self, tokenize, beside, text, tokens):
-        assert tokenize(text + beside) == [*tokens.split(" "), *beside.split()]
+        assert tokenize(text + beside) == [*tokens.split(" "), *plain(beside).split()]
 
     @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
     def test_numbers_of_other_scripts_are_one_token_each(self, tokenize):
@@ -207,7 +207,7 @@ class TestAnyText:
         tokens = tokenize(text)
         assert all(tokens)
         assert not any(character.isspace() for token in tokens for character in token)
-        letters = {character for character in normalize(text) if character.isalnum()}
+        letters = {character for character in plain(text) if character.isalnum()}
         assert letters <= set("".join(tokens))
 
     @pytest.mark.parametrize("tokenize", NORMALIZING.values(), ids=NORMALIZING)
