@@ -76,15 +76,19 @@ class WorkerError(SimhashError):
 
 
 class StorageError(SimhashError):
-    """An index that cannot be opened, read or written; `location` says where it is."""
+    """An index that cannot be opened, read or written; `location` says where it is.
 
-    def __init__(self, location: str, detail: str) -> None:
-        super().__init__(f"index {location}: {detail}")
+    :param advice: what to do, if `detail` does not say it.
+    """
+
+    def __init__(self, location: str, detail: str, advice: str = "") -> None:
+        super().__init__(f"index {location}: {detail}" + (f": {advice}" if advice else ""))
         self.location = location
         self.detail = detail
+        self.advice = advice
 
-    def __reduce__(self) -> tuple[type[StorageError], tuple[str, str]]:
-        return type(self), (self.location, self.detail)
+    def __reduce__(self) -> tuple[type[StorageError], tuple[str, ...]]:
+        return type(self), (self.location, self.detail, self.advice)
 
 
 class IndexLocked(StorageError):
@@ -96,7 +100,17 @@ class IndexForeign(StorageError):
 
 
 class IndexMismatch(StorageError):
-    """The index was made with another scheme or plan than the caller's, or has another format."""
+    """The index was made with another scheme or plan than the caller's, or has another format.
+
+    `part` says which: ``scheme``, ``tables``, ``database``, ``format`` or, in Redis, ``crawl``.
+    """
+
+    def __init__(self, location: str, detail: str, advice: str = "", part: str = "") -> None:
+        super().__init__(location, detail, advice)
+        self.part = part
+
+    def __reduce__(self) -> tuple[type[IndexMismatch], tuple[str, ...]]:
+        return type(self), (self.location, self.detail, self.advice, self.part)
 
 
 class IndexCorrupt(StorageError):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_simhash.crawl.settings import SimhashSettings
+    from scrapy_simhash.maintenance.sources import Location
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +34,12 @@ _SCRAPY_STATS = (
 )
 
 
-def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str) -> None:
+def write_crawl_report(
+    crawler: Crawler, settings: SimhashSettings, location: Location, reason: str
+) -> None:
     """Write the report if SIMHASH_REPORT is set, and log the result.
 
+    :param location: place of the index of pages, or of items if no pages are judged.
     :param reason: Scrapy's finish reason.
     """
     path = settings.report
@@ -44,7 +48,6 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
     from scrapy_simhash.report.writing import write_report
 
     extra = {"spider": crawler.spider}
-    location = settings.index_location("page" if settings.pages else "item")
     command = f"scrapy simhash report {index_option(location)} {shlex.quote(str(path))}"
     try:
         spider_name = "" if crawler.spider is None else str(crawler.spider.name)
@@ -52,9 +55,7 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
         crawl = crawl_facts(crawler.stats.get_stats(), spider_name, reason, prefix)
         write_report(path, location, crawl=crawl, cluster_limit=settings.cluster_limit)
     except IndexLocked:  # an index in Redis is never locked
-        is_open_here = isinstance(location, Path) and _is_open_here(
-            index_url(location, settings.index_kind)
-        )
+        is_open_here = isinstance(location, Path) and _is_open_here(index_url(location))
         if not is_open_here:
             crawler.stats.inc_value("simhash/errors/report")
         logger.log(

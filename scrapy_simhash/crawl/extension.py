@@ -30,7 +30,13 @@ from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.crawl.url_rules import RequestRules
-from scrapy_simhash.errors import IndexLocked, IndexUnreachable, SettingsError, SimhashError
+from scrapy_simhash.errors import (
+    IndexLocked,
+    IndexMismatch,
+    IndexUnreachable,
+    SettingsError,
+    SimhashError,
+)
 from scrapy_simhash.index import ObservingIndex
 
 if TYPE_CHECKING:
@@ -169,7 +175,7 @@ class SimhashExtension:
                 self.url_rules.open()
             if settings.item_fields:
                 self.items.open(self._starts)
-            self.page_passages.open()
+            self._open_passages()
         except SimhashError as error:
             self._go_without_index(error)
             return
@@ -231,7 +237,8 @@ class SimhashExtension:
         if reason == "finished":
             self._starts.delete()
         if opened:
-            write_crawl_report(self.crawler, self.settings, reason)
+            lane = self.pages if self.settings.pages else self.items
+            write_crawl_report(self.crawler, self.settings, lane.location, reason)
 
     def item_done(self, item: Any, response: Response | None, signal: object) -> None:
         """Settle an item that the pipelines kept or dropped, or in which a pipeline failed."""
@@ -244,8 +251,16 @@ class SimhashExtension:
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
 
+    def _open_passages(self) -> None:
+        try:
+            self.page_passages.open()
+        except IndexMismatch as error:
+            self.errors.count_error("passages", error, "the start of the crawl")
+
     def _go_without_index(self, error: SimhashError) -> None:
-        """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off")."""
+        """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off", or an
+        index of other settings that cannot be set aside, because it is in use).
+        """
         self._close_indexes()
         self.fingerprinter.close()
         temporary_reason = _TEMPORARY_CLOSE_REASONS.get(type(error))
@@ -259,6 +274,11 @@ class SimhashExtension:
             )
             return
         self.stats.count("errors/index")
+        if isinstance(error, IndexMismatch):
+            self.errors.warn(
+                "simhash: %s. This crawl runs without the plugin, and near-duplicates pass", error
+            )
+            return
         self.close_reason = temporary_reason or CLOSE_REASON
         remedy = " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead."
         # The message is complete; a traceback would bury it.

@@ -18,12 +18,13 @@ from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
+from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_WAITS, META_KEY, DroppedCopy, Retries
 from scrapy_simhash.crawl.unclaimed import UnclaimedVerdicts
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import SimhashError, StorageError
-from scrapy_simhash.index import PageToObserve, index_url, open_index, reset_index
+from scrapy_simhash.index import PageToObserve, reset_index
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.policy import PASS, outcome_of
@@ -85,6 +86,7 @@ class Lane:
         """Calls to the index. `open` and `close` replace this object."""
         self.history: CrawlHistory | None = None
         self.size_at_opening = 0
+        self.location = settings.index_location(what)
         self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
         self.settings = settings
         self.identity = identity
@@ -107,7 +109,7 @@ class Lane:
         :raises SimhashError: the index cannot be opened.
         """
         settings, redis = self.settings, self.settings.redis
-        crawl_start = starts.crawl_start(str(settings.index_location(self.what)))
+        crawl_start = starts.crawl_start(str(self.location))
         resumed = crawl_start is not None
         options: dict[str, Any] = {
             "max_distance": settings.max_distance,
@@ -116,21 +118,33 @@ class Lane:
             "expected_pages": settings.expected_pages,
             "incremental": settings.policy.incremental,
             "crawl_start": crawl_start,
+            "warn": self._warn_of_opening,
         }
         index: ObservingIndex | RedisIndex
         if redis is not None:
-            index = redis.open(self.what, self.detector.scheme, **options)
+            index, self.location = open_in_redis(
+                redis.address(self.what),
+                self.detector.scheme,
+                crawl=redis.crawl,
+                lease_s=redis.lease_s,
+                **options,
+            )
             self.calls = ThreadedCalls(index, self.errors, patience_s=redis.lease_s)
             self.size_at_opening = index.size_at_opening
         else:
             directory = settings.directory if self.what == "page" else settings.item_directory
-            url = index_url(directory, settings.index_kind)
             # A resumed crawl must not delete the pages that it saw before the pause.
-            if settings.reset and not resumed and reset_index(url):
+            if settings.reset and not resumed and reset_index(directory):
                 self.errors.warn(
                     "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", directory
                 )
-            index = open_index(url, self.detector.scheme, sync=settings.sync, **options)
+            index = open_in_directory(
+                directory,
+                self.detector.scheme,
+                kind=settings.index_kind,
+                sync=settings.sync,
+                **options,
+            )
             self.calls = IndexCalls(index, self.errors)
             self.size_at_opening = len(index)
         starts.record(index)
@@ -149,7 +163,11 @@ class Lane:
     def _history_opened(self, error: StorageError | None) -> None:
         if error is not None:
             self.history = None
-            self.errors.count_error("history", error, str(self.settings.index_location(self.what)))
+            self.errors.count_error("history", error, str(self.location))
+
+    def _warn_of_opening(self, message: str, *arguments: object) -> None:
+        self.stats.count("index/does_not_fit")
+        self.errors.warn(message, *arguments)
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
@@ -193,8 +211,7 @@ class Lane:
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self.what}s")
             logger.info("%s", summary, extra={"spider": self.errors.spider})
-        location = self.settings.index_location(self.what)
-        warn_of_templates(self.errors, self.stats, f"{self.what}s", location)
+        warn_of_templates(self.errors, self.stats, f"{self.what}s", self.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""

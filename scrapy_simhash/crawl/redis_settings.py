@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.scheme import Scheme
 
 REDIS_SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
@@ -93,12 +91,6 @@ class RedisSettings:
         """Return the address of the index of pages ("page") or of items ("item")."""
         pages = self.pages
         return pages if what == "page" else replace(pages, name=f"{pages.name}-items")
-
-    def open(self, what: str, scheme: Scheme, **options: Any) -> RedisIndex:
-        """Open or create the index of pages or items. For `what` see `address`."""
-        return self.address(what).open(
-            scheme=scheme, crawl=self.crawl, lease_s=self.lease_s, create=True, **options
-        )
 
 
 def _url(settings: BaseSettings) -> str | None:

@@ -75,6 +75,7 @@ __all__ = [
     "TablePlan",
     "choose_plan",
     "index_url",
+    "move_index",
     "new_manifest",
     "open_index",
     "open_tables",
@@ -148,8 +149,9 @@ class IndexSpec:
             if requested is not None and actual != requested:
                 raise IndexMismatch(
                     location,
-                    f"it was made with the {name} {actual}, not {requested}: {advice[name]}; "
-                    "nothing was changed",
+                    f"it was made with the {name} {actual}, not {requested}",
+                    f"{advice[name]}; nothing was changed",
+                    name,
                 )
         distance, plan = self.max_distance, manifest.plan
         if distance is None:
@@ -333,6 +335,31 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
         except OSError as error:
             raise unusable(str(directory), str(error)) from error
     return True
+
+
+def move_index(directory: Path, target: Path) -> None:
+    """Move the directory of an index, damaged or not.
+
+    :param target: a path on the same file system that does not exist.
+    :raises IndexLocked: the index is open in this process or another.
+    :raises StorageError: it cannot be moved.
+    """
+    location = str(directory)
+    with _lock:
+        if os.path.realpath(directory) in _shared_stores:
+            raise IndexLocked(location, "this process has it open, so it was not moved")
+        for path in databases(directory):
+            try:  # to find out whether another process has it open
+                database_kind(path.name.partition("-")[0])(location, path).close()
+            except IndexLocked:  # noqa: PERF203 - one database
+                raise
+            except (SchemeError, StorageError):
+                continue
+        try:
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            directory.rename(target)
+        except OSError as error:
+            raise unusable(location, str(error)) from error
 
 
 def index_url(directory: Path, kind: str | None = None) -> str:

@@ -203,7 +203,7 @@ def corrupt(location: str, detail: object, remedy: str = "") -> IndexCorrupt:
         f"`scrapy simhash repair --index {location}` keeps what can still be read; or restore a "
         "backup, or start over with SIMHASH_RESET = True"
     )
-    return IndexCorrupt(location, f"it is damaged ({detail}): {remedy}; nothing was deleted")
+    return IndexCorrupt(location, f"it is damaged ({detail})", f"{remedy}; nothing was deleted")
 
 
 def locked(location: str, product: str) -> IndexLocked:

@@ -143,8 +143,9 @@ class Manifest:
         except UNREADABLE as error:
             raise IndexCorrupt(
                 str(directory),
-                f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it "
-                "from a backup, or start over with SIMHASH_RESET = True; nothing was changed",
+                f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error})",
+                "restore it from a backup, or start over with SIMHASH_RESET = True; nothing was "
+                "changed",
             ) from error
 
     @classmethod
@@ -161,9 +162,10 @@ class Manifest:
         if version != FORMAT_VERSION:
             raise IndexMismatch(
                 str(directory),
-                f"format version {version!r}, this release reads {FORMAT_VERSION}: use the "
-                "release that made it, or start over with SIMHASH_RESET = True; nothing was "
-                "changed",
+                f"format version {version!r}, this release reads {FORMAT_VERSION}",
+                "use the release that made it, or start over with SIMHASH_RESET = True; nothing "
+                "was changed",
+                "format",
             )
         generation, check_bits = content.get("generation", 0), content["check_bits"]
         scheme, plan, max_distance = read_parameters(content, generation, check_bits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexLocked, IndexMissing, StorageError
+from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMissing, StorageError
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING, Manifest
@@ -38,13 +38,14 @@ def require_whole(directory: Path) -> None:
 
 
 def require_database(directory: Path, manifest: Manifest) -> None:
-    """Raise StorageError if the database of a rewritten index is missing."""
+    """Raise IndexCorrupt if the database of a rewritten index is missing."""
     path = manifest.database_path(directory)
     # In generation 0, an interrupted creation may have left a manifest without a database.
     if manifest.generation and not path.is_dir():
-        raise StorageError(
+        raise IndexCorrupt(
             str(directory),
-            f"{path} is missing: restore it with its index from a backup; nothing was changed",
+            f"{path} is missing",
+            "restore it with its index from a backup; nothing was changed",
         )
 
 

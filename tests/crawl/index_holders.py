@@ -23,14 +23,14 @@ def hold_the_index() -> None:
     """Open the index between the crawl and its report."""
     write = extension.write_crawl_report
 
-    def held(crawler: Any, settings: Any, reason: str) -> None:
+    def held(crawler: Any, settings: Any, directory: Any, reason: str) -> None:
         with subprocess.Popen(
-            [sys.executable, "-c", HOLDING, settings.directory],
+            [sys.executable, "-c", HOLDING, directory],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         ) as process:
             assert process.stdout.readline() == b"held\n"
-            write(crawler, settings, reason)
+            write(crawler, settings, directory, reason)
             process.stdin.close()
 
     extension.write_crawl_report = held

@@ -1,4 +1,4 @@
-"""An index that cannot be used stops the crawl with a message, and loses nothing."""
+"""No index that cannot be used ends a crawl without a message, or is deleted."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.crawl.harness import Result
 
 plyvel = pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
+TAG = {"SIMHASH_ACTION": "tag"}
 # LevelDB rewrites these files whenever it opens a directory.
 VOLATILE = {"LOCK", "LOG", "LOG.old"}
 
@@ -110,23 +111,34 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
         ),
     ],
 )
-def test_a_corrupt_index_stops_the_crawl_and_is_left_as_it_is(urls, index, tmp_path, damage):
+def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path, damage):
     DAMAGES[damage](index)
     before = contents(index)
-    for stopped in run(tmp_path, crawl(urls), crawl(urls)):
-        assert_stopped(stopped, index, "SIMHASH_RESET")
-    assert contents(index) == before
-    [reset] = run(tmp_path, Crawl(requests=urls, settings={"SIMHASH_RESET": True}))
-    assert reset.seen() == ["/mill"]
-    assert (reset.finish_reason, reset.stat("index/size")) == ("finished", 1)
+    first, second = run(
+        tmp_path, Crawl(requests=urls, settings={"SIMHASH_INCREMENTAL": True}), Crawl(requests=urls)
+    )
+    for result, kind in ((first, "new"), (second, "unchanged")):
+        assert (result.finish_reason, result.seen()) == ("finished", ["/mill"])
+        assert result.event("/mill")["verdict"]["kind"] == kind
+    [warning] = first.lines("WARNING", "count as new")
+    [aside] = (index.parent / ".set-aside" / "pages").iterdir()
+    assert str(aside) in warning
+    # To find out whether a sound database is open elsewhere, it is opened, which rewrites its files.
+    assert contents(aside)["manifest.json"] == before["manifest.json"]
+    assert "manifest" in damage or contents(aside) == before
+    assert first.stat("index/does_not_fit") == 1
+    assert not second.lines("WARNING")
 
 
-def test_an_index_of_another_scheme_is_refused(urls, index, tmp_path):
-    before = contents(index)
-    [result] = run(tmp_path, crawl(urls, SIMHASH_PRESET="classic"))
-    assert_stopped(result, index, "SIMHASH_RESET")
-    assert "SIMHASH_DIR" in result.log
-    assert contents(index) == before
+def test_an_index_of_another_scheme_is_set_aside_and_comes_back(urls, index, tmp_path):
+    kinds = []
+    for preset in ("classic", "wide", "classic"):
+        settings = {"SIMHASH_PRESET": preset, "SIMHASH_INCREMENTAL": True}
+        [result] = run(tmp_path, Crawl(requests=urls, settings=settings | TAG))
+        assert result.finish_reason == "finished"
+        assert len(result.lines("WARNING", ".set-aside")) == 1
+        kinds.append(result.event("/mill")["verdict"]["kind"])
+    assert kinds == ["new", "unchanged", "unchanged"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"SIMHASH_RESET": True}], ids=["plain", "reset"])

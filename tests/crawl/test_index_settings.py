@@ -47,12 +47,12 @@ def test_an_index_stays_in_its_database_where_none_is_asked_for(urls, tmp_path):
 
 
 @pytest.mark.skipif(len(INSTALLED_KINDS) < 2, reason="there is but one database")
-def test_another_database_than_the_index_has_stops_the_crawl(urls, tmp_path):
+def test_another_database_than_the_index_has_is_used(urls, tmp_path):
     _, second = run(
         tmp_path, crawl(urls, SIMHASH_INDEX="rocksdb"), crawl(urls, SIMHASH_INDEX="leveldb")
     )
-    assert second.finish_reason == "simhash_index_error"
-    assert second.lines("ERROR", "made with the database rocksdb, not leveldb")
+    assert second.event("/mill")["verdict"]["kind"] == "unchanged"
+    assert second.lines("WARNING", "SIMHASH_INDEX = 'leveldb'", "in rocksdb")
 
 
 @pytest.mark.thorough

@@ -198,9 +198,18 @@ def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
     [third] = run(tmp_path / "3", Crawl(requests=[other], settings=tuesday))
     assert [len(crawl.items) for crawl in (first, second, third)] == [1, 0, 1]
     differing = tuesday | {"SIMHASH_MIN_RESEMBLANCE": 0.9}
-    [refused] = run(tmp_path / "4", Crawl(requests=[other], settings=differing))
-    assert refused.finish_reason == "simhash_index_error"
-    assert "min_resemblance" in refused.log
+    classic = how | {"SIMHASH_PRESET": "classic", "SIMHASH_INCREMENTAL": True}
+    apart, *others = run(
+        tmp_path / "4",
+        Crawl(requests=[other], settings=differing),
+        *[Crawl(requests=[one, other], settings=classic)] * 2,
+    )
+    # A changed setting ends in no empty feed.
+    assert (apart.finish_reason, len(apart.items)) == ("finished", 1)
+    assert apart.lines("WARNING", "runs without the plugin", "min_resemblance")
+    assert [len(crawl.items) for crawl in others] == [1, 0]
+    for crawl in others:
+        assert crawl.lines("WARNING", "uses the index", f"{name}@simhash64")
 
 
 @pytest.mark.parametrize("on_locked", ["close", "off"])

@@ -267,7 +267,8 @@ def _shared_start(
         )
         raise IndexMismatch(
             server.location,
-            f"the crawl {crawl!r} began with other settings ({changed}): give all of its processes "
-            "the same settings, or this crawl another name",
+            f"the crawl {crawl!r} began with other settings ({changed})",
+            "give all of its processes the same settings, or this crawl another name",
+            "crawl",
         )
     return first

@@ -77,9 +77,10 @@ class RedisManifest:
             if version != FORMAT_VERSION:
                 raise IndexMismatch(
                     location,
-                    f"it has format version {version!r}, this release reads {FORMAT_VERSION}: "
+                    f"it has format version {version!r}, this release reads {FORMAT_VERSION}",
                     "export it with the release that made it, and import the file into an index "
                     "with another name; nothing was changed",
+                    "format",
                 )
             group_bits = content["group_bits"]
             scheme, plan, max_distance = read_parameters(content, group_bits)

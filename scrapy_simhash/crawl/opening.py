@@ -1,0 +1,197 @@
+"""Open the index of a crawl, whatever settings it was made with.
+
+A changed setting must not end in an empty feed. So an index that does not fit the settings is used
+as it is if it can be; otherwise it is set aside, and a new one begins. Nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy_simhash.errors import (
+    IndexCorrupt,
+    IndexLocked,
+    IndexMismatch,
+    PlanError,
+    SchemeError,
+    StorageError,
+)
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.setting_aside import bring_back, scheme_name, set_aside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import TypeAlias
+
+    from scrapy_simhash.index import ObservingIndex, SyncPolicy
+    from scrapy_simhash.index.redis import RedisAddress
+    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.scheme import Scheme
+
+    Warn: TypeAlias = Callable[..., None]
+
+_Opened = TypeVar("_Opened")
+
+# A folder beside indexes. No spider has such a directory, because `.` in its name is replaced.
+SET_ASIDE = ".set-aside"
+_UNUSABLE = (IndexMismatch, IndexCorrupt)
+
+
+def open_in_directory(
+    directory: Path,
+    scheme: Scheme,
+    *,
+    kind: str | None,
+    sync: SyncPolicy,
+    warn: Warn,
+    **options: Any,
+) -> ObservingIndex:
+    """Open or create the index in a directory. If it is damaged or has another scheme, set it
+    aside, and open the one that was set aside for the present scheme, or create one.
+
+    :param kind: kind of database of a new index; see `index_url`.
+    :param warn: called with a message and its arguments.
+    :param options: of `open_index`.
+    :raises SimhashError: the index cannot be used, and cannot be set aside.
+    """
+
+    def opened(**options: Any) -> ObservingIndex:
+        return open_index(_url(directory, kind, warn), scheme, sync=sync, **options)
+
+    for _ in range(2):  # an index that is brought back may be damaged, too
+        try:
+            return _open_with_its_own(opened, warn, **options)
+        except _UNUSABLE as error:  # noqa: PERF203 - a crawl opens one index
+            _exchange(directory, scheme, error, warn)
+            options["crawl_start"] = None  # a number of the other index
+    return _open_with_its_own(opened, warn, **options)
+
+
+def _exchange(
+    directory: Path, scheme: Scheme, error: IndexMismatch | IndexCorrupt, warn: Warn
+) -> None:
+    """Set an index aside, and bring the one of the present scheme back, if there is one.
+
+    :raises StorageError: `error`, or an IndexLocked for a damaged index, if it cannot be moved.
+    """
+    folder = directory.parent / SET_ASIDE / directory.name
+    try:
+        aside = set_aside(directory, folder)
+    except IndexLocked as locked:
+        raise (locked if isinstance(error, IndexCorrupt) else error) from locked
+    except StorageError:
+        raise error from None
+    restored = None
+    if isinstance(error, IndexMismatch) and error.part == "scheme":
+        restored = bring_back(scheme.id, folder, directory)
+    if restored is None:
+        warn(
+            "simhash: index %s: %s. This crawl begins a new index, so all of its pages count as "
+            "new. The old index was moved to %s: %s",
+            directory,
+            error.detail,
+            aside,
+            _way_back(aside, error),
+        )
+    else:
+        warn(
+            "simhash: index %s: %s. It was moved to %s, and an earlier index with the present "
+            "scheme was moved back from %s",
+            directory,
+            error.detail,
+            aside,
+            restored,
+        )
+
+
+def _way_back(aside: Path, error: IndexMismatch | IndexCorrupt) -> str:
+    """Return what brings the content of an index back that was set aside."""
+    if isinstance(error, IndexCorrupt):
+        return f"`scrapy simhash repair --index {aside}` keeps what can still be read"
+    if error.part != "scheme":
+        return "nothing was deleted"
+    return (
+        "with the old settings, the next crawl uses it again; or `scrapy simhash rebuild --index "
+        f"{aside} --preset …` recomputes its fingerprints from stored texts, and `merge` adds them"
+    )
+
+
+def open_in_redis(
+    address: RedisAddress, scheme: Scheme, *, warn: Warn, **options: Any
+) -> tuple[RedisIndex, RedisAddress]:
+    """Open or create the index of that name, and return it with its address. If it is damaged or
+    has another scheme, leave it to the processes that may use it, and open or create one whose
+    name ends in that of the scheme.
+
+    :param options: of `open_redis_index`.
+    :raises SimhashError: the index cannot be used.
+    """
+
+    def open_at(address: RedisAddress, **options: Any) -> RedisIndex:
+        def opened(**options: Any) -> RedisIndex:
+            return address.open(scheme=scheme, create=True, **options)
+
+        return _open_with_its_own(opened, warn, **options)
+
+    try:
+        return open_at(address, **options), address
+    except _UNUSABLE as error:
+        if isinstance(error, IndexMismatch) and error.part == "crawl":
+            raise
+        other = replace(address, name=f"{address.name}@{scheme_name(scheme.id)}")
+        index = open_at(other, **options | {"crawl_start": None})
+        warn(
+            "simhash: index %s: %s. This crawl uses the index %s instead, and pages that only the "
+            "other one knows count as new",
+            address,
+            error.detail,
+            other.name,
+        )
+        return index, other
+
+
+def _url(directory: Path, kind: str | None, warn: Warn) -> str:
+    """Return the URL of the index in a directory, with the kind of database that it has.
+
+    :raises IndexMismatch: the driver of this kind is not installed.
+    """
+    try:
+        manifest = Manifest.read(directory)
+    except (StorageError, OSError):
+        manifest = None  # `open_index` raises the error
+    if manifest is None:
+        return index_url(directory, kind)
+    try:
+        database_kind(manifest.database)
+    except SchemeError as error:
+        raise IndexMismatch(str(directory), str(error), part="database") from error
+    if kind not in (None, manifest.database):
+        warn(
+            "simhash: SIMHASH_INDEX = %r is for a new index, and the one in %s is in %s. The crawl "
+            "uses it as it is; `scrapy simhash rebuild --database %s` converts it",
+            kind,
+            directory,
+            manifest.database,
+            kind,
+        )
+    return index_url(directory, manifest.database)
+
+
+def _open_with_its_own(opened: Callable[..., _Opened], warn: Warn, **options: Any) -> _Opened:
+    """Call `opened` with options; if the tables of the index don't fit them, without them."""
+    try:
+        return opened(**options)
+    except IndexMismatch as error:
+        if error.part != "tables" or options["plan"] is None:
+            raise
+        warn("simhash: %s. This crawl uses the index with its own tables", error)
+        return _open_with_its_own(opened, warn, **options | {"plan": None})
+    except PlanError as error:
+        if options["max_distance"] is None:
+            raise
+        warn("simhash: %s. This crawl uses the distance that the index was made for", error)
+        return opened(**options | {"max_distance": None})

@@ -1,0 +1,162 @@
+"""open_in_directory and open_in_redis: an index that does not fit is used, or set aside."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from scrapy_simhash import Scheme, open_index
+from scrapy_simhash.crawl import opening
+from scrapy_simhash.crawl.opening import SET_ASIDE, open_in_directory
+from scrapy_simhash.errors import IndexMismatch, SchemeError
+from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index.setting_aside import scheme_name
+
+SCHEME = Scheme.preset("classic")
+OTHER = replace(SCHEME, remove=(".ad",))
+OPTIONS = {"kind": None, "sync": "no", "max_distance": 3, "plan": None, "crawl_start": None}
+
+
+@pytest.fixture
+def warnings():
+    return []
+
+
+@pytest.fixture
+def opened(tmp_path, warnings):
+    """Return a function that opens the index as a crawl does, and adds a page."""
+
+    def warn(message, *values):
+        warnings.append(message % values)
+
+    def opened(scheme=SCHEME, **options):
+        index = open_in_directory(
+            tmp_path / "spiders" / "shop", scheme, warn=warn, **OPTIONS | options
+        )
+        index.confirm(index.observe("page", 1))
+        return index
+
+    return opened
+
+
+@pytest.fixture
+def aside(tmp_path):
+    return tmp_path / "spiders" / SET_ASIDE / "shop"
+
+
+def test_an_index_that_fits_is_opened(opened, warnings, aside):
+    for _ in range(2):
+        with opened() as index:
+            assert index.scheme == SCHEME
+    assert not warnings
+    assert not aside.exists()
+
+
+def test_indexes_of_other_schemes_are_set_aside_and_brought_back(opened, warnings, aside):
+    for scheme, others in ((SCHEME, []), (OTHER, [SCHEME]), (SCHEME, [OTHER]), (OTHER, [SCHEME])):
+        with opened(scheme, crawl_start=7) as index:
+            assert (index.scheme, len(index)) == (scheme, 1)
+            assert index.crawl_start < 7 or not others
+        names = {path.name for path in aside.iterdir()} if others else set()
+        assert names == {scheme_name(other.id) for other in others}
+    assert ["moved back" in warning for warning in warnings] == [False, True, True]
+    assert all(str(aside) in warning for warning in warnings)
+
+
+def test_names_of_schemes_differ_and_are_file_names(tmp_path):
+    long = [f"simhash64:{'module.' * 90}{name}:v2" for name in "ab"]
+    names = {scheme_name(scheme_id) for scheme_id in (SCHEME.id, OTHER.id, *long)}
+    assert len(names) == 4
+    for name in names:
+        (tmp_path / name).mkdir()
+
+
+def test_damaged_indexes_are_set_aside_one_beside_the_other(opened, warnings, tmp_path, aside):
+    for _ in range(2):
+        opened().close()
+        (tmp_path / "spiders" / "shop" / "manifest.json").write_text("{")
+    opened().close()
+    assert {path.name for path in aside.iterdir()} == {"damaged", "damaged-2"}
+    assert all("count as new" in warning for warning in warnings)
+
+
+def test_a_damaged_index_that_was_set_aside_stays_there(opened, warnings, aside):
+    opened().close()
+    opened(OTHER).close()
+    current = next(aside.glob("*/leveldb/CURRENT"), None)
+    if current is None:
+        pytest.skip("the index is in LevelDB")
+    current.write_text("damaged")
+    with opened() as index:
+        assert (index.scheme, len(index)) == (SCHEME, 1)
+    assert len(warnings) == 3
+    assert len([*aside.iterdir()]) == 2
+
+
+def test_an_index_of_another_format_is_set_aside(opened, tmp_path, aside):
+    opened().close()
+    manifest = tmp_path / "spiders" / "shop" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format_version": 1}))
+    with opened() as index:
+        assert len(index) == 1
+    assert [path.name for path in aside.iterdir()] == ["older-format"]
+
+
+def test_an_index_that_is_in_use_stays_where_it_is(opened, warnings, aside):
+    with opened() as index, pytest.raises(IndexMismatch, match="scheme"):
+        opened(OTHER)
+    assert index.scheme == SCHEME
+    assert not aside.exists()
+    assert not warnings
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"plan": TablePlan(64, 5, 2)}, "its own tables"),
+        ({"max_distance": 9}, "distance that the index was made for"),
+        ({"max_distance": 9, "plan": TablePlan(64, 5, 2)}, "distance that"),
+    ],
+)
+def test_an_index_with_other_tables_is_used_as_it_is(opened, warnings, aside, options, said):
+    opened().close()
+    with opened(**options) as index:
+        assert len(index) == 1
+        assert index.max_distance == 3
+    assert said in warnings[-1]
+    assert not aside.exists()
+
+
+def test_an_index_in_another_kind_of_database_is_used_as_it_is(opened, warnings, aside):
+    with opened(kind="rocksdb") as index:
+        assert index.location
+    with opened(kind="leveldb") as index:
+        assert len(index) == 1
+    assert "`scrapy simhash rebuild --database leveldb`" in warnings[0]
+    assert not aside.exists()
+
+
+def test_an_index_whose_driver_is_missing_is_set_aside(opened, warnings, aside, monkeypatch):
+    opened(kind="rocksdb").close()
+    kinds = opening.database_kind
+
+    def missing(name):
+        if name == "rocksdb":
+            raise SchemeError("an index in rocksdb needs the package rocksdict")
+        return kinds(name)
+
+    monkeypatch.setattr(opening, "database_kind", missing)
+    with opened(kind="leveldb") as index:
+        assert len(index) == 1
+    assert "needs the package rocksdict" in warnings[0]
+    assert len([*aside.iterdir()]) == 1
+
+
+def test_a_page_of_the_index_that_was_set_aside_is_new(opened, tmp_path):
+    opened().close()
+    with opened(OTHER, incremental=True) as index:
+        assert index.observe("copy", 1).kind == "near-duplicate"
+    with open_index(tmp_path / "spiders" / "shop", incremental=True) as index:
+        assert (index.scheme, len(index)) == (OTHER, 1)
