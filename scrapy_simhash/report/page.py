@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _SCRIPTS = (
     "words", "pages", "grouping", "choice", "table", "histogram", "resemblance", "difference",
-    "moved_paragraphs", "runs",
-    "rows", "compare", "csv", "main",
+    "runs", "rows", "compare", "csv", "main",
 )  # fmt: skip
 # The data of a report that the script gets unchanged.
 _SCRIPT_DATA = (

@@ -92,36 +92,29 @@ def line_of(number, words=5, edited=""):
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "moved"),
+    ("left", "right"),
     [
-        ([line_of(n) for n in range(11_000)], [line_of(n) for n in reversed(range(11_000))], 1_000),
+        ([line_of(n) for n in range(11_000)], [line_of(n) for n in reversed(range(11_000))]),
         (
             [line_of(n, 12, " left") for n in range(4_500)],
             [line_of(n, 12, " right") for n in reversed(range(4_500))],
-            1_000,
         ),
         (
             [line_of(n) for n in range(11_000)],
             [" ".join(line_of(n) for n in range(11_000))],
-            0,
         ),
         (
             [line_of(n % 10, 40, f" {n}") for n in range(1_400)],
             [line_of(n % 10, 40, f" {n}") for n in reversed(range(1_400))],
-            1_000,
         ),
     ],
     ids=["moved", "moved and edited", "all in one line", "all alike"],
 )
-def test_thousands_of_moved_paragraphs_do_not_freeze_it(opened, left, right, moved):
+def test_thousands_of_moved_paragraphs_do_not_freeze_it(opened, left, right):
     left, right = "\n".join(left), "\n".join(right)
-    watched, said, took_ms = shown(opened, left, right)
+    watched, _, took_ms = shown(opened, left, right)
     assert took_ms < LONGEST_MS
     assert [text.replace("[…] ", "") for text in sides(watched)] == [left, right]
-    # Each has a button on either side.
-    assert watched.page.locator("button.elsewhere").count() == 2 * moved
-    assert (f"{moved:,} paragraphs" in said) == bool(moved)
-    assert (CUT in said) == bool(moved)
     watched.assert_quiet()
 
 

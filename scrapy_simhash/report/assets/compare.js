@@ -64,10 +64,10 @@ async function showComparison() {
   byId("at-difference").textContent = "";
   if (words[0] && words[1]) {
     sentences.push(`Similarity ${Math.floor(100 * resemblance(texts[0].text, texts[1].text) + 1e-9)}${NO_BREAK}%.`);
-    const { partner, isComplete, moved, edited, count } = alignedWithMoved(...words);
-    const runs = runsOf(...words, partner, moved);
-    byId("texts-compared").replaceChildren(...rowsOf(...words, runs, edited));
-    sentences.push(summaryOf(runs, edited, count, isTextCutOff ? "The stored parts are" : "The texts are"));
+    const { partner, isComplete } = aligned(...words, { stepsLeft: MAX_WORK });
+    const runs = runsOf(...words, partner);
+    byId("texts-compared").replaceChildren(...rowsOf(...words, runs));
+    sentences.push(summaryOf(runs, isTextCutOff ? "The stored parts are" : "The texts are"));
     if (isTextCutOff) sentences.push(`Only the first ${numbers.format(data.text_characters)} characters of a text are stored.`);
     if (areWordsCutOff) sentences.push(`Only the first ${numbers.format(MAX_WORDS)} words are compared.`);
     if (!isComplete) sentences.push("The comparison stopped early because it would take too long: some equal words are marked as different.");
@@ -97,27 +97,19 @@ function showTitles(texts) {
   });
 }
 
-// Return a sentence with the numbers of equal, moved and differing words.
-function summaryOf(runs, edited, movedCount, theTexts) {
-  const sums = { same: 0, moved: 0, left: 0, right: 0 };
+// Return a sentence with the numbers of equal and differing words.
+function summaryOf(runs, theTexts) {
+  const sums = { same: 0, left: 0, right: 0 };
   for (const run of runs) {
     if (run.same) sums.same += run.to - run.from;
-    else if (run.moved >= 0) {
-      // A moved paragraph has a run on each side; its equal words count only on the left.
-      for (let at = run.from; at < run.to; at += 1) sums[edited[0][at] ? "left" : "moved"] += 1;
-      for (let at = run.otherFrom; at < run.otherTo; at += 1) sums.right += edited[1][at];
-    } else {
+    else {
       sums.left += run.to - run.from;
       sums.right += run.otherTo - run.otherFrom;
     }
   }
-  const both = counted(sums.same + sums.moved, "word");
-  const paragraphs = `${counted(movedCount, "paragraph")} (${counted(sums.moved, "word")})`;
-  if (!sums.left && !sums.right) {
-    return movedCount ? `${theTexts} equal but for their order: ${paragraphs} of ${both} moved.` : `${theTexts} equal: ${both}.`;
-  }
-  const others = `${numbers.format(sums.left)} only left, ${numbers.format(sums.right)} only right`;
-  return movedCount ? `${both} in both, including ${paragraphs} moved; ${others}.` : `${both} in both; ${others}.`;
+  const both = counted(sums.same, "word");
+  if (!sums.left && !sums.right) return `${theTexts} equal: ${both}.`;
+  return `${both} in both; ${numbers.format(sums.left)} only left, ${numbers.format(sums.right)} only right.`;
 }
 
 function goToDifference(step) {

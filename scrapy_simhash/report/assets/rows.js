@@ -10,8 +10,8 @@ const MAX_ROW_CHARACTERS = 2_000;
 const HIGH_FROM_LETTERS = 300;
 
 // Return the rows; a row ends where a paragraph ends on both sides.
-function rowsOf(left, right, runs, edited) {
-  const rows = [], elsewhere = new Map();
+function rowsOf(left, right, runs) {
+  const rows = [];
   let sides = [[], []], isChanged = false, length = 0;
   const endsAtLines = () => rows.length < MAX_LINES;
   const end = () => {
@@ -30,9 +30,6 @@ function rowsOf(left, right, runs, edited) {
         length += left.slice(from, to).join("").length;
         if ((endsAtLines() && endsBothLines(to - 1)) || length >= MAX_ROW_CHARACTERS) end();
       }
-    } else if (run.moved >= 0) {
-      end();
-      rows.push(...movedRows(left, right, run, edited, elsewhere));
     } else {
       const lines = [[left, run.from, run.to], [right, run.otherFrom, run.otherTo]].map(
         ([words, from, to]) => rowRanges(words, from, to, endsAtLines() && ((at) => endsLine(words[at])))
@@ -59,45 +56,10 @@ function rowsOf(left, right, runs, edited) {
 }
 
 // Return a text in a mark, which is added to the marks of its difference.
-function markedAs(name, text, marks, className = "") {
-  const bare = text.trimEnd(), mark = element(name, { className }, bare);
+function markedAs(name, text, marks) {
+  const bare = text.trimEnd(), mark = element(name, {}, bare);
   marks.push(mark);
   return [mark, text.slice(bare.length)];
-}
-
-// Return the rows of a moved paragraph: its text on one side, and on the other side a button that leads
-// to its other place. Both places, with all edits in the paragraph, are one difference.
-function movedRows(left, right, run, edited, elsewhere) {
-  const isLeft = run.to > run.from, name = isLeft ? "del" : "ins";
-  const [words, from, to] = isLeft ? [left, run.from, run.to] : [right, run.otherFrom, run.otherTo];
-  const isEdited = edited[isLeft ? 0 : 1];
-  const before = elsewhere.get(run.moved), marks = before ? before.marks : [];
-  const rows = rowRanges(words, from, to).map(([begin, end]) => {
-    const text = [];
-    for (let at = begin, next; at < end; at = next) {
-      next = at + 1;
-      while (next < end && isEdited[next] === isEdited[at]) next += 1;
-      text.push(...markedAs(name, words.slice(at, next).join(""), marks, isEdited[at] ? "" : "moved"));
-    }
-    return rowOf(isLeft ? text : [], isLeft ? [] : text, true);
-  });
-  const button = element("button", { type: "button", className: "elsewhere" }, before ? "↑ above" : "↓ below");
-  button.setAttribute("aria-label", `This paragraph is further ${before ? "up" : "down"}: go there`);
-  // The button is not a paragraph of the text.
-  rows[0].children[isLeft ? 1 : 0].replaceWith(element("div", {}, button));
-  if (before) {
-    button.addEventListener("click", () => goTo(before.button));
-    before.button.addEventListener("click", () => goTo(button));
-  } else {
-    elsewhere.set(run.moved, { button, marks });
-    comparison.differences.push(marks);
-  }
-  return rows;
-}
-
-function goTo(button) {
-  button.scrollIntoView({ block: "center" });
-  button.focus({ preventScroll: true });
 }
 
 function endsLine(word) {
