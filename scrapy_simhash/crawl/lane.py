@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
-    from scrapy_simhash.index.base import Ending, Entry
+    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.policy import Action, NoRetry
     from scrapy_simhash.verdict import Verdict
@@ -104,7 +104,7 @@ class Lane:
         return self.calls.index
 
     def open(self, starts: CrawlStarts) -> None:
-        """Open the index of the settings, and write the crawl into its history.
+        """Open the index of the settings.
 
         :raises SimhashError: the index cannot be opened.
         """
@@ -148,22 +148,7 @@ class Lane:
             self.calls = IndexCalls(index, self.errors)
             self.size_at_opening = len(index)
         starts.record(index)
-        self.history = CrawlHistory(index, resumed=resumed)
-        self.calls.tell("history", self._open_history, self._history_opened)
-
-    def _open_history(self, _: Any) -> StorageError | None:
-        """Write the beginning of the crawl; return the error, if any. May run in any thread."""
-        try:
-            if self.history is not None:
-                self.history.open()
-        except StorageError as error:
-            return error
-        return None
-
-    def _history_opened(self, error: StorageError | None) -> None:
-        if error is not None:
-            self.history = None
-            self.errors.count_error("history", error, str(self.location))
+        self.history = CrawlHistory(index)
 
     def _warn_of_opening(self, message: str, *arguments: object) -> None:
         self.stats.count("index/does_not_fit")
@@ -196,16 +181,12 @@ class Lane:
         """
         if self.index is None:
             return
-        ending: Ending | None
-        has_history = self.history is not None
-        ending = self.calls.now(
-            "the end of the crawl", lambda index: index.ending(with_row=has_history)
-        )
+        ending = self.calls.now("the end of the crawl", lambda index: index.ending())
         if ending is not None:
             self.stats.index_size(ending.size)
             if self.history is not None:
                 try:
-                    self.history.close(ending, finished=finished)
+                    self.history.close(ending.next_sequence, finished=finished)
                 except StorageError as error:
                     self.errors.count_error("history", error, self.index.location)
         if self.stats.has_counts:
@@ -272,7 +253,7 @@ class Lane:
 
             def record(entry: Entry | None) -> None:
                 if entry is not None:
-                    history.process.mark_not_judged(key)
+                    history.crawl.failed(key)
 
             self.calls.tell(key, lambda index: index.entry(key), record)
 

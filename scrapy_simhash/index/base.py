@@ -50,15 +50,10 @@ class PageToObserve(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """The state of an index at the end of a crawl.
-
-    :param size: number of stored pages.
-    :param row: the crawl's row in the history, or None.
-    """
+    """The state of an index at the end of a crawl; `size` is the number of stored pages."""
 
     size: int
     next_sequence: int
-    row: bytes | None
 
 
 class Earlier(NamedTuple):

@@ -15,7 +15,6 @@ from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Ending, Index
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
-from scrapy_simhash.index.history import row_name
 from scrapy_simhash.index.rules import Neighbour, Rules, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
@@ -241,13 +240,9 @@ class ObservingIndex(CrawlIndex, Index):
             self.change_side_row(kind, name, lambda _: after)
             return True
 
-    def ending(self, *, with_row: bool = True) -> Ending:
-        """Return what a crawl needs to know of the index when it ends.
-
-        :param with_row: read the crawl's row in the history, too.
-        """
-        row = self.side_row("history", row_name(self.crawl_start)) if with_row else None
-        return Ending(len(self), self.next_sequence, row)
+    def ending(self) -> Ending:
+        """Return what a crawl needs to know of the index when it ends."""
+        return Ending(len(self), self.next_sequence)
 
     def sync(self) -> None:
         """See `Store.sync`. Call this from a separate thread, because it waits for the disk."""

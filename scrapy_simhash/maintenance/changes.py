@@ -60,9 +60,11 @@ def changes(
             crawls = read_history(source.side_rows("history"))
         except ValueError as error:
             raise corrupt(source.location, error, source.remedy) from error
-        times = [(crawl.start, crawl.began_s) for crawl in crawls]
-        times += [(crawl.end, crawl.ended_s) for crawl in crawls if crawl.end]
-        times.sort()
+        times = sorted(
+            point
+            for crawl in crawls
+            for point in ((crawl.start, crawl.began_s), (crawl.end, crawl.ended_s))
+        )
         last_start = crawls[-1].start if crawls else 0
         last_changes: list[Change] = []
         unseen: dict[str, Entry] = {}  # by key: the entries that the last crawl has not seen
@@ -137,7 +139,7 @@ def _changed_at_s(entry: Entry, times: Sequence[tuple[int, int]]) -> int | None:
 
     Return None if that crawl was the first to see the page, or is not in the history.
 
-    :param times: (sequence number, Unix time) of the start and, if known, the end of each crawl.
+    :param times: (sequence number, Unix time) of the start and the end of each crawl.
     """
     next_index = bisect_right(times, entry.number, key=itemgetter(0))
     if not next_index or times[next_index - 1][1] <= entry.first_seen_s:

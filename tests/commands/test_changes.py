@@ -23,12 +23,11 @@ def index(folder):
         now_s = day * DAY
         with open_index(index_url(where), incremental=True) as opened:
             opened._clock = lambda now_s=now_s: now_s
-            history = CrawlHistory(opened, resumed=False, clock=opened._clock)
-            history.open()
+            history = CrawlHistory(opened, clock=opened._clock)
             observation = opened.observe(key, random.Random(day).getrandbits(256))
             opened.confirm(observation)
             history.judged(Verdict(kind="new", key=key, bits=256))
-            history.close(opened.ending(), finished=True)
+            history.close(opened.next_sequence, finished=True)
     return where
 
 

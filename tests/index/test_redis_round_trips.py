@@ -83,18 +83,15 @@ def test_pending_pages_are_released_in_one_round_trip(backend, proxy):
         assert index.pending_pages() == 0
 
 
-def test_the_history_is_written_in_two_round_trips_at_the_beginning_and_at_the_end(backend, proxy):
+def test_the_history_is_written_in_three_round_trips_at_the_end(backend, proxy):
     for sent_again in (1, 0):  # a new server lacks the script
         with backend.open() as index:
             index.confirm(index.observe("a", FAR[0]))
             proxy.taken()
-            history = CrawlHistory(index, resumed=False)
-            history.open()
-            assert proxy.taken() == 2 + sent_again
-            history.close(index.ending(), finished=True)
-            assert proxy.taken() == 2
+            history = CrawlHistory(index)
+            history.close(index.ending().next_sequence, finished=True)
+            assert proxy.taken() == 3 + sent_again
             crawls = read_history(index.side_rows("history"))
-    assert [crawl.running for crawl in crawls] == [0, 0]
     assert [crawl.finished for crawl in crawls] == [True, True]
     assert (index.size_at_opening, crawls[-1].end) == (1, index.crawl_start + 1)
 
@@ -112,11 +109,9 @@ def test_the_protocol_may_be_chosen(backend, redis_server, protocol):
     backend.server = redis_server
     with backend.open(parameters={"protocol": protocol}) as index:
         index.confirm(index.observe("a", FAR[0]))
-        history = CrawlHistory(index, resumed=False)
-        history.open()
-        history.close(index.ending(), finished=True)
+        CrawlHistory(index).close(index.ending().next_sequence, finished=True)
         assert len(index) == 1
-        assert [crawl.running for crawl in read_history(index.side_rows("history"))] == [0]
+        assert len(read_history(index.side_rows("history"))) == 1
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
@@ -137,18 +132,20 @@ def test_another_scheme_is_refused_before_anything_is_written(redis_backend):
         assert index.server.call("HLEN", index.layout.state("crawls")) == 0
 
 
-def test_processes_that_begin_at_the_same_time_all_count(backend):
+def test_processes_of_a_crawl_that_end_at_the_same_time_all_count(backend):
     with backend.open() as index:
-        one, other = (CrawlHistory(index, resumed=False, clock=lambda: 1000) for _ in range(2))
+        one, other = (CrawlHistory(index, clock=lambda: 1000) for _ in range(2))
+        one.crawl.judged("one.example")
+        other.crawl.judged("other.example")
         side_rows = index.side_rows
 
-        def then_another_begins(kind):
+        def then_another_ends(kind):
             index.side_rows = side_rows
             rows = side_rows(kind)
-            other.open()
+            other.close(1, finished=True)
             return rows
 
-        index.side_rows = then_another_begins
-        one.open()
+        index.side_rows = then_another_ends
+        one.close(2, finished=True)
         [crawl] = read_history(side_rows("history"))
-        assert crawl.running == 2
+        assert (crawl.sites, crawl.end) == ({"one.example", "other.example"}, 2)

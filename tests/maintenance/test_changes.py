@@ -52,17 +52,16 @@ class Played:
         now_s = day * DAY
         with self._opened(incremental=incremental, crawl_start=start) as index:
             index._clock = lambda: now_s + 1
-            history = CrawlHistory(index, resumed=start is not None, clock=lambda: now_s)
-            history.open()
+            history = CrawlHistory(index, clock=lambda: now_s)
             for key, text in pages.items():
                 observation = index.observe(key, TEXTS[text])
                 history.judged(Verdict(kind=observation.kind, key=key, bits=256))
                 index.confirm(observation)
             for key in left_open:
-                history.process.mark_not_judged(key)
+                history.crawl.failed(key)
             if end != "killed":
                 history.clock = lambda: now_s + 2
-                history.close(index.ending(), finished=end == "finished")
+                history.close(index.ending().next_sequence, finished=end == "finished")
             return index.crawl_start
 
     def since(self, day: int) -> set[tuple[str, str, int]]:
@@ -160,19 +159,17 @@ def test_crawls_at_the_same_time_share_their_work(played):
     played.crawl(1, {A: "a", B: "b", C: "c"})
     with played._opened(incremental=True) as index, closing(index):
         index._clock = lambda: 2 * DAY
-        first = CrawlHistory(index, resumed=False, clock=lambda: 2 * DAY)
-        first.open()
+        first = CrawlHistory(index, clock=lambda: 2 * DAY)
         index.confirm(index.observe(A, TEXTS["a"]))
         first.judged(Verdict(kind="unchanged", key=A, bits=256))
         second = played._opened(incremental=True)
         with second:
             second._clock = lambda: 2 * DAY
-            other = CrawlHistory(second, resumed=False, clock=lambda: 2 * DAY)
-            other.open()
+            other = CrawlHistory(second, clock=lambda: 2 * DAY)
             second.confirm(second.observe(B, TEXTS["b"]))
             other.judged(Verdict(kind="unchanged", key=B, bits=256))
-            first.close(index.ending(), finished=True)
-            other.close(second.ending(), finished=True)
+            first.close(index.ending().next_sequence, finished=True)
+            other.close(second.ending().next_sequence, finished=True)
     assert played.since(2) == {(C, "gone", 2)}
 
 
@@ -197,7 +194,7 @@ def test_old_crawls_are_forgotten(played, monkeypatch):
     with played._opened() as index:
         history = read_history(index.side_rows("history"))
     assert [crawl.began_s // DAY for crawl in history] == [3, 4, 5, 6]
-    assert history[-1].pages.judged == 1
+    assert history[-1].sites == {"one.example"}
 
 
 def test_history_survives_what_looks_after_an_index(tmp_path):

@@ -40,8 +40,7 @@ from scrapy_simhash.index.base import (
     PageToObserve,
 )
 from scrapy_simhash.index.crawl_index import check_page, matches
-from scrapy_simhash.index.history import row_name
-from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry, encode_key
+from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
 from scrapy_simhash.index.redis.layout import Group, digest_of
 from scrapy_simhash.index.redis.leases import HeldPage
@@ -192,20 +191,12 @@ class RedisIndex(SettlingIndex):
         self._require_open()
         return self.lines(self.crawl_start if this_crawl else 0)
 
-    def ending(self, *, with_row: bool = True) -> Ending:
+    def ending(self) -> Ending:
         """See `ObservingIndex.ending`. This takes one round trip."""
         self._require_open()
-        layout = self.layout
-        commands: list[tuple[Any, ...]] = [
-            ("GET", key) for key in (layout.order.sequence, *layout.count_keys)
-        ]
-        if with_row:
-            name = encode_key(row_name(self.crawl_start))
-            commands.append(("HGET", layout.state("history"), name))
-        answers = self.server.call_all(commands)
-        row = answers.pop() if with_row else None
-        last_sequence, *counts = self.server.to_numbers(answers)
-        return Ending(sum(counts), last_sequence + 1, row)
+        keys = (self.layout.order.sequence, *self.layout.count_keys)
+        last_sequence, *counts = self.server.numbers(keys)
+        return Ending(sum(counts), last_sequence + 1)
 
     def _batches(self, pages: Sequence[PageToObserve]) -> Iterator[list[PageToObserve]]:
         """Yield the pages in batches that `_observe_together` takes."""
