@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.folding import normalize
+from scrapy_simhash.links import MIN_SHARED, shared_targets
 from scrapy_simhash.sketch import estimate_resemblance
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Confirmation:
         """
         one, two = page.sketch, other.sketch
         estimate = estimate_resemblance(one, two) if one and len(one) == len(two) else None
+        if (self.same_name or self.min_resemblance) and lead_elsewhere(page, other):
+            return estimate, False
         agree = names_agree(page, other) if self.same_name else True
         if agree is False:
             return estimate, False
@@ -95,6 +98,17 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     if headings and titles is False:
         return None
     return headings
+
+
+def lead_elsewhere(one: Evidence, other: Evidence) -> bool:
+    """Return True if the own links of two pages hardly share a target.
+
+    A listing is what it leads to. On another site, all links may lead elsewhere, and a page with
+    few links of its own has no sketch of them: then the result is False.
+    """
+    if not (one.links and other.links) or (one.site and other.site and one.site != other.site):
+        return False
+    return shared_targets(one.links, other.links) < MIN_SHARED
 
 
 def _agree(one: bytes, other: bytes) -> bool | None:

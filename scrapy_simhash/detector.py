@@ -15,6 +15,7 @@ from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.links import links_sketch
 from scrapy_simhash.markup import is_html
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import sketch
@@ -186,6 +187,7 @@ class Detector:
             title=name_bytes(extraction.title),
             heading=name_bytes(extraction.heading),
             certainty=certainty,
+            links=links_sketch(extraction.targets),
         )
 
     def judge(

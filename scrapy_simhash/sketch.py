@@ -32,16 +32,23 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
 
     :param token_hashes: hashes of all tokens in order, from `scrapy_simhash.hashes.token_hashes`.
     """
-    import numpy as np
-
     if not len(token_hashes):
         return b""
-    hashes = shingle_hashes(token_hashes, SHINGLE_TOKENS)
+    return bins_of(shingle_hashes(token_hashes, SHINGLE_TOKENS), _BIN_BITS)
+
+
+def bins_of(hashes: NDArray[np.uint64], bin_bits: int) -> bytes:
+    """Return one byte for each of ``2**bin_bits`` bins, made from its smallest hash; 0 if none.
+
+    :param hashes: uniformly distributed; they are sorted in place.
+    """
+    import numpy as np
+
     hashes.sort()
     # The upper bits are the bin. In descending order, the last write to a bin is its minimum.
     hashes = hashes[::-1]
-    bins = (hashes >> np.uint64(64 - _BIN_BITS)).view(np.int64)
-    values = np.zeros(SKETCH_BYTES, dtype=np.uint8)
+    bins = (hashes >> np.uint64(64 - bin_bits)).view(np.int64)
+    values = np.zeros(1 << bin_bits, dtype=np.uint8)
     values[bins] = hashes % np.uint64(_VALUES) + np.uint64(1)
     return values.tobytes()
 

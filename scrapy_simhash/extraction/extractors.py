@@ -21,7 +21,7 @@ from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction.lines import join, lines_of, own_heading
 from scrapy_simhash.extraction.page import Extraction, Page, prepared
 from scrapy_simhash.extraction.readability import article_of
-from scrapy_simhash.extraction.segments import content_lines, words_of
+from scrapy_simhash.extraction.segments import words_of
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.markup import is_markup, repaired
 
@@ -64,7 +64,7 @@ def extract(
 
 
 def _readability(page: Page) -> str:
-    segments = content_lines(page.lines)
+    segments = page.content
     article = _article(page, drop_consent=True)
     if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
         page.way = "segments"
@@ -97,7 +97,7 @@ def _resiliparse(page: Page) -> str:
 EXTRACTORS: Mapping[str, Callable[[Page], str]] = {
     "readability": _readability,
     "readability-only": lambda page: join(_article(page)),
-    "segments": lambda page: join(content_lines(page.lines)),
+    "segments": lambda page: join(page.content),
     "text": lambda page: join(page.lines),
     "trafilatura": _trafilatura,
     "resiliparse": _resiliparse,

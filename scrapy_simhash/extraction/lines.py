@@ -20,21 +20,25 @@ if TYPE_CHECKING:
 # A browser shows each of these on lines of its own. Tags that are in no list separate no words.
 _BLOCK_TAGS = (
     "address article blockquote body br caption center details dir div dl fieldset figcaption "
-    "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup "
-    "option p pre section select summary table tbody tfoot thead title ul".split()
+    "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html li main menu ol optgroup option p "
+    "pre section summary table tbody tfoot thead title ul".split()
 )
 # A table row is one line, and so is a term or a description in a list of terms.
 _ROW_TAGS = ("tr", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "button")
-_CHROME_TAGS = ("nav", "footer", "aside", "dialog")
+# Options and labels are the same on all pages with a form.
+_CHROME_TAGS = ("nav", "footer", "aside", "dialog", "select", "label", "legend")
 # Not `embed`: it has no end tag, so the parser puts the following text into it.
 _INVISIBLE_TAGS = (
-    "applet audio canvas head iframe math noframes noscript object script style svg "
+    "applet audio canvas datalist head iframe math noframes noscript object script style svg "
     "template textarea video".split()
 )
-# Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends.
-_BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK = map(chr, range(0xE000, 0xE006))
+# Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends,
+# and their targets have `_TARGET`.
+_BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK, _TARGET = map(chr, range(0xE000, 0xE007))
+# Beyond so many characters of a line in links, the line is mostly links.
+MAX_LINK_SHARE = 0.4
 
 # Characters of scripts without spaces between words. Two of them count as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
@@ -52,6 +56,7 @@ class Line(NamedTuple):
     :param chrome: the line belongs to the chrome of the page.
     :param row: the line begins a row of a table, or a term or description in a list of terms.
     :param heading: the line is an ``h1``, and not the site's logo.
+    :param targets: where the links lead that begin in the line, as the page writes it.
     """
 
     text: str
@@ -60,6 +65,12 @@ class Line(NamedTuple):
     chrome: bool = False
     row: bool = False
     heading: bool = False
+    targets: tuple[str, ...] = ()
+
+    @property
+    def is_links(self) -> bool:
+        """Return True if the line is mostly links."""
+        return self.link_characters > MAX_LINK_SHARE * len(self.text)
 
 
 # Makes a Line from a tuple, twice as fast as `Line(…)`.
@@ -107,6 +118,7 @@ def _split(marked: str) -> list[Line]:
     lines = []
     chrome_depth = 0
     in_link = False
+    targets: list[str] = []
     # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
     has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
@@ -120,6 +132,10 @@ def _split(marked: str) -> list[Line]:
             chrome_depth += (mark == _CHROME) - (mark == _END_CHROME)
             row, heading = mark == _ROW, mark == _HEADING
             text = text[1:].lstrip(" ")
+        if _TARGET in text:
+            parts = text.split(_TARGET)
+            targets += filter(None, parts[1::2])
+            text = "".join(parts[::2])
         link_characters = len(text) if in_link else 0
         if _LINK in text:
             parts = text.split(_LINK)
@@ -131,7 +147,10 @@ def _split(marked: str) -> list[Line]:
             link_characters = min(characters, len(text))
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-            lines.append(_make_line((text, words, link_characters, chrome_depth > 0, row, heading)))
+            chrome = chrome_depth > 0
+            of_line = tuple(targets)
+            lines.append(_make_line((text, words, link_characters, chrome, row, heading, of_line)))
+            targets.clear()
     return lines
 
 
@@ -145,6 +164,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
             f"<xsl:apply-templates/><xsl:text>{after}</xsl:text></xsl:template>"
         )
 
+    target = f'{_TARGET}</xsl:text><xsl:value-of select="@href"/><xsl:text>{_TARGET}'
     nested_links = [f"{outer}//{inner}" for outer in _LINK_TAGS for inner in _LINK_TAGS]
     stylesheet = (
         '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
@@ -159,9 +179,9 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         '<xsl:text> </xsl:text><xsl:apply-templates mode="heading"/><xsl:text> </xsl:text>'
         "</xsl:template>"
         f'<xsl:template mode="heading" match="{"|".join(_INVISIBLE_TAGS)}"/>'
-        + template(_LINK_TAGS, _LINK, _LINK)
+        + template(_LINK_TAGS, _LINK + target, _LINK)
         # `_LINK` begins a link or ends it, so two of them inside a link change nothing.
-        + template(nested_links, 2 * _LINK, 2 * _LINK)
+        + template(nested_links, 2 * _LINK + target, 2 * _LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
         + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'
     )

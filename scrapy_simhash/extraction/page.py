@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.lines import join, lines_of, own_heading
 from scrapy_simhash.extraction.readability import drop_all, element_class
+from scrapy_simhash.extraction.segments import content_lines
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
+from scrapy_simhash.extraction.targets import own_targets
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.lines import Line
@@ -46,6 +50,7 @@ class Extraction:
     :param site: registered domain of the canonical URL, ``base`` or ``og:url``; else that of the
         absolute URLs of stylesheets, if all have the same; or empty.
     :param unmatched: selectors, of `select` and `remove`, that matched nothing on the page.
+    :param targets: where the page's own links lead, see `own_targets`.
     """
 
     text: str
@@ -55,6 +60,7 @@ class Extraction:
     canonical: str = ""
     site: str = ""
     unmatched: tuple[str, ...] = ()
+    targets: Mapping[str, int] = field(default_factory=dict)
 
 
 def prepared(html: str) -> bytes:
@@ -104,7 +110,9 @@ class Page:
                 e for e in selected if not any(above in selected for above in e.iterancestors())
             ]
             if outer:
-                self.selected = "\n".join(join(lines_of(element)) for element in outer)
+                # The content, and all that counts of the page.
+                self.content = [line for element in outer for line in lines_of(element)]
+                self.selected = join(self.content)
 
     def parse(self) -> HtmlElement | None:
         """Return a new tree without the removed elements; None if the page has no element."""
@@ -145,6 +153,11 @@ class Page:
         """Return the visible lines of the page, see `lines_of`."""
         return [] if self.root is None else lines_of(self.root)
 
+    @cached_property
+    def content(self) -> list[Line]:
+        """Return the lines that the selectors select, else those of the content of the page."""
+        return content_lines(self.lines)
+
     @property
     def about(self) -> Extraction:
         """Return what the page says of itself, with an empty text."""
@@ -176,6 +189,9 @@ class Page:
             canonical=canonical,
             site=registered_domain(host) if host else "",
             unmatched=tuple(self._unmatched),
+            targets=own_targets(
+                self.lines if self.selected is None else self.content, self.content
+            ),
         )
 
 

@@ -69,7 +69,8 @@ class TestShown:
                 "one|two|three four|five",
             ),
             ("<dl><dt>Weight<dd>90 t<dt>Length<dd>31 m</dl>", "Weight|90 t|Length|31 m"),
-            ("<button>one</button> <label>two</label> <a>three</a>", "one two three"),
+            ("<button>one</button> <b>two</b> <a>three</a>", "one two three"),
+            ("<label>one</label> <input value=no> <legend>two</legend>", "one|two"),
             ("<select><option>one<option>two</select>", "one|two"),
         ],
     )

@@ -144,7 +144,7 @@ class TestSteps:
         sections = [
             one
             for number in range(12)
-            for one in (line(2, f"name {number}"), line(9, f"says {number}"), *NAVIGATION[:3])
+            for one in (line(2, f"name {number}"), line(9, f"says {number}"), *NAVIGATION[:2])
         ]
         found = content_lines([*NAVIGATION, *sections, line(5, "footer", chrome=True)])
         assert found == [one for one in sections if not one.link_characters]
@@ -159,12 +159,37 @@ class TestSteps:
         links = [line(4, f"item {number}", link=True) for number in range(50)]
         page = [line(3, "menu", chrome=True), introduction, *links]
         assert content_lines(page) == [introduction, *links]
-        assert content_lines([*page[:2], *links[:20]]) == [introduction], "most of the page"
+        assert content_lines([*page[:2], *links[:10]]) == [introduction], "most of the page"
+
+    def test_the_links_of_a_listing_are_content_beside_prices_and_a_form(self):
+        introduction = line(57, "introduction")
+        links = [line(7, f"ring {number}", link=True) for number in range(15)]
+        prices = [line(3, f"costs {number}") for number in range(15)]
+        entries = [one for pair in zip(links, prices, strict=True) for one in pair]
+        page = [line(3, "sort by", chrome=True), introduction, *entries]
+        assert content_lines(page) == page[1:]
 
     def test_a_long_text_before_a_list_is_the_content(self):
         text = [line(80, "text"), line(80, "text")]
         links = [line(4, f"item {number}", link=True) for number in range(500)]
         assert content_lines([*text, *links]) == text
+
+    @pytest.mark.parametrize("is_row", [True, False])
+    def test_many_more_short_lines_than_text_are_content(self, is_row):
+        """As of the topics of a forum, between its rules."""
+        rules = [line(80, "rules"), line(80, "rules")]
+        topics = [
+            one
+            for number in range(30)
+            for one in (
+                line(4, f"topic {number}", link=True),
+                line(5, f"by {number}"),
+                *[line(3, f"replies {number}", row=is_row), line(1, f"rating {number}")] * 2,
+                line(2, f"last {number}", link=True),
+            )
+        ]
+        assert content_lines([*topics, *rules]) == [*topics, *rules]
+        assert content_lines([*topics[:60], *rules]) == rules
 
     def test_all_lines_outside_chrome_are_content_on_a_short_page(self):
         page = [line(3, "menu", chrome=True), line(9, "closed"), line(3, "footer", chrome=True)]

@@ -1,0 +1,88 @@
+"""Find the targets of a page's own links, cut into pieces that mirrors do not change.
+
+A mirror, a print version or a session id changes hosts, folders, endings and parameters of links,
+but each in the same way on the whole page. So a target counts as a set of pieces: the segments of
+its path and the parameters of its query. A common folder, ending or session id is one piece among
+many, and what tells one target from another is left.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from scrapy_simhash.extraction.lines import Line
+
+# Navigation has one or two words a link, entries of a list have more. So a target weighs a quarter
+# of the square of its words, at least 1.
+_MAX_WORDS = 12
+# The words of a line count for a link without a text, such as a picture.
+_MAX_WORDS_OF_PICTURE = 4
+# Longer targets are data, or traps.
+_MAX_CHARACTERS = 2083
+# Links with fewer words, as a share of the words of the content, are no list.
+_MIN_SHARE_OF_CONTENT = 0.3
+
+_ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
+_OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
+_BETWEEN_PIECES = re.compile(r"[/?&;#]+")
+_ENDING = re.compile(r"\.[a-z]\w{0,4}$")
+# What a script is called with: quoted texts and numbers.
+_ARGUMENT = re.compile(r"'([^']*)'|\"([^\"]*)\"|\b(\d+)\b")
+
+
+def own_targets(lines: Iterable[Line], content: Sequence[Line]) -> dict[str, int]:
+    """Return the pieces of the link targets outside of chrome, each with its weight from 1 to 36.
+
+    The result is empty if the links have few words beside the content: their targets then say
+    less of the page than its text does.
+
+    :param lines: all lines of the page.
+    :param content: the lines of its content, see `scrapy_simhash.extraction.segments`.
+    """
+    linked = [line for line in lines if line.targets and not line.chrome]
+    words = sum(map(_words_of_links, linked))
+    if not words or words < _MIN_SHARE_OF_CONTENT * sum(line.words for line in content):
+        return {}
+    weights: dict[str, int] = {}
+    for line in linked:
+        targets = set(line.targets)
+        weight = max(round(min(_words_of_links(line) / len(targets), _MAX_WORDS) ** 2 / 4), 1)
+        for target in targets:
+            for piece in pieces_of(target):
+                if weights.get(piece, 0) < weight:
+                    weights[piece] = weight
+    return weights
+
+
+def _words_of_links(line: Line) -> float:
+    """Return how many words of a line its links have; all words of a table row count."""
+    if line.row:
+        return line.words
+    if not line.link_characters:
+        return min(line.words, _MAX_WORDS_OF_PICTURE)
+    return line.words * line.link_characters / len(line.text)
+
+
+def pieces_of(target: str) -> list[str]:
+    """Return the pieces of a link target: of a URL, as the page writes it, or of a script.
+
+    The host, the ending of a file and a fragment are left out, unless the fragment is a route
+    (``#/`` or ``#!``). Of a script, the arguments of its calls are taken as URLs.
+    """
+    target = target[:_MAX_CHARACTERS].strip().lower()
+    if target.startswith("javascript:"):
+        return [piece for found in _ARGUMENT.findall(target) for piece in pieces_of("".join(found))]
+    path, _, fragment = target.partition("#")
+    if origin := _ORIGIN.match(path):
+        path = path[origin.end() :]
+    elif _OTHER_SCHEME.match(path):  # mailto:, tel:, data:
+        return []
+    if fragment.startswith(("/", "!")):
+        path += f"/{fragment}"
+    pieces = _BETWEEN_PIECES.split(unquote(path))
+    return [_ENDING.sub("", piece) for piece in pieces if piece.strip("./! ")]

@@ -1,0 +1,93 @@
+"""Where the links of a page lead, cut into pieces."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.extraction.targets import pieces_of
+from tests.samples import PARAGRAPHS
+
+
+@pytest.mark.parametrize(
+    ("target", "pieces"),
+    [
+        ("/boats/7.html", ["boats", "7"]),
+        ("7.php", ["7"]),
+        ("../boats/7", ["boats", "7"]),
+        ("./7", ["7"]),
+        ("https://a.example:80/boats/7", ["boats", "7"]),
+        ("//a.example/boats/7", ["boats", "7"]),
+        ("HTTP://A.example/Boats/7#top", ["boats", "7"]),
+        ("?id=7&page=2", ["id=7", "page=2"]),
+        ("view.php?id=7;page=2", ["view", "id=7", "page=2"]),
+        ("view.php%3Fid=7.html", ["view", "id=7"]),
+        ("/a;jsessionid=1F2E", ["a", "jsessionid=1f2e"]),
+        ("#/boats/7", ["boats", "7"]),
+        ("/app#!boats/7", ["app", "!boats", "7"]),
+        ("javascript:show('boats', 7)", ["boats", "7"]),
+        ('javascript:location="/boats/7"', ["boats", "7"]),
+        ("javascript:void(0)", ["0"]),
+        ("#top", []),
+        ("/", []),
+        ("https://a.example", []),
+        ("https://a.example/?", []),
+        ("mailto:a@b.example", []),
+        ("tel:+1-2", []),
+        ("data:text/plain,a/b", []),
+        ("", []),
+    ],
+)
+def test_pieces(target, pieces):
+    assert pieces_of(target) == pieces
+
+
+@given(st.text())
+def test_any_target_has_pieces_or_none(target):
+    assert all(pieces_of(target))
+
+
+def cases(
+    first: int, count: int = 20, form: str = "<li><a href='{url}'>Case {n} of Hill</a>"
+) -> str:
+    """Return a list of links to as many cases, the first one with a number."""
+    return "".join(form.format(url=f"/case/{n}", n=n) for n in range(first, first + count))
+
+
+def test_a_listing_leads_to_its_entries_and_not_to_its_chrome():
+    page = (
+        "<nav><a href=/news/1>News of the court and the town</a></nav><h1>Cases</h1>"
+        f"<p>{PARAGRAPHS[0]}</p><ul>{cases(100)}</ul><p><a href=/help>Help</a></p>"
+        "<select><option><a href=/year/1>Years before the last year</a></select>"
+    )
+    targets = extract(page).targets
+    assert targets == {"case": 4, **{str(n): 4 for n in range(100, 120)}, "help": 1}
+
+
+@pytest.mark.parametrize(
+    ("form", "weight"),
+    [
+        ("<p><a href='{url}'>{n}</a></p>", 1),
+        ("<p><a href='{url}'>{n} is seven words long, no more</a></p>", 12),
+        ("<p><a href='{url}'><img></a> {n} is what the picture shows</p>", 4),
+        ("<table><tr><td><a href='{url}'>{n}</a><td>1 May<td>Hill v. Dale</table>", 9),
+        ("<table><tr><td><a href='{url}'>{n}</a><td><a href='{url}'>a b c d</a></table>", 6),
+    ],
+)
+def test_a_target_weighs_its_words(form, weight):
+    assert extract(cases(100, 20, form), "segments").targets["107"] == weight
+
+
+def test_the_links_of_an_article_say_less_than_its_text():
+    page = f"<h1>News</h1><p>{'</p><p>'.join(PARAGRAPHS * 3)}</p><ul>{cases(100, 8)}</ul>"
+    assert extract(page).targets == {}
+
+
+def test_selectors_choose_the_links():
+    from scrapy_simhash.extraction import Selectors
+
+    page = f"<div id=a><ul>{cases(100)}</ul></div><div id=b><ul>{cases(300)}</ul></div>"
+    targets = extract(page, selectors=Selectors(select=("#a",))).targets
+    assert set(targets) == {"case", *map(str, range(100, 120))}

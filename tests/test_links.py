@@ -1,0 +1,103 @@
+"""Sketches of where links lead, and what they say of two pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.detector import Detector
+from scrapy_simhash.links import MIN_PIECES, links_sketch, shared_targets
+from scrapy_simhash.scheme import Scheme
+from tests.samples import PARAGRAPHS
+
+if TYPE_CHECKING:
+    from scrapy_simhash.evidence import Evidence
+
+
+def entries(first: int, count: int, weight: int = 4) -> dict[str, int]:
+    return {f"case-{number}": weight for number in range(first, first + count)}
+
+
+class TestSketches:
+    def test_a_page_with_few_targets_has_none(self):
+        assert links_sketch(entries(0, MIN_PIECES - 1)) == b""
+        assert len(links_sketch(entries(0, MIN_PIECES))) == 66
+
+    @pytest.mark.parametrize("shared", [0, 10, 20, 30, 40])
+    def test_the_share_is_estimated(self, shared):
+        estimates = []
+        for start in range(0, 20_000, 1000):
+            one = links_sketch(entries(start, 40))
+            other = links_sketch(entries(start + 40 - shared, 40))
+            estimates.append(shared_targets(one, other))
+        assert sum(estimates) / 20 == pytest.approx(shared / 40, abs=0.05)
+
+    def test_it_is_the_share_of_the_lighter_page(self):
+        whole, part = links_sketch(entries(0, 100)), links_sketch(entries(20, 15))
+        assert shared_targets(whole, part) == shared_targets(part, whole) > 0.7
+
+    def test_navigation_weighs_less_than_entries(self):
+        navigation = entries(1000, 40, weight=1)
+        one = links_sketch(navigation | entries(0, 15, weight=9))
+        other = links_sketch(navigation | entries(50, 15, weight=9))
+        assert shared_targets(one, other) < 0.35
+
+    @given(st.dictionaries(st.text(), st.integers(1, 36), min_size=MIN_PIECES, max_size=60))
+    def test_a_page_shares_all_targets_with_itself(self, weights):
+        sketch = links_sketch(weights)
+        assert links_sketch(dict(sorted(weights.items()))) == sketch
+        assert shared_targets(sketch, sketch) == 1
+
+
+def listing(first: int, prefix: str = "/", ending: str = "", count: int = 30) -> str:
+    """Return a page whose text is its rules, which are the same on all pages of its kind."""
+    links = "".join(
+        f"<div><a href='{prefix}case/{n}{ending}'>{n} files</a></div>"
+        for n in range(first, first + count)
+    )
+    rules = "".join(f"<p>{text}</p>" for text in PARAGRAPHS[:4])
+    return f"<title>Cases</title><h1>Cases</h1>{rules}<div>{links}</div>"
+
+
+def evidence(html: str, site: int = 0) -> Evidence:
+    return Detector(Scheme()).fingerprint_page(html).evidence._replace(site=site)
+
+
+class TestConfirmation:
+    def test_pages_whose_links_lead_elsewhere_are_no_copies_whatever_their_texts(self):
+        one, other = evidence(listing(1000)), evidence(listing(2000))
+        assert one.sketch == other.sketch
+        assert one.links
+        assert Confirmation().compare(one, other) == (1.0, False)
+        assert Confirmation(same_name=False).compare(one, other)[1] is False
+        assert UNCONFIRMED.compare(one, other)[1] is True
+
+    @pytest.mark.parametrize(
+        "copy",
+        [
+            listing(1000, "https://mirror.example/pub/2026/"),
+            listing(1000, "../"),
+            listing(1000, ending=".html"),
+            listing(1000, ending="?sid=5f3a9c0d1e"),
+            listing(1000, "/print/", "?print=1"),
+            listing(1000, count=12),
+            listing(1002),
+        ],
+        ids=["mirror", "relative", "static", "session", "print", "shorter", "two new"],
+    )
+    def test_copies_of_a_listing_stay_copies(self, copy):
+        assert Confirmation().compare(evidence(listing(1000)), evidence(copy))[1] is True
+
+    def test_links_of_pages_of_different_sites_are_not_compared(self):
+        one, other = evidence(listing(1000), site=1), evidence(listing(2000), site=2)
+        assert Confirmation().compare(one, other)[1] is True
+        assert Confirmation().compare(one, other._replace(site=1))[1] is False
+        assert Confirmation().compare(one, other._replace(site=0))[1] is False
+
+    def test_a_page_without_a_sketch_of_links_is_judged_without(self):
+        one, other = evidence(listing(1000)), evidence(listing(2000))
+        assert Confirmation().compare(one, other._replace(links=b""))[1] is True
