@@ -49,6 +49,8 @@ class Confirmation:
     :param min_resemblance: lower limit of the estimated resemblance, from 0 to 1.
     :param same_name: compare names, too. Pages with different names are no copies. If `names_agree`
         returns None, the lower limit of the resemblance is at least 0.85.
+
+    Unless both conditions are off, pages whose links lead elsewhere are no copies, either.
     """
 
     min_resemblance: float = DEFAULT_MIN_RESEMBLANCE
