@@ -130,6 +130,8 @@ def _split(marked: str) -> list[Line]:
         mark = text[0]  # all marks except `_LINK` come right after a break
         if _CHROME <= mark <= _ROW:
             chrome_depth += (mark == _CHROME) - (mark == _END_CHROME)
+            if mark <= _END_CHROME:  # what no text followed was on the other side
+                targets.clear()
             row, heading = mark == _ROW, mark == _HEADING
             text = text[1:].lstrip(" ")
         if _TARGET in text:

@@ -66,6 +66,11 @@ def test_a_listing_leads_to_its_entries_and_not_to_its_chrome():
     assert targets == {"case": 4, **{str(n): 4 for n in range(100, 120)}, "help": 1}
 
 
+def test_pictures_in_chrome_lead_nowhere():
+    logo = "<nav><a href=/logo/1><img></a></nav>"
+    assert "logo" not in extract(f"{logo}<ul>{cases(100)}</ul>{logo}<p>Help</p>").targets
+
+
 @pytest.mark.parametrize(
     ("form", "weight"),
     [
