@@ -6,7 +6,6 @@ see SIMHASH_ON_LOCKED). If an index fails later, the error is counted, and the p
 
 from __future__ import annotations
 
-import gc
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -183,9 +182,6 @@ class SimhashExtension:
         index = opened[0]
         embedded = [index for index in opened if isinstance(index, ObservingIndex)]
         self._syncer.start(*embedded, self.page_passages.index)
-        # Modules and tables live as long as the crawl. A full garbage collection that visits them
-        # blocks the event loop for 50 ms and more.
-        gc.freeze()
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
             "action %s; index %s with %d fingerprints",
@@ -226,9 +222,7 @@ class SimhashExtension:
             lane.end(finished=reason == "finished")
         self.unmatched_selectors.close()
         self.unmatched_fields.close()
-        if opened:
-            gc.unfreeze()
-        elif self.close_reason is None:
+        if not opened and self.close_reason is None:
             self.errors.warn(
                 "simhash: this crawl ran without the plugin, because it could not open the index: "
                 "its output may hold near-duplicates; `scrapy simhash dedupe` removes them"

@@ -207,6 +207,10 @@ class Pages:
                     raise corrupt(self._location, f"the checksum of {self._folder / name} is wrong")
             first = stop
 
+    def close(self) -> None:
+        """Unmap the files."""
+        self._stored, self._stored_ids = self._stored[:0].copy(), self._stored_ids[:0].copy()
+
     def _taken(
         self, stored: NDArray[Any], waiting: NDArray[Any], positions: NDArray[np.uint32]
     ) -> NDArray[np.uint64]:

@@ -192,6 +192,11 @@ class Runs:
                     ordinals.append(ordinal_of(page_id))
         return ordinals + self._keys.get(key_hash, [])
 
+    def close(self) -> None:
+        """Unmap the files, whose descriptors may stay open until a full garbage collection."""
+        self.runs, self._lookup, self._merge = [], None, None
+        self.pages.close()
+
     def was_removed(self, ordinal: int) -> bool:
         """Return True if the entry with this ordinal was removed, and a run may still hold it."""
         row = records.removed_row_key(ordinal)

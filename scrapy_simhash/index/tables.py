@@ -266,6 +266,8 @@ class TableStore(RowReader, Store):
         except StorageError as error:
             logger.warning("simhash: %s; no page is lost, but the next opening takes longer", error)
         finally:
+            if not isinstance(self._buckets, Buckets):
+                self._buckets.close()
             self._database.close()
 
     def __len__(self) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -140,6 +142,19 @@ def test_a_directory_needs_no_url(url, directory):
             assert len(index) == 1
     assert reset_index(directory)
     assert not reset_index(str(directory))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no list of open files")
+def test_a_closed_index_leaves_no_file_open(url, directory):
+    """Also while something refers to it, as a crawler does that waits for the garbage collector."""
+    closed = []
+    for number in range(3):
+        with open_index(url, Scheme.preset("wide")) as index:
+            index.confirm(index.observe(str(number), number << 128))
+            assert index.query(number << 128)
+            closed.append(index)
+    links = (os.path.realpath(link) for link in Path("/proc/self/fd").iterdir())
+    assert [link for link in links if link.startswith(str(directory))] == []
 
 
 def test_an_index_in_memory_cannot_be_reset():
