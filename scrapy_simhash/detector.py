@@ -10,13 +10,15 @@ import time
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.confirmation import name_bytes, name_of_record, site_number
+from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.identities import identity_bytes
 from scrapy_simhash.links import links_sketch
 from scrapy_simhash.markup import is_html
+from scrapy_simhash.names import Names, name_of_record, page_names
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import sketch
 from scrapy_simhash.verdict import Verdict
@@ -181,13 +183,18 @@ class Detector:
             value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
         if hashes is None:
             return value, Evidence(certainty=certainty)
+        names = extraction.names or Names(
+            extraction.title, (extraction.heading,) if extraction.heading else ()
+        )
+        title, heading = page_names(names, extraction.text, len(tokens))
         return value, Evidence(
             sketch=sketch(hashes),
             site=site_number(extraction.site),
-            title=name_bytes(extraction.title),
-            heading=name_bytes(extraction.heading),
+            title=title,
+            heading=heading,
             certainty=certainty,
             links=links_sketch(extraction.targets),
+            identity=identity_bytes(extraction.identities),
         )
 
     def judge(

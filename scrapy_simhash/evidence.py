@@ -18,12 +18,11 @@ class Evidence(NamedTuple):
 
     :param sketch: sketch of the text, see `scrapy_simhash.sketch`; empty if there is none.
     :param site: the `site_number` of the page's site; 0 if unknown.
-    :param title: the ``title`` of the page as `name_bytes`; empty if it has none.
-    :param heading: the page's own ``h1`` as `name_bytes`; empty if it has none.
+    :param title: the page's title, and `heading` its headings, as `page_names` returns them.
     :param certainty: see `scrapy_simhash.fingerprint.Fingerprint`; empty if unknown. An index uses
         the certainty to choose its probes, and does not store it.
     :param content: bytes that decide whether a page that is fetched again is unchanged.
-    :param identity: 8-byte hash of the identity that the page declares; empty if it declares none.
+    :param identity: what the page declares as its identity, see `identity_bytes`; or empty.
     :param links: sketch of the targets of the page's own links; empty if it has few.
     :param request: 8-byte hash of what the page's callback is called with; empty if unknown, or
         `UNLIKE_ANY`.

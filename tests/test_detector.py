@@ -15,6 +15,7 @@ from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import Observation, open_index
+from scrapy_simhash.names import Names, page_names
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.sketch import SKETCH_BYTES, sketch
 from tests.real_pages import real_pages
@@ -158,12 +159,16 @@ class TestEvidence:
             *PARAGRAPHS, head='<link rel="canonical" href="https://www.ferry.example/news">'
         )
         found = Detector(SCHEME).fingerprint_page(page)
-        tokens = SCHEME.tokens("\n".join(["A new ferry", *PARAGRAPHS]))
+        text = "\n".join(["A new ferry", *PARAGRAPHS])
+        tokens = SCHEME.tokens(text)
+        names = Names("Ferry news", ["A new ferry"], sites=["ferry.example"])
+        title, heading = page_names(names, text)
+        assert heading[:8] == name_bytes("A new ferry")
         assert found.evidence == Evidence(
             sketch=sketch(token_hashes(tokens)),
             site=site_number("ferry.example"),
-            title=name_bytes("Ferry news"),
-            heading=name_bytes("A new ferry"),
+            title=title,
+            heading=heading,
             certainty=SCHEME.certain_fingerprint(tokens).certainty,
         )
 

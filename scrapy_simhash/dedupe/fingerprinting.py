@@ -9,13 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.confirmation import UNCONFIRMED, name_of_record
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.documents.html import is_html_response
 from scrapy_simhash.documents.lines import Unreadable, parse_record
 from scrapy_simhash.extraction import Extraction, plain_text
+from scrapy_simhash.names import name_of_record
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.sites import page_url
 

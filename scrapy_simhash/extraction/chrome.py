@@ -30,6 +30,9 @@ _LOGO = re.compile(
     r"(?:^|[-_])(?:logo|masthead|branding|navbar-brand|site-?(?:title|name|header))(?:[-_]|$)"
     r"|^(?:header|brand)$"
 )
+_SURE_LOGO = re.compile(
+    r"(?:^|[-_])(?:logo|branding|navbar-brand|site-?(?:title|name))(?:[-_]|$)|^brand$"
+)
 # Every match of `_LOGO` contains one of these words, which are faster to search.
 _LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
 # A form that contains one of these may be a whole page.
@@ -100,6 +103,17 @@ def _hides(attribute: Any) -> bool:
     return name == "hidden" or (name == "style" and is_hidden(attribute))
 
 
+def is_logo(heading: HtmlElement) -> bool:
+    """Return True if a heading, or an element around it, is named as the site's logo, or if it is a
+    link to the front page.
+    """
+    around = [heading, *heading.iterancestors()]
+    return _is_link_home(heading) or any(
+        element.tag not in _NEVER_CHROME and any(map(_SURE_LOGO.search, _names(element).split()))
+        for element in around
+    )
+
+
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the cookie banners and dialogs without an ``h1``, in document order."""
     named = set(_named_for_consent(root, *_CONSENT_TAGS))
@@ -166,7 +180,8 @@ def _is_named_as_logo(element: HtmlElement) -> bool:
     return (
         _has_one_of(_LOGO_WORDS, names)
         and element.tag not in _NEVER_CHROME
-        and any(map(_LOGO.search, names.split()))
+        # A heading named "header" is one; an element above it may be the header of the site.
+        and any(map((_SURE_LOGO if element.tag == "h1" else _LOGO).search, names.split()))
     )
 
 
@@ -189,7 +204,12 @@ def _is_link_home(heading: HtmlElement) -> bool:
             return False
         if href is not None:
             hrefs.append(href)
-    href = hrefs[0].strip() if hrefs else ""
+    return bool(hrefs) and leads_home(hrefs[0])
+
+
+def leads_home(href: str) -> bool:
+    """Return True if a link leads to the front page of a site."""
+    href = href.strip()
     if not href or href.startswith("#"):
         return False
     try:

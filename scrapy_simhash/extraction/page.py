@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.lines import join, lines_of, own_heading
+from scrapy_simhash.extraction.declared import declared
+from scrapy_simhash.extraction.lines import join, lines_of
+from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.segments import content_lines
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.lines import Line
+    from scrapy_simhash.names import Names
 
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
@@ -42,8 +44,8 @@ _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 class Extraction:
     """The main text of a page, and what the page says of itself.
 
-    :param title: the page's title, or empty.
-    :param heading: text of the page's `own_heading`, or empty.
+    :param title: the page's ``title``, or else the one that its markup declares, or empty.
+    :param heading: the first of `headings`, or empty.
     :param way: name or import path of the extractor; ``segments`` if they replaced ``readability``;
         ``selected`` if selectors chose the text.
     :param canonical: the page's canonical URL (RFC 6596), as the page writes it, or empty.
@@ -51,6 +53,8 @@ class Extraction:
         absolute URLs of stylesheets, if all have the same; or empty.
     :param unmatched: selectors, of `select` and `remove`, that matched nothing on the page.
     :param targets: where the page's own links lead, see `own_targets`.
+    :param names: all of the page's names; None for a text whose only name is the title.
+    :param identities: (kind, value) of the identities that the page declares for its main thing.
     """
 
     text: str
@@ -61,6 +65,8 @@ class Extraction:
     site: str = ""
     unmatched: tuple[str, ...] = ()
     targets: Mapping[str, int] = field(default_factory=dict)
+    names: Names | None = None
+    identities: tuple[tuple[str, str], ...] = ()
 
 
 def prepared(html: str) -> bytes:
@@ -163,7 +169,6 @@ class Page:
         """Return what the page says of itself, with an empty text."""
         if self.root is None:
             return Extraction("")
-        heading = own_heading(self.lines)
         title = canonical = ""
         stylesheets = set()
         # Search the whole page: the parser ends the head at the first element of a body.
@@ -177,21 +182,25 @@ class Page:
             relation = element.get("rel", "").lower().split()
             if "canonical" in relation:
                 canonical = canonical or element.get("href", "").strip()
-            elif "stylesheet" in relation and (host := _host(element.get("href", ""))):
+            elif "stylesheet" in relation and (host := host_of(element.get("href", ""))):
                 stylesheets.add(registered_domain(host))
-        host = _host(canonical) or _declared_host(self.root)
+        host = host_of(canonical) or _declared_host(self.root)
         if not host and len(stylesheets) == 1:
             (host,) = stylesheets
+        facts = declared(self.root, self._bytes)
+        names = names_of(self.root, self.lines, facts, title, host)
         return Extraction(
             "",
-            title=title,
-            heading="" if heading is None else heading.text,
+            title=names.title,
+            heading=names.headings[0] if names.headings else "",
             canonical=canonical,
             site=registered_domain(host) if host else "",
             unmatched=tuple(self._unmatched),
             targets=own_targets(
                 self.lines if self.selected is None else self.content, self.content
             ),
+            names=names,
+            identities=identities_of(self.lines, facts, names, canonical),
         )
 
 
@@ -202,11 +211,4 @@ def _declared_host(root: HtmlElement) -> str:
         for element in root.iter("base", "meta")
         if element.tag == "base" or element.get("property") == "og:url"
     )
-    return next(filter(None, map(_host, urls)), "")
-
-
-def _host(url: str) -> str:
-    try:
-        return (urlsplit(url.strip()).hostname or "").removeprefix("www.")
-    except ValueError:  # brackets that are no IPv6 address
-        return ""
+    return next(filter(None, map(host_of, urls)), "")

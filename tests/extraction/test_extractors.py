@@ -16,6 +16,7 @@ from scrapy_simhash.extraction import (
     is_extractor,
 )
 from scrapy_simhash.extraction.selectors import Selectors
+from scrapy_simhash.names import Names
 from scrapy_simhash.scheme import Scheme
 from tests.extractors import OPTIONAL
 from tests.samples import PARAGRAPHS, article_page
@@ -26,7 +27,9 @@ PAGE = "<title>News</title><p>Seven boats came in.</p><i>advertisement</i>"
 
 class TestImportPath:
     def test_a_function_from_html_to_text_is_an_extractor(self):
-        assert extract(PAGE, OWN + "upper") == Extraction(PAGE.upper(), "News", way=OWN + "upper")
+        assert extract(PAGE, OWN + "upper") == Extraction(
+            PAGE.upper(), "News", way=OWN + "upper", names=Names("News", [], is_weak=True)
+        )
 
     def test_the_function_gets_the_page_without_removed_elements(self):
         found = extract(PAGE, OWN + "upper", Selectors(remove=("i",)))

@@ -10,6 +10,7 @@ import pytest
 from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
+from scrapy_simhash.names import Names
 from scrapy_simhash.scheme import Scheme
 from tests.extractors import INSTALLED
 from tests.samples import FOOTER, PARAGRAPHS, article_page
@@ -48,7 +49,12 @@ class TestSelect:
         found = selected(*select)
         text = lines.replace("|", "\n")
         assert found == Extraction(
-            text, "Ferry news", "A ferry", "selected", unmatched=found.unmatched
+            text,
+            "Ferry news",
+            "A ferry",
+            "selected",
+            unmatched=found.unmatched,
+            names=Names("Ferry news", ["A ferry"]),
         )
         assert found.unmatched == tuple(text for text in select if text == "//p/text()")
 

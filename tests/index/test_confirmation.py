@@ -98,7 +98,7 @@ def test_pending_pages_are_compared_by_the_same_rule(index, pending):
 def test_two_pages_of_one_site_need_names_that_agree_and_of_two_sites_none(index):
     index.confirm(index.observe("a", 0, evidence(title="Red shoe")))
     assert index.observe("b", 0, evidence(title="Blue shoe")).kind == "new"
-    assert index.observe("c", 0, evidence(title="Red shoe - A")).kind == "near-duplicate"
+    assert index.observe("c", 0, evidence(title="red shoe")).kind == "near-duplicate"
     other = index.observe("d", 0, evidence(title="Green shoe", site=OTHER_SITE))
     assert other.kind == "near-duplicate"
 
@@ -398,5 +398,5 @@ def test_names_say_nothing_of_a_page_under_its_own_key():
     entry = Entry(1, "a", 0, 1, 0, 0, evidence=evidence(title="Red shoe"))
     assert rules.own(1, evidence(title="Blue shoe"), entry).confirmed
     assert rules.copy_of(entry._replace(evidence=evidence(title="Blue shoe")), entry) is None
-    assert rules.copy_of(entry._replace(evidence=evidence(title="RED shoe!")), entry) is not None
+    assert rules.copy_of(entry._replace(evidence=evidence(title="RED shoe")), entry) is not None
     assert rules.copy_of(entry._replace(fingerprint=0xF), entry) is None

@@ -1,0 +1,159 @@
+"""Find the names of a page and its identity, in what it shows and in what it declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy_simhash.extraction.chrome import is_logo, leads_home
+from scrapy_simhash.name_tokens import name_tokens
+from scrapy_simhash.names import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.declared import Declared
+    from scrapy_simhash.extraction.lines import Line
+
+_LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6")
+_MIN_HOST_LABEL_CHARACTERS = 3
+_MAX_HOME_SLASHES = 4
+_MAX_HOME_LINKS = 5
+_MAX_SITE_WORDS = 6
+# Without any name, the lines before the first one with more words are the name.
+_MAX_NAME_WORDS = 8
+_MAX_NAME_LINES = 3
+
+
+def names_of(
+    root: HtmlElement, lines: Sequence[Line], facts: Declared, title: str, host: str
+) -> Names:
+    """Return the names of a page.
+
+    :param title: the text of its ``title`` element, or empty.
+    :param host: the host that it declares, or empty.
+    """
+    labels = [part for part in host.split(".")[:-1] if len(part) >= _MIN_HOST_LABEL_CHARACTERS]
+    sites = (*facts.sites, *([host, *labels] if host else ()), *_home_links(root, host))
+    headings = _first_headings(root, lines)
+    declared_names = facts.main(_sameness([title, facts.title, *headings])).names
+    title = title or facts.title or next(iter(declared_names), "")
+    if headings:
+        return Names(title, headings, sites=sites)
+    weak = declared_names[:1] or _lower_headings(root, lines)
+    if not weak and not title:
+        weak = _first_lines(lines)
+    return Names(title, weak, is_weak=True, sites=sites)
+
+
+def identities_of(
+    lines: Sequence[Line], facts: Declared, names: Names, canonical: str
+) -> tuple[tuple[str, str], ...]:
+    """Return the identities of the main thing of a page, each as (kind, value).
+
+    An ``identifier`` may be one of the visit. So it counts only if the page shows it, or has it in
+    its canonical URL. The name of the main thing is an identity if the other names do not have it.
+    """
+    shown = (names.title, *names.headings)
+    main = facts.main(_sameness(shown))
+    found = [
+        (kind, value)
+        for kind, value in main.identities
+        if kind != "identifier"
+        or value in canonical.casefold()
+        or any(value in line.text.casefold() for line in lines)
+    ]
+    if main.names:
+        known = {token for name in shown for token in name_tokens(name)}
+        own = name_tokens(main.names[0])
+        if not known.issuperset(own):
+            found.append(("name", " ".join(own)))
+    return tuple(found)
+
+
+def _sameness(names: Iterable[str]) -> Callable[[str], bool]:
+    """Return a function that returns True for a name whose tokens one of the names contains."""
+    known = [set(name_tokens(name)) for name in names if name]
+    return lambda name: any(tokens.issuperset(name_tokens(name)) for tokens in known)
+
+
+def _first_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
+    """Return the texts of all ``h1``, without logos; of those in chrome if there are no others."""
+    own = [line.text for line in lines if line.heading and not line.chrome]
+    own = own or [line.text for line in lines if line.heading]
+    if not own:
+        headings = [heading for heading in root.iter("h1") if not is_logo(heading)]
+        own = list(filter(None, map(_text_of, headings or _with_role(root, "1"))))
+    return own
+
+
+def _lower_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
+    """Return the first heading of the highest level below 1 that is in the content."""
+    content = " ".join(line.text for line in lines if not line.chrome)
+    for tag in _LOWER_HEADINGS:
+        for element in (*root.iter(tag), *_with_role(root, tag[1:])):
+            text = _text_of(element)
+            if text and (text in content or not element.text_content().strip()):
+                return [text]
+    return []
+
+
+def _with_role(root: HtmlElement, level: str) -> list[HtmlElement]:
+    """Return the elements with the role of a heading of a level; without a level, it is 2."""
+    return [
+        element
+        for element in root.iterfind(".//*[@role='heading']")
+        if element.get("aria-level", "2").strip() == level
+    ]
+
+
+def _home_links(root: HtmlElement, host: str) -> list[str]:
+    """Return the texts of links to the front page, which name the site, or say "Home".
+
+    :param host: the host that the page declares; if empty, that of the first such link with one.
+    """
+    found: dict[str, None] = {}
+    for link in root.iter("a"):
+        href = link.get("href", "")
+        # The front page is at most three slashes deep: https://host/
+        if href.count("/") <= _MAX_HOME_SLASHES and leads_home(href):
+            linked = host_of(href)
+            if linked and linked != (host := host or linked):
+                continue
+            text = _text_of(link)
+            if text and text.count(" ") < _MAX_SITE_WORDS:
+                found[text] = None
+                if len(found) == _MAX_HOME_LINKS:
+                    break
+    return list(found)
+
+
+def _text_of(heading: HtmlElement) -> str:
+    """Return the text of a heading, or else the alternative text of its image."""
+    text = " ".join(heading.text_content().split())
+    if text:
+        return text
+    images = (image.get("alt", "") for image in heading.iter("img", "input", "area"))
+    return next((" ".join(alt.split()) for alt in images if alt.strip()), "")
+
+
+def _first_lines(lines: Sequence[Line]) -> list[str]:
+    """Return the short lines at the beginning of the content as one name."""
+    found: list[str] = []
+    for line in lines:
+        if line.chrome:
+            continue
+        if line.words > _MAX_NAME_WORDS or len(found) == _MAX_NAME_LINES:
+            break
+        found.append(line.text)
+    return [" ".join(found)] if found else []
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, without ``www.``; empty if there is none."""
+    try:
+        return (urlsplit(url.strip()).hostname or "").removeprefix("www.")
+    except ValueError:  # brackets that are no IPv6 address
+        return ""

@@ -1,0 +1,195 @@
+"""Cut the name of a page into tokens and parts.
+
+In a name every symbol counts, for it may be all that tells two pages apart: ``operator<`` and
+``operator>``, C♯ and C, ``.NET`` and NET, emoji. Only quotes and separators do not. Whether a sign
+such as a dash separates depends on what is beside it: it does in "Anchor - Chain" and
+"anchor-chain", not in "A-" or "-5".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from scrapy_simhash.folding import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_Kind = Literal["word", "letter", "mark", "space", "nothing", "bracket", "joiner", "dot", "symbol"]
+# Signs of the law are no part of a name, and the minus sign is written as a hyphen, too.
+_FORMS = str.maketrans({"™": None, "℠": None, "®": None, "©": None, "\u2212": "-"})
+_INSIDE_NUMBER = frozenset(".,:/")
+_QUOTES = frozenset("\"'`")
+# They separate words, or are symbols, by what is beside them.
+_JOINERS = frozenset("/\\|~_")
+# Words in the Unicode names of punctuation that separates.
+_SEPARATES = re.compile(
+    r"COMMA|STOP|COLON|DANDA|MIDDLE DOT|BULLET|ELLIPSIS|LEADER|INVERTED|PARAGRAPH|WORD"
+)
+# A script without spaces between words has separators without spaces, too.
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_DASHES = "\\-\u2010-\u2015"
+_PART_ENDS = re.compile(
+    rf"\s+[{_DASHES}|/\\~\u00b7\u2022\u00ab\u00bb\u2039\u203a<>:]+\s+|\s+[{_DASHES}|]+(?=[^\W\d])"
+    rf"|(?<=[{_UNSPACED}])\s*[{_DASHES}_|\u30fb]\s*(?=\w)"
+    rf"|(?<=\w)\s*[{_DASHES}_|\u30fb]\s*(?=[{_UNSPACED}])"
+    r"|[:\uff1a]\s+|[()\[\]{}\uff08\uff09\u3010\u3011]"
+)
+# What names a view of a page: the beginnings of words for print, mobile and AMP.
+_VIEW_STEMS = (
+    *"print imprim impres druck stampa utskrift udskrift tulost afdruk tisk druk wydruk".split(),
+    *"nyomtat yazd\u0131r tlač ispis εκτύπωσ печат друк הדפס طباع چاپ".split(),
+    *"打印 印刷 列印 인쇄 พิมพ์".split(),
+    *"mobil móvil móbil móvel мобильн мобільн κινητ 手机 手機 モバイル 스마트폰 모바일".split(),
+)
+_VIEWS = frozenset(("amp", "smartphone", "smartphones"))
+# What stands beside them: version, view, page, and little words such as "for".
+_WITH_VIEWS = frozenset(
+    "version versión versão versione versie versjon verze wersja verzió версия версія έκδοση גרסה "
+    "view ansicht vista vue visning näkymä page página pagina seite sivu side friendly optimized "
+    "for pour para per pro für for til för do dla для to the de la le".split()
+)
+
+
+def name_tokens(text: str) -> list[str]:
+    """Return the words and symbols of a name, in order.
+
+    Each letter of a script without letter case is a token of its own.
+    """
+    folded = normalize(text.translate(_FORMS))
+    if folded.isascii() and folded.replace(" ", "").isalnum():
+        return folded.split()
+    tokens: list[str] = []
+    word: list[str] = []
+    kinds: list[_Kind] = ["space", *map(_kind, folded), "space"]
+    last = len(folded) - 1
+    for at, character in enumerate(folded):
+        kind = kinds[at + 1]
+        if kind == "word":
+            word.append(character)
+            continue
+        if kind == "mark":
+            if word:
+                word.append(character)
+            elif tokens and at and kinds[at] != "space":
+                tokens[-1] += character
+            continue
+        if kind == "nothing":
+            continue
+        is_inside_number = (
+            character in _INSIDE_NUMBER
+            and 0 < at < last
+            and folded[at - 1].isdigit()
+            and folded[at + 1].isdigit()
+        )
+        if is_inside_number:
+            word.append(character)
+            continue
+        if word:
+            tokens.append("".join(word))
+            word.clear()
+        if kind in ("letter", "symbol") or (
+            kind in ("bracket", "joiner", "dot") and _counts(folded, kinds, at)
+        ):
+            tokens.append(character)
+    if word:
+        tokens.append("".join(word))
+    return tokens
+
+
+def _counts(folded: str, kinds: list[_Kind], at: int) -> bool:
+    """Return True if a bracket, a joiner or a dot is a symbol, not a separator."""
+    character, kind = folded[at], kinds[at + 1]
+    if kind == "bracket":  # only an empty pair says something: operator(), operator[]
+        return folded[at : at + 2] in ("()", "[]", "{}") or folded[at - 1 : at + 1] in (
+            "()",
+            "[]",
+            "{}",
+        )
+    start = at
+    while start and folded[start - 1] == character:
+        start -= 1
+    end = at + 1
+    while end < len(folded) and folded[end] == character:
+        end += 1
+    before, after = _beside(kinds[start]), _beside(kinds[end + 1])
+    if kind == "dot":  # .NET, or two dots between spaces
+        return before == "space" and (after == "word" or end - start > 1)
+    if start and before == "space" and folded[end : end + 1].isalpha():
+        return False  # a sign before a number counts, a dash before a word does not
+    return before != after or before == "symbol"
+
+
+def _beside(kind: _Kind) -> str:
+    """Return what a sign stands beside: a ``space``, a ``word`` or a ``symbol``."""
+    if kind in ("word", "letter", "mark"):
+        return "word"
+    return "space" if kind in ("space", "nothing") else "symbol"
+
+
+@lru_cache(maxsize=4096)
+def _kind(character: str) -> _Kind:
+    category = unicodedata.category(character)
+    kind: _Kind = "symbol"
+    if character.isalnum():
+        kind = "letter" if category == "Lo" else "word"
+    elif category[0] == "M":
+        kind = "mark"
+    elif category[0] == "Z" or character.isspace():
+        kind = "space"
+    elif category[0] == "C" or category in ("Pi", "Pf") or character in _QUOTES:
+        kind = "nothing"  # invisible, without a meaning for others, or a quote
+    elif category in ("Ps", "Pe"):
+        kind = "bracket"
+    elif category in ("Pd", "Pc") or character in _JOINERS:
+        kind = "joiner"
+    elif character == ".":
+        kind = "dot"
+    elif category == "Po" and _SEPARATES.search(unicodedata.name(character, "")):
+        kind = "space"
+    return kind
+
+
+def parts_of(name: str) -> list[str]:
+    """Return the parts of a name: what dashes between spaces, bars, colons or brackets divide."""
+    return [part.strip() for part in _PART_ENDS.split(name) if part and not part.isspace()]
+
+
+def without_parts(name: str, is_left_out: Callable[[str], bool]) -> str:
+    """Return a name without some of its parts; the whole name if no other part is left."""
+    kept: list[str] = []
+    at = 0
+    has_part = False
+    for end in (*_PART_ENDS.finditer(name), None):
+        part = name[at : None if end is None else end.start()]
+        if part and not part.isspace():
+            if is_left_out(part.strip()):
+                part = " "
+            else:
+                has_part = True
+        kept.append(part)
+        if end is not None:
+            kept.append(end.group())
+            at = end.end()
+    return "".join(kept) if has_part else name
+
+
+def is_view(part: str) -> bool:
+    """Return True if a part of a name only names a view of a page: a print or mobile version."""
+    has_view = False
+    for word in normalize(part).split():
+        if word in _VIEWS or _stem_of(word):
+            has_view = True
+        elif word not in _WITH_VIEWS:
+            return False
+    return has_view
+
+
+def _stem_of(word: str) -> bool:
+    """Return True if a word begins with a stem, or contains one of a script without spaces."""
+    return word.startswith(_VIEW_STEMS) or (
+        not word.isascii() and any(stem in word for stem in _VIEW_STEMS if not stem.isascii())
+    )

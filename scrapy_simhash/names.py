@@ -1,0 +1,275 @@
+"""Names of pages: how they are stored, and whether two pages have the same one.
+
+Products, timetables or job offers of one template have names of their own, while copies keep
+theirs. So two pages of one site can be copies only if they have the same name, word by word and
+symbol by symbol (`scrapy_simhash.name_tokens`): "Alto Jacket, red" is not "Alto Jacket". Not part
+of a name are a part of a title that only repeats what the page itself declares as the name of its
+site, and a part that only names a view of the page, such as "(print version)".
+
+A name is stored as a *key*: the 64-bit hash of all its tokens in order, however long it is. The
+title of a page becomes three keys: without those parts, of the whole title, and of what the title
+says beyond the headings (zeros if nothing); one key if the first two are equal and the third is
+zeros. Each heading becomes a key. A byte of flags follows if one is set. Empty bytes stand for no
+name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from xxhash import xxh3_64_digest
+
+from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of, without_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from scrapy_simhash.evidence import Evidence
+
+KEY_BYTES = 8
+NAME_FIELDS = ("title", "name", "headline")
+"""The fields that may contain the name of a record; the first one with a text is used."""
+_MAX_HEADINGS = 4
+_NO_KEY = bytes(KEY_BYTES)
+# Flags, the last byte of a title and of headings.
+_IS_WEAK = 1  # the headings are not the page's own h1, but what stands for it
+_IS_USED = 2  # the text of the page uses the name
+_IS_HEADLINE = 8  # the name is a sentence that the text does not use
+_BEYOND_IS_USED = 4  # the text uses what the title says beyond the headings
+_IS_LONG = 16  # the page has a long text
+_MIN_USED_CHARACTERS = 3
+_MIN_LONG_TEXT_TOKENS = 1000
+_MIN_HEADLINE_TOKENS = 5
+
+
+class Names(NamedTuple):
+    """What a page is called.
+
+    :param title: the title, or empty.
+    :param headings: the page's own headings, the most important one first.
+    :param is_weak: the headings are no ``h1``, and no name that the page declares.
+    :param sites: what the page declares as the name of its site, and its host.
+    """
+
+    title: str = ""
+    headings: Sequence[str] = ()
+    is_weak: bool = False
+    sites: Sequence[str] = ()
+
+
+def name_bytes(text: str) -> bytes:
+    """Return the key of a name, 8 bytes; empty if the text has no words and no symbols."""
+    tokens = name_tokens(text)
+    return _key(tokens) if tokens else b""
+
+
+def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[bytes, bytes]:
+    """Return the names of a page as (title, heading) of `Evidence`.
+
+    :param text: the text of the page, which may use the names.
+    :param text_tokens: number of tokens of the text.
+    """
+    sites = [frozenset(name_tokens(site)) for site in names.sites]
+    hosts = {"".join(name_tokens(site)) for site in names.sites}
+
+    def is_of_site(part: str) -> bool:
+        tokens = name_tokens(part)
+        return any(site.issuperset(tokens) for site in sites) or "".join(tokens) in hosts
+
+    headings: dict[bytes, list[str]] = {}
+    for heading in names.headings:
+        # A heading that only names the site is its logo.
+        if heading and not is_of_site(heading) and len(headings) < _MAX_HEADINGS:
+            tokens = name_tokens(without_parts(heading, is_view))
+            headings.setdefault(_key(tokens), tokens)
+    title = without_parts(names.title, lambda part: is_view(part) or is_of_site(part))
+    own, whole = name_tokens(title), name_tokens(names.title)
+    known = {token for tokens in headings.values() for token in tokens}
+    beyond = [token for token in own if token not in known] if headings else []
+    rest = _without_lines(text, (names.title, *names.headings))
+    heading_flags = _use(names.headings, rest) | (_IS_WEAK if names.is_weak else 0)
+    title_flags = _use([title], rest)
+    if any(
+        not known.issuperset(name_tokens(part)) and _occurs(part, rest)
+        for part in parts_of(names.title)
+    ):
+        title_flags |= _BEYOND_IS_USED
+    if text_tokens >= _MIN_LONG_TEXT_TOKENS:
+        title_flags |= _IS_LONG
+    title_keys = [_key(own)] if own == whole and not beyond else [*map(_key, (own, whole, beyond))]
+    return (
+        _stored(title_keys, title_flags) if whole else b"",
+        _stored(headings, heading_flags) if headings else b"",
+    )
+
+
+def names_agree(one: Evidence, other: Evidence) -> bool | None:
+    """Return True if two pages may have the same name, False if not, and None if in doubt.
+
+    On one site (an unknown site is no other site):
+
+    - If both pages have headings, these must be the same, and what the titles say beyond them must
+      not contradict: "Opening hours" of Acme Bonn and of Acme Kiel are two pages. There is a doubt
+      if only one title says more, if both texts are long (editions of a document may have titles of
+      their own), or if one page has a further heading before the others.
+    - If one page has headings, one of them must be the title of the other page, or the titles must
+      be the same.
+    - Otherwise the titles must be the same. A page without a name agrees with any page.
+    - Weak headings count only if both pages have weak ones, or if they are the same.
+
+    Sites give the news that they share headlines of their own. So pages of different sites may have
+    different names if both are headlines: at least five words that the text does not use as they
+    are. If each text uses the name of its page, as that of a hotel or a firm does, the names
+    differ. Otherwise there is a doubt. There is one, too, if the headings are the same but each
+    title says more that the text uses, such as a brand.
+    """
+    headings, other_headings = _headings(one), _headings(other)
+    if one.site and other.site and one.site != other.site:
+        return _agree_across(one, other, headings, other_headings)
+    is_weak, other_is_weak = _flags(one.heading) & _IS_WEAK, _flags(other.heading) & _IS_WEAK
+    if is_weak != other_is_weak and headings.isdisjoint(other_headings):
+        if is_weak:
+            headings = frozenset()
+        else:
+            other_headings = frozenset()
+    if headings and other_headings:
+        if not (headings <= other_headings or other_headings <= headings):
+            return False
+        agree = _titles_agree(one.title, other.title)
+        is_first = one.heading[:KEY_BYTES] == other.heading[:KEY_BYTES]
+        return None if agree and not is_first else agree
+    titles, other_titles = _title_forms(one), _title_forms(other)
+    if not (headings or titles) or not (other_headings or other_titles):
+        return True
+    if titles and other_titles and not titles.isdisjoint(other_titles):
+        return True
+    return not headings.isdisjoint(other_titles) or not other_headings.isdisjoint(titles)
+
+
+def decisive_key(evidence: Evidence) -> int:
+    """Return a number by which pages of one site can be told apart without comparing all keys.
+
+    Two pages of one site with numbers that are not 0, have the same lowest bit, and are different,
+    have different names. It is 0 for a page about which it tells nothing.
+    """
+    heading, title = evidence.heading, evidence.title
+    if heading:
+        is_one = len(heading) <= KEY_BYTES + 1 and not _flags(heading) & _IS_WEAK
+        return int.from_bytes(heading[:KEY_BYTES], "big") | 1 if is_one else 0
+    if title and title[:KEY_BYTES] == _whole(title):
+        return int.from_bytes(title[:KEY_BYTES], "big") & ~1
+    return 0
+
+
+def name_of_record(texts: Mapping[str, str]) -> str:
+    """Return the name of a record: its first text in a field of `NAME_FIELDS`, or ``""``.
+
+    :param texts: field → text, for the fields that the text of the record consists of.
+    """
+    return next((text for field in NAME_FIELDS if (text := texts.get(field, ""))), "")
+
+
+def _agree_across(
+    one: Evidence,
+    other: Evidence,
+    headings: frozenset[bytes],
+    other_headings: frozenset[bytes],
+) -> bool | None:
+    titles, other_titles = _title_forms(one), _title_forms(other)
+    names, other_names = headings | titles, other_headings | other_titles
+    if not names or not other_names:
+        return True
+    if names.isdisjoint(other_names):
+        flags = _flags(one.heading) | _flags(one.title)
+        other_flags = _flags(other.heading) | _flags(other.title)
+        if flags & other_flags & _IS_USED:
+            return False
+        is_headline = (flags | other_flags) & (_IS_USED | _IS_HEADLINE) == _IS_HEADLINE
+        return True if is_headline and flags and other_flags else None
+    is_beyond_used = _flags(one.title) & _flags(other.title) & _BEYOND_IS_USED
+    return None if is_beyond_used and titles.isdisjoint(other_titles) else True
+
+
+def _titles_agree(one: bytes, other: bytes) -> bool | None:
+    """Return whether titles of pages with the same headings agree, as `names_agree` does."""
+    if not one or not other:
+        return True
+    if one[:KEY_BYTES] == other[:KEY_BYTES] or _whole(one) == _whole(other):
+        return True
+    beyond, other_beyond = _beyond(one), _beyond(other)
+    if beyond == other_beyond:
+        return True
+    is_long = _flags(one) & _flags(other) & _IS_LONG
+    return None if is_long or _NO_KEY in (beyond, other_beyond) else False
+
+
+def _whole(title: bytes) -> bytes:
+    """Return the key of the whole title."""
+    return title[KEY_BYTES : 2 * KEY_BYTES] if len(title) > KEY_BYTES + 1 else title[:KEY_BYTES]
+
+
+def _beyond(title: bytes) -> bytes:
+    """Return the key of what a title says beyond the headings."""
+    return title[2 * KEY_BYTES : 3 * KEY_BYTES] or _NO_KEY
+
+
+def _headings(evidence: Evidence) -> frozenset[bytes]:
+    heading = evidence.heading
+    return frozenset(heading[at : at + KEY_BYTES] for at in range(0, len(heading) - 1, KEY_BYTES))
+
+
+def _title_forms(evidence: Evidence) -> frozenset[bytes]:
+    title = evidence.title
+    return frozenset((title[:KEY_BYTES], _whole(title))) if title else frozenset()
+
+
+def _stored(keys: Iterable[bytes], flags: int) -> bytes:
+    return b"".join(keys) + (bytes((flags,)) if flags else b"")
+
+
+def _flags(name: bytes) -> int:
+    return name[-1] if len(name) % KEY_BYTES else 0
+
+
+def _without_lines(text: str, names: Iterable[str]) -> str:
+    """Return a text, case-folded, without the lines that consist of a name."""
+    known = {" ".join(name.casefold().split()) for name in names}
+    return "\n".join(line for line in text.casefold().split("\n") if line.strip() not in known)
+
+
+def _use(names: Sequence[str], text: str) -> int:
+    """Return the flag that tells whether a text uses one of the names; 0 for a short unused one."""
+    if any(_is_used(name, text) for name in names):
+        return _IS_USED
+    longest = max((len(name_tokens(name)) for name in names), default=0)
+    return _IS_HEADLINE if longest >= _MIN_HEADLINE_TOKENS else 0
+
+
+def _is_used(name: str, text: str) -> bool:
+    """Return True if a text uses a name, or a part of it: two words, or half of the name."""
+    words = len(name.split())
+    return _occurs(name, text) or any(
+        (" " in part or 2 * len(part.split()) >= words) and _occurs(part, text)
+        for part in parts_of(name)
+    )
+
+
+def _occurs(part: str, text: str) -> bool:
+    """Return True if a case-folded text contains a part of a name, as whole words."""
+    wanted = " ".join(part.casefold().split())
+    if len(wanted) < _MIN_USED_CHARACTERS:
+        return False
+    at = text.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            return True
+        at = text.find(wanted, end)
+    return False
+
+
+def _key(tokens: Sequence[str]) -> bytes:
+    """Return the hash of tokens; zeros for none."""
+    if not tokens:
+        return _NO_KEY
+    return xxh3_64_digest("\0".join(tokens).encode("utf-8", "surrogatepass"))

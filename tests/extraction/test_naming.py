@@ -1,0 +1,175 @@
+"""Names and identities of pages: where they are found in the markup."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_simhash.extraction import extract
+
+TEXT = "<p>The ferry leaves from the quay at noon, and takes bicycles, dogs and bales of wool.</p>"
+
+
+def names(html):
+    return extract(html, "text").names
+
+
+def headings(html):
+    return list(names(f"<title>Ferries</title>{html}{TEXT}").headings)
+
+
+def identities(html):
+    return dict(extract(f"<title>Boat 7 - Shop</title>{html}{TEXT}", "text").identities)
+
+
+def ld(*things):
+    return "".join(
+        f'<script type="application/ld+json">{json.dumps(thing)}</script>' for thing in things
+    )
+
+
+PRODUCT = {"@type": "Product", "name": "Boat 7", "sku": "B-7"}
+
+
+class TestHeadings:
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<h1>Line 4</h1>",
+            "<header><h1>Line 4</h1></header>",
+            "<nav><h1>Line 4</h1></nav>",
+            "<h1 class=header>Line 4</h1>",
+            "<h1 class='page-header site-header'>Line 4</h1>",
+            "<div id=masthead><h1>Line 4</h1></div>",
+            "<h1 class=logo>Ferries</h1><h1>Line 4</h1>",
+            "<h1><a href='/'>Ferries</a></h1><h1>Line 4</h1>",
+            "<h1><img src=4.png alt='Line 4'></h1>",
+            "<div role=heading aria-level=1>Line 4</div>",
+            "<h2>Timetable</h2><h1>Line 4</h1>",
+        ],
+    )
+    def test_the_first_heading_wherever_it_is(self, html):
+        assert headings(html) == ["Line 4"]
+        assert not names(html).is_weak
+
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<h2>Line 4</h2><h3>Monday</h3>",
+            "<h4>Line 4</h4><h5>Monday</h5>",
+            "<h3 itemprop=name>Line 4</h3>",
+            "<h3>Timetable</h3><b itemprop=name>Line 4</b>",
+            "<h3><img alt='Line 4'></h3>",
+            "<aside><h2>Our tips</h2></aside><h2>Line 4</h2>",
+            "<p role=heading>Line 4</p>",
+            "<h1 class=logo>Ferries</h1><h2>Line 4</h2>",
+            ld({"@type": "BusTrip", "name": "Line 4"}) + "<h3>Monday</h3>",
+            ld({"@graph": [{"@type": "Article", "headline": "Line 4"}]}),
+        ],
+    )
+    def test_what_stands_for_it_where_there_is_none(self, html):
+        assert headings(html) == ["Line 4"]
+        assert names(f"<title>Ferries</title>{html}{TEXT}").is_weak
+
+    def test_all_first_headings_count(self):
+        assert headings("<h1>Line 4</h1><h1>News</h1>") == ["Line 4", "News"]
+
+    def test_without_any_name_the_first_short_lines_are_it(self):
+        for html in ("<div class=x><b>Line 4</b></div>", "<ul><li>Line 4</ul>"):
+            assert names(html + TEXT).headings == ["Line 4"]
+        assert names(TEXT).headings == []
+        assert names("<div>a<p>b<p>c<p>d").headings == ["a b c"]
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title>Line 4</title><meta property=og:title content='Line 5'>", "Line 4"),
+        ("<meta property=og:title content=' Line 4 '>", "Line 4"),
+        ("<title> </title><meta name=og:title content='Line 4'>", "Line 4"),
+        (ld({"@type": "Trip", "name": "Line &amp; 4"}), "Line & 4"),
+        ("<h1>Line 4</h1>", ""),
+    ],
+)
+def test_titles(html, title):
+    assert names(html + TEXT).title == title
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<meta property=og:site_name content='Old Harbour'>",
+        "<meta name=application-name content='Old Harbour'>",
+        ld({"@type": "Article", "publisher": {"@type": "Organization", "name": "Old Harbour"}}),
+        ld([{"@type": "WebSite", "name": "Old Harbour"}]),
+        "<a href='/'>Old Harbour</a>",
+        "<a href=index.html><img alt='Old Harbour'></a>",
+        "<link rel=canonical href=https://a.example/x><a href='https://a.example'>Old Harbour</a>",
+    ],
+)
+def test_the_names_of_the_site(html):
+    assert "Old Harbour" in names(html + TEXT).sites
+
+
+def test_links_to_other_sites_and_long_ones_name_none():
+    for html in (
+        "<link rel=canonical href=https://a.example/x><a href='https://b.example'>Old Harbour</a>",
+        "<a href=/tickets>Old Harbour</a>",
+        "<a href='/'>This is a long text that is no name of anything</a>",
+    ):
+        sites = names(html + TEXT).sites
+        assert [site for site in sites if " " in site] == []
+
+
+class TestIdentities:
+    @pytest.mark.parametrize(
+        ("html", "expected"),
+        [
+            (ld(PRODUCT), {"sku": "b-7"}),
+            (ld({"@graph": [{"@type": "WebPage", "name": "x"}, PRODUCT]}), {"sku": "b-7"}),
+            (ld({"@type": "WebPage", "mainEntity": PRODUCT}), {"sku": "b-7"}),
+            (ld({**PRODUCT, "@type": ["Product", "Boat"], "mpn": 17}), {"sku": "b-7", "mpn": "17"}),
+            (ld({"@type": "Product", "gtin13": "0 4006381-333931"}), {"gtin": "4006381333931"}),
+            (ld({"@type": "Product", "gtin": "04006381333931"}), {"gtin": "4006381333931"}),
+            (ld({"@type": "Book", "isbn": "978-3-16-148410-0"}), {"gtin": "9783161484100"}),
+            ("<div itemscope><b itemprop=sku>B-7</b></div>", {"sku": "b-7"}),
+            ("<meta itemprop=productID content=B-7>", {"productid": "b-7"}),
+            ("<meta property=product:retailer_item_id content=B-7>", {"sku": "b-7"}),
+            # What is beside the main thing is of no account.
+            (ld(PRODUCT, {**PRODUCT, "name": "Oar", "sku": "O-1"}), {"sku": "b-7"}),
+            (ld({**PRODUCT, "isRelatedTo": [{"@type": "Product", "sku": "O-1"}]}), {"sku": "b-7"}),
+            (ld({"@type": "ItemList", "itemListElement": [PRODUCT]}), {}),
+            (ld(*({**PRODUCT, "name": f"Oar {n}", "sku": n} for n in (1, 2))), {}),
+            (
+                (
+                    "<div itemscope><b itemprop=name>Boat 7</b><b itemprop=sku>B-7</b>"
+                    "<p itemprop=isRelatedTo itemscope><b itemprop=sku>O-1</b></p></div>"
+                    "<div itemscope><b itemprop=name>Oar</b><b itemprop=sku>O-2</b></div>"
+                ),
+                {"sku": "b-7"},
+            ),
+            # A thing that is described twice, and contradictions.
+            (ld(PRODUCT) + "<b itemprop=sku>B-7</b>", {"sku": "b-7"}),
+            (ld(PRODUCT, {**PRODUCT, "sku": "B-8", "mpn": "1"}), {"mpn": "1"}),
+            # Damaged scripts.
+            ("<script type=application/ld+json>{</script>" + ld(PRODUCT), {"sku": "b-7"}),
+            (f"<script type=application/ld+json>{'[' * 99_999}</script>", {}),
+            (ld({"@type": "Product", "sku": {"@id": "x"}}, 7, None, []), {}),
+        ],
+    )
+    def test_what_a_page_declares_of_its_main_thing(self, html, expected):
+        assert identities(html) == expected
+
+    def test_an_identifier_that_the_page_does_not_show_may_be_of_the_visit(self):
+        html = ld({"@type": "Article", "headline": "Boat 7", "identifier": "a-99"})
+        assert identities(html) == {}
+        assert identities(html + "<p>No. A-99</p>") == {"identifier": "a-99"}
+        link = "<link rel=canonical href=https://a.example/a-99>"
+        assert identities(link + html) == {"identifier": "a-99"}
+        value = {"@type": "JobPosting", "identifier": {"@type": "PropertyValue", "value": "a-99"}}
+        assert identities(ld(value) + "<p>No. A-99</p>") == {"identifier": "a-99"}
+
+    def test_a_declared_name_that_other_names_do_not_have(self):
+        assert identities("<h1>Quick view</h1><b itemprop=name>Oar 9</b>") == {"name": "oar 9"}
+        assert identities("<h1>Oar 9, new</h1><b itemprop=name>Oar 9</b>") == {}
