@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from scrapy_simhash.extraction.consent import consent_banners
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -35,15 +37,9 @@ _SURE_LOGO = re.compile(
 )
 # Every match of `_LOGO` contains one of these words, which are faster to search.
 _LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
-# A form that contains one of these may be a whole page.
+# A form that contains one of these may be a whole page, and so may one with more links.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
-_DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
-_CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
-_CONSENT_WORDS = ("cookie", "consent", "gdpr")
-# A class or id with one of these words names a state (no-cookies) or a topic (category-cookies).
-_NO_CONSENT = re.compile(
-    r"(?:^|[-_])(?:not?|has|category|tag|topic|set|accepted|allowed|enabled|disabled)(?:[-_]|$)"
-)
+_MAX_LINKS_OF_FORM = 5
 _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 
@@ -67,7 +63,7 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         if value in _CHROME_ROLES and value.attrname == "role":
             rename(value.getparent(), "nav")
     # Other consent dialogs are chrome by their tag or role already.
-    for element in _without_h1(root, _named_for_consent(root, "div", "section", "form")):
+    for element in consent_banners(root):
         rename(element, "nav")
     named_as_logo = _inside(_is_named_as_logo)
     in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
@@ -79,10 +75,22 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         elif tag == "header":
             if not in_section(element):  # an article may have a header of its own
                 rename(element, "nav")
-        # Only a form without content, because a form may contain the whole page.
-        elif next(element.iter(*_CONTENT_TAGS), None) is None:
+        elif not _holds_content(element):
             rename(element, "nav")
     return renamed
+
+
+def _holds_content(form: HtmlElement) -> bool:
+    """Return True for a form with text, a filled text field or a list of links."""
+    links = 0
+    for element in form.iter("a", "textarea", *_CONTENT_TAGS):
+        if element.tag == "a":
+            links += element.get("href") is not None
+            if links > _MAX_LINKS_OF_FORM:
+                return True
+        elif element.tag != "textarea" or element.text:
+            return True
+    return False
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
@@ -100,7 +108,9 @@ def is_hidden(style: str) -> bool:
 def _hides(attribute: Any) -> bool:
     """Return True if an attribute hides its element."""
     name = attribute.attrname
-    return name == "hidden" or (name == "style" and is_hidden(attribute))
+    if name == "hidden":  # a browser finds the text, and shows it
+        return str(attribute).strip().lower() != "until-found"
+    return name == "style" and is_hidden(attribute)
 
 
 def is_logo(heading: HtmlElement) -> bool:
@@ -112,18 +122,6 @@ def is_logo(heading: HtmlElement) -> bool:
         element.tag not in _NEVER_CHROME and any(map(_SURE_LOGO.search, _names(element).split()))
         for element in around
     )
-
-
-def consent_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the cookie banners and dialogs without an ``h1``, in document order."""
-    named = set(_named_for_consent(root, *_CONSENT_TAGS))
-    found = [
-        element
-        for element in root.iter(*_CONSENT_TAGS)
-        if element in named or element.tag == "dialog" or element.get("role") in _DIALOG_ROLES
-    ]
-    # The content of a page about cookies may have such a name, too.
-    return _without_h1(root, found)
 
 
 def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bool]:
@@ -146,33 +144,6 @@ def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bo
         return answers[at]
 
     return is_inside
-
-
-def _without_h1(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
-    """Return the elements without an ``h1`` inside."""
-    headed: set[HtmlElement | None] = {None}
-    for heading in root.iter("h1") if elements else ():
-        above = heading.getparent()
-        while above not in headed:
-            headed.add(above)
-            above = above.getparent()
-    return [element for element in elements if element not in headed]
-
-
-def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
-    """Return the elements with one of the tags and a class or id such as ``cookie-banner``."""
-    elements = list(root.iter(*tags))
-    # Most pages have no such name. One search in all names together is fast.
-    if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
-        return []
-    return [
-        element
-        for element in elements
-        if any(
-            _has_one_of(_CONSENT_WORDS, name) and not _NO_CONSENT.search(name)
-            for name in _names(element).lower().split()
-        )
-    ]
 
 
 def _is_named_as_logo(element: HtmlElement) -> bool:

@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 # A browser shows each of these on lines of its own. Tags that are in no list separate no words.
 _BLOCK_TAGS = (
     "address article blockquote body br caption center details dir div dl fieldset figcaption "
-    "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html li main menu ol optgroup option p "
-    "pre section summary table tbody tfoot thead title ul".split()
+    "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup "
+    "option p pre section summary table tbody textarea tfoot thead title ul".split()
 )
 # A table row is one line, and so is a term or a description in a list of terms.
 _ROW_TAGS = ("tr", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "button")
 # Options and labels are the same on all pages with a form.
-_CHROME_TAGS = ("nav", "footer", "aside", "dialog", "select", "label", "legend")
-# Not `embed`: it has no end tag, so the parser puts the following text into it.
+_CHROME_TAGS = ("nav", "footer", "aside", "dialog", "select", "form//label", "form//legend")
+# Not `embed`: it has no end tag, so the parser puts the following text into it. What a script draws
+# on a `canvas` is unknown, so its fallback counts.
 _INVISIBLE_TAGS = (
-    "applet audio canvas datalist head iframe math noframes noscript object script style svg "
-    "template textarea video".split()
+    "annotation annotation-xml applet audio datalist defs desc head iframe metadata mphantom "
+    "noframes noscript script style svg//title symbol template video".split()
 )
+# The words of a picture or a formula stand apart.
+_WORD_TAGS = ("text", "mi", "mn", "ms", "mtext")
+# Signs that a formula shows by the places of its parts.
+_SIGNS = {"mfrac": "/", "msup": "^", "msub": "_", "mover": "^", "munder": "_"}
 # Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends,
 # and their targets have `_TARGET`.
 _BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK, _TARGET = map(chr, range(0xE000, 0xE007))
@@ -160,12 +165,31 @@ def _split(marked: str) -> list[Line]:
 def _stylesheet() -> Callable[[HtmlElement], Any]:
     from lxml import etree
 
-    def template(tags: Iterable[str], before: str, after: str) -> str:
+    def template(tags: Iterable[str], before: str, after: str, mode: str = "") -> str:
         return (
-            f'<xsl:template match="{"|".join(tags)}"><xsl:text>{before}</xsl:text>'
-            f"<xsl:apply-templates/><xsl:text>{after}</xsl:text></xsl:template>"
+            f'<xsl:template match="{"|".join(tags)}"{mode}><xsl:text>{before}</xsl:text>'
+            f"<xsl:apply-templates{mode}/><xsl:text>{after}</xsl:text></xsl:template>"
         )
 
+    def everywhere(mode: str = "") -> str:
+        """Return the templates that headings need, too."""
+        signs = "".join(
+            f'<xsl:template match="{tag}"{mode}><xsl:apply-templates select="*[1]"{mode}/>'
+            f"<xsl:text>{sign}</xsl:text>"
+            f'<xsl:apply-templates select="*[position() &gt; 1]"{mode}/></xsl:template>'
+            for tag, sign in _SIGNS.items()
+        )
+        return (
+            f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"{mode}/>'
+            f"{template(_WORD_TAGS, ' ', ' ', mode)}{template(['mo'], ' ', '', mode)}{signs}"
+            # Text in a picture is in elements of its own.
+            f'<xsl:template match="svg"{mode}><xsl:apply-templates select="*"{mode}/>'
+            f'</xsl:template><xsl:template match="math[not(*)]"{mode}>'
+            '<xsl:text> </xsl:text><xsl:value-of select="@alttext"/><xsl:text> </xsl:text>'
+            "</xsl:template>"
+        )
+
+    heading = ' mode="heading"'
     target = f'{_TARGET}</xsl:text><xsl:value-of select="@href"/><xsl:text>{_TARGET}'
     nested_links = [f"{outer}//{inner}" for outer in _LINK_TAGS for inner in _LINK_TAGS]
     stylesheet = (
@@ -175,17 +199,16 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         + template(_ROW_TAGS, _BREAK + _ROW, _BREAK)
         + template(_CELL_TAGS, " ", " ")
         + f'<xsl:template match="h1"><xsl:text>{_BREAK}{_HEADING}</xsl:text>'
-        f'<xsl:apply-templates mode="heading"/><xsl:text>{_BREAK}</xsl:text></xsl:template>'
+        f"<xsl:apply-templates{heading}/><xsl:text>{_BREAK}</xsl:text></xsl:template>"
         # A heading is one line, whatever blocks are inside.
-        f'<xsl:template mode="heading" match="{"|".join((*_BLOCK_TAGS, *_ROW_TAGS))}">'
-        '<xsl:text> </xsl:text><xsl:apply-templates mode="heading"/><xsl:text> </xsl:text>'
-        "</xsl:template>"
-        f'<xsl:template mode="heading" match="{"|".join(_INVISIBLE_TAGS)}"/>'
+        + template((*_BLOCK_TAGS, *_ROW_TAGS), " ", " ", heading)
+        + everywhere()
+        + everywhere(heading)
         + template(_LINK_TAGS, _LINK + target, _LINK)
         # `_LINK` begins a link or ends it, so two of them inside a link change nothing.
         + template(nested_links, 2 * _LINK + target, 2 * _LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
-        + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'
+        + "</xsl:stylesheet>"
     )
     compiled: Callable[[HtmlElement], Any] = etree.XSLT(etree.XML(stylesheet))
     return compiled

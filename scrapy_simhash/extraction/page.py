@@ -13,6 +13,7 @@ from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.segments import content_lines
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
+from scrapy_simhash.extraction.shown import unfold
 from scrapy_simhash.extraction.targets import own_targets
 from scrapy_simhash.sites import registered_domain
 
@@ -125,16 +126,23 @@ class Page:
         from lxml import etree
         from lxml.html import document_fromstring
 
+        def parse(html: bytes) -> HtmlElement | None:
+            try:
+                # Bytes, because lxml refuses strings with an encoding declaration.
+                root: HtmlElement = document_fromstring(html, parser=parser)
+            except etree.ParserError:  # no element: empty, or only comments
+                return None
+            return root
+
         parser = etree.HTMLParser(
             encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=self._collect_ids
         )
         # The parser of lxml.html chooses each class in Python, which takes as long as parsing.
         parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
-        try:
-            # Bytes, because lxml refuses strings with an encoding declaration.
-            root: HtmlElement = document_fromstring(self._bytes, parser=parser)
-        except etree.ParserError:  # no element: empty, or only comments
+        root = parse(self._bytes)
+        if root is None:
             return None
+        unfold(root, self._bytes, parse)
         for selector in self._remove:
             drop_all(self._select(root, selector))
         return root

@@ -19,7 +19,8 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.extraction.chrome import consent_elements, hidden_elements
+from scrapy_simhash.extraction.chrome import hidden_elements
+from scrapy_simhash.extraction.consent import consent_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 # A ``div`` that contains a tag with one of these prefixes does not become a paragraph. These are
 # prefixes because readability searches markup for "<p", and so also finds "<picture".
 _KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
+# Elements without a text of the page: a browser does not show it, or it is a choice in a form.
+_NO_TEXT = ("script", "style", "noscript", "link", "template", "datalist", "select")
 _INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
 # The budget of a page: a base, plus units for its elements and characters. Each `text_content`,
@@ -192,7 +195,7 @@ def _lean_document() -> type[Any]:
             self.input = None
             if root is None:
                 root = self._parse_again()
-            drop_all(list(root.iter("script", "style", "noscript", "link")))
+            drop_all(list(root.iter(*_NO_TEXT)))
             drop_all(hidden_elements(root))
             for element in root.iter("image"):
                 element.tag = "img"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.extraction import Page, prepared
-from scrapy_simhash.extraction.chrome import consent_elements
-from scrapy_simhash.extraction.selectors import Selectors
 from tests.extraction.test_lines import texts
 
 LOREM = "<h1>Boats</h1><p>one</p>"
@@ -51,40 +48,30 @@ class TestChrome:
         assert texts("<form>one<div><p>two</p></div></form>three", chrome=True) == ""
 
     @pytest.mark.parametrize(
-        "opened",
+        ("form", "chrome"),
         [
-            "<div class='cookie-banner'>",
-            "<div class='x CookieConsent y'>",
-            "<section id='gdpr'>",
-            "<aside class='consent'>",
-            "<form id='Cookies'>",
-            "<div role='dialog'>",
-            "<section role='alertdialog'>",
-            "<dialog open>",
+            ("<textarea></textarea>", True),
+            ("<textarea>a text to edit</textarea>", False),
+            ("<ul>" + 6 * "<li><a href=/a>one</a>" + "</ul>", False),
+            (5 * "<a href=/a>one</a>", True),
+            (9 * "<a name=a>one</a>", True),
         ],
     )
-    def test_consent_dialogs_are_chrome(self, opened):
-        tag = opened.strip("<>").partition(" ")[0]
-        html = f"{LOREM}{opened}<div><p>two</p><button>Accept</button></div></{tag}><p>three</p>"
-        assert texts(html, chrome=True) == "two|Accept"
-        assert texts(html, chrome=False) == "Boats|one|three"
-        (element,) = consent_elements(Page(prepared(html), Selectors()).root)
-        assert element.text_content() == "twoAccept"
+    def test_a_form_with_a_text_or_a_list_is_no_chrome(self, form, chrome):
+        assert bool(texts(f"<form>{form}</form>two", chrome=False) == "two") is chrome
 
-    @pytest.mark.parametrize("opened", ["<div class=cookies>", "<section id=gdpr-consent>"])
-    def test_a_policy_about_cookies_is_no_chrome(self, opened):
-        tag = opened.strip("<>").partition(" ")[0]
-        html = f"{opened}<div><h1>Cookies</h1></div><p>We eat them.</p></{tag}>"
-        assert texts(html, chrome=False) == "Cookies|We eat them."
-        assert consent_elements(Page(prepared(html), Selectors()).root) == []
-
-    @pytest.mark.parametrize("element", ["<p class=cookie>two</p>", "<div data-x=cookie>two</div>"])
-    def test_other_elements_and_attributes_name_no_consent_dialog(self, element):
-        assert texts(LOREM + element, chrome=True) == ""
+    def test_choices_of_a_form_are_chrome(self):
+        html = (
+            "<form><h2>one</h2><label>two</label><select><option>three</select>"
+            "<fieldset><legend>four</legend>five</fieldset></form>"
+            "<label><input type=checkbox>six</label><select><option>seven</select>"
+        )
+        assert texts(html, chrome=True) == "two|three|four|seven"
+        assert texts(html, chrome=False) == "one|five|six"
 
     def test_nested_elements_are_judged_one_by_one(self):
         html = (
-            "<div class=consent><div class=cookies>one</div><form>two</form></div>"
+            "<div class=consent><div class=cookies>one</div><button>two</button></div>"
             "<div class=cookies><h1>Cookies</h1><form><p>three</p></form><form>four</form></div>"
             "<header>five<section><header>six</header></section></header>"
             "<section role=search><header>seven</header></section>"

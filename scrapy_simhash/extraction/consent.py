@@ -1,0 +1,132 @@
+"""Find cookie banners and consent dialogs.
+
+A class or an id with "cookie", "consent" or "gdpr" does not make a banner: a recipe of oat cookies
+may have it, a form of informed consent, or an article about the law. A banner has other signs:
+
+- It is a dialog, by its tag or role, or its style fixes it on the screen.
+- It has a control, which is a button or a link that leads nowhere, and its name says nothing else:
+  ``cookie-banner``, ``CookieConsent``, ``gdpr``.
+- Under another name, it is short, without headings, has a button and says what it is about.
+
+An element with an ``h1`` is none, whatever its signs.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lxml.html import HtmlElement
+
+DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
+_TAGS = ("div", "section", "aside", "form", "dialog")
+_TOPICS = ("cookie", "consent", "gdpr")
+# What a name calls a banner, and other words in such names.
+_BANNERS = frozenset(
+    "banner bar dialog drawer layer manager modal notice notification overlay popup toast "
+    "wall".split()
+)
+_PARTS = _BANNERS.union(
+    "alert bottom box container content eu fixed info is js law message policy privacy root top "
+    "visible wrapper".split()
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FIXED = re.compile(r"(?:^|;)\s*position\s*:\s*(?:fixed|sticky)")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_MAX_ELEMENTS = 40
+_MAX_CHARACTERS = 400
+
+
+def consent_elements(root: HtmlElement) -> list[HtmlElement]:
+    """Return the cookie banners and the dialogs without an ``h1``, in document order."""
+    named = set(consent_banners(root))
+    return _without_h1(
+        root,
+        [
+            element
+            for element in root.iter(*_TAGS)
+            if element in named or element.tag == "dialog" or element.get("role") in DIALOG_ROLES
+        ],
+    )
+
+
+def consent_banners(root: HtmlElement) -> list[HtmlElement]:
+    """Return the banners that are no dialogs by their tag or role, in document order."""
+    elements = list(root.iter(*_TAGS))
+    # Most pages have no such name. One search in all names together is fast.
+    if not _has_topic(" ".join(map(_names, elements)).lower()):
+        return []
+    named = [element for element in elements if _has_topic(_names(element).lower())]
+    controlled = _holding(filter(_is_control, root.iter("button", "input", "a")))
+    found = [
+        element
+        for element in named
+        if _FIXED.search(element.get("style", "").lower())
+        or (element in controlled and (_says_banner(element) or _is_short_banner(element)))
+    ]
+    return _without_h1(root, found)
+
+
+def _says_banner(element: HtmlElement) -> bool:
+    """Return True if a name of an element has a topic, and beside it only parts of a page."""
+    for name in _names(element).split():
+        if not _has_topic(name.lower()):
+            continue
+        words = [word.lower() for word in _WORD.findall(name)]
+        topics = {topic for topic in _TOPICS for word in words if topic in word}
+        rest = [word for word in words if not _has_topic(word)]
+        # Cookies alone may be those that one eats.
+        if rest:
+            says = _PARTS.issuperset(rest) and not _BANNERS.isdisjoint(rest)
+        else:
+            says = topics != {"cookie"}
+        if says:
+            return True
+    return False
+
+
+def _is_short_banner(element: HtmlElement) -> bool:
+    """Return True for a few words about a topic with a button, and without a heading."""
+    inside = list(islice(element.iter(), _MAX_ELEMENTS + 1))
+    if len(inside) > _MAX_ELEMENTS or any(one.tag in _HEADINGS for one in inside):
+        return False
+    text = "".join(element.itertext()).lower()
+    return len(text) <= _MAX_CHARACTERS and _has_topic(text)
+
+
+def _is_control(element: HtmlElement) -> bool:
+    """Return True for a button, an input, and a link that leads nowhere."""
+    if element.tag != "a":
+        return True
+    href = element.get("href", "").strip().lower()
+    return href in ("", "#") or href.startswith("javascript:") or element.get("role") == "button"
+
+
+def _without_h1(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
+    """Return the elements without an ``h1`` inside."""
+    headed = _holding(root.iter("h1")) if elements else ()
+    return [element for element in elements if element not in headed]
+
+
+def _holding(inner: Iterable[HtmlElement]) -> set[HtmlElement | None]:
+    """Return the elements that contain one of the inner elements. Each is visited once."""
+    holding: set[HtmlElement | None] = {None}
+    for element in inner:
+        above = element.getparent()
+        while above not in holding:
+            holding.add(above)
+            above = above.getparent()
+    return holding
+
+
+def _has_topic(names: str) -> bool:
+    return any(topic in names for topic in _TOPICS)
+
+
+def _names(element: HtmlElement) -> str:
+    """Return the classes and the id of an element."""
+    return f"{element.get('class', '')} {element.get('id', '')}"
