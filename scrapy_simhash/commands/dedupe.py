@@ -53,6 +53,15 @@ of a crawl. Records that cannot be read or judged are kept.
 After an interruption, the same command goes on. The output appears when it is complete.
 """
 _STATE = ".dedupe"
+# Reason → what to do. The output has these records.
+_ADVICE = {
+    "not_its_encoding": "--encoding names another encoding",
+    "content_encoding": "their bodies are compressed in an unknown way, or a package is missing: "
+    'pip install "scrapy-simhash[files]"',
+    "surplus_fields": "they have more fields than the first line; --delimiter names the character "
+    "between fields",
+    "no_field": "--text-field or --html-field names another field",
+}
 _MAX_NAME_BYTES = 255
 
 
@@ -93,9 +102,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--text-field",
         metavar="NAME",
         action="append",
-        help="field with the text; may be repeated to join several. A title, name or headline "
-        "among them is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first of "
-        f"{', '.join(TEXT_FIELDS)})",
+        help="field with the text; may be repeated to join several (default: SIMHASH_ITEM_FIELDS, "
+        f"else the first of {', '.join(TEXT_FIELDS)}). A field in an object has a dot in its name: "
+        "content.rendered",
     )
     content.add_argument(
         "--html-field",
@@ -109,10 +118,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="field with the key of a record (default: url, else FILE#NUMBER); # for FILE#NUMBER",
     )
     reading.add_argument(
+        "--name-field",
+        metavar="NAME",
+        help="field with the name of a record, which must agree in copies (default: title, name or "
+        "headline); # for none",
+    )
+    reading.add_argument(
         "--encoding",
         type=encoding,
         default="utf-8",
-        help="encoding of JSON and CSV (default: %(default)s)",
+        help="encoding of JSON and CSV (default: %(default)s; UTF-16 is recognized)",
+    )
+    reading.add_argument(
+        "--delimiter",
+        metavar="C",
+        help="character between the fields of CSV; tab for a tab (default: the one of comma, tab, "
+        "semicolon and | that cuts the first lines into equal rows)",
     )
     meaning = "longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)"
     add_number(reading, "--max-bytes", meaning, 1)
@@ -136,11 +157,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="records with a copy in KNOWN are duplicates, too. KNOWN is an index, or a file or "
         "folder of records; the option may be repeated for files and folders. Nothing is written "
         "to KNOWN",
-    )
-    judging.add_argument(
-        "--keep-index",
-        action="store_true",
-        help=f"leave the index of this run in OUT{_STATE}/index",
     )
     add_scheme_options(parser, confirmation=True)
     running = parser.add_argument_group("running")
@@ -194,14 +210,15 @@ def _run(options: argparse.Namespace) -> int:
             text=text_fields,
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
+            names=_names(options.name_field),
         ),
         min_tokens=chosen.min_tokens,
         encoding=options.encoding,
+        delimiter="\t" if options.delimiter == "tab" else options.delimiter,
         workers=options.workers or 0,
     )
     if options.engine == "spark":
-        _run_on_spark(options, dedupe_options)
-        return 0
+        return _run_on_spark(options, dedupe_options)
     with ExitStack() as stack:
         paths = _paths(options, stack)
         on_progress = stack.enter_context(progress("records"))
@@ -213,11 +230,16 @@ def _run(options: argparse.Namespace) -> int:
             if is_kept and paths.state.exists():
                 note("the verdicts are kept: run the same command again to go on")
             raise
-    _report(summary, options)
-    return 1 if summary.damaged else 0
+    return _report(summary, options)
 
 
-def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> None:
+def _names(option: str | None) -> tuple[str, ...] | None:
+    if option is None:
+        return None
+    return () if option == "#" else (option,)
+
+
+def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> int:
     try:
         from scrapy_simhash.spark.files import SparkPaths, dedupe_files
     except ModuleNotFoundError as error:
@@ -232,17 +254,28 @@ def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) ->
         verdicts=options.verdicts,
         overwrite=options.overwrite,
     )
-    _report(dedupe_files(paths, dedupe_options, options.master), options)
+    return _report(dedupe_files(paths, dedupe_options, options.master), options)
 
 
-def _report(summary: DedupeSummary, options: argparse.Namespace) -> None:
+def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
+    """Show the counts and what to do about them. Return the exit code."""
     if options.json:
         names = ("output", "verdicts", "index")
         show_json(summary.to_dict() | {name: getattr(options, name) for name in names})
     elif options.output != "-":
         _show(summary, options)
+    for reason, advice in _ADVICE.items():
+        if count := summary.skipped[reason]:
+            note(f"{count:,} of {summary.records:,} records were not judged ({reason}): {advice}")
     for name, why in summary.damaged.items():
         note(f"error: {name} is damaged ({why}): the rest could not be read")
+    if not summary.records:
+        note(
+            f"error: there is no record in {', '.join(map(printable, options.files))}. Is it the "
+            "right file, and --format, if given, the right format? Of WARC, the records of the "
+            "types response, resource and conversion are judged"
+        )
+    return 1 if summary.damaged or not summary.records else 0
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -256,20 +289,10 @@ def _check(options: argparse.Namespace) -> None:
         raise WrongUsage("standard input can be read once")
     if "-" in options.files and sys.stdin is None:
         raise SimhashError("standard input is closed: name a file")
-    if "-" in options.files and options.keep_index:
-        raise WrongUsage("--keep-index does not work with standard input: use --index DIR")
     if "-" in options.against:
         raise WrongUsage("--against needs the name of a file or an index")
-    if options.keep_index and options.index is not None:
-        raise WrongUsage("--keep-index cannot be combined with --index, which is kept anyway")
-    if options.keep_index and options.output == "-" and options.verdicts is None:
-        raise WrongUsage(
-            "--keep-index needs -o OUT or --verdicts FILE: the index is kept beside it"
-        )
-    if "\n".encode(options.encoding) != b"\n":
-        raise WrongUsage(
-            f"--encoding {options.encoding}: files need an encoding with ASCII line ends"
-        )
+    if options.delimiter not in (None, "tab") and len(options.delimiter) != 1:
+        raise WrongUsage(f"--delimiter {options.delimiter!r}: one character is needed, or tab")
     if options.verdicts == "-":
         raise WrongUsage("--verdicts needs the name of a file; -o - is for standard output")
     if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
@@ -281,7 +304,7 @@ def _check_engine(options: argparse.Namespace) -> None:
         if options.master is not None or options.work is not None:
             raise WrongUsage("--master and --work need --engine spark")
         return
-    for name in ("index", "incremental", "against", "keep_index", "workers", "restart"):
+    for name in ("index", "incremental", "against", "workers", "restart"):
         if getattr(options, name):
             option = name.replace("_", "-")
             raise WrongUsage(f"--{option} does not work with --engine spark")
@@ -312,7 +335,6 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         verdicts=verdicts,
         index=None if options.index is None else Path(options.index),
         state=_state_folder(result),
-        keep_index=options.keep_index,
         overwrite=options.overwrite,
         restart=options.restart,
         against=[Path(name) for name in options.against],
@@ -343,6 +365,8 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
         show(f"  {kind:<15} {count:,}")
         for reason, skipped in summary.skipped.most_common() if kind == "skipped" else ():
             show(f"    {reason:<13} {skipped:,}")
+    if summary.passed_over:
+        show(f"not judged {summary.passed_over:,} without a page, which the output has, too")
     if options.verdicts is not None:
         show(f"verdicts   in {printable(options.verdicts)}")
     if options.index is not None:

@@ -1,4 +1,7 @@
-"""Find the fields that contain the text or the HTML page of a record, and its key."""
+"""Find the fields that contain the text or the HTML page of a record, its name and its key.
+
+A field inside another one has both names, with a dot: ``content.rendered``.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,39 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.markup import begins_as_html
+from scrapy_simhash.names import NAME_FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from scrapy_simhash.dedupe.options import Fields
 
-# Usual names, preferred ones first. Upper or lower case does not matter, except for the key.
-TEXT_FIELDS = ("text", "content", "body", "article", "main_text", "full_text")
+# Usual names, preferred ones first. Upper or lower case does not matter.
+TEXT_FIELDS = (
+    *("text", "content", "body", "article", "main_text", "full_text", "markdown", "paragraphs"),
+)
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 KEY_FIELD = "url"
+# Usual names of the text in an object, such as {"content": {"rendered": "…"}}.
+INNER_FIELDS = ("rendered", "value", "text", "html", "raw")
+# Objects with facts about a record, such as its name.
+_ABOUT_FIELDS = ("meta", "metadata")
+_MAX_DEPTH = 3
 _SHOWN_FIELDS = 12  # upper limit in messages
+
+
+def value_of(record: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a field, which may be in an object in the record; None without one."""
+    if name in record:
+        return record[name]
+    outer, dot, inner = name.partition(".")
+    while dot:
+        value = record.get(outer)
+        if isinstance(value, dict) and (found := value_of(value, inner)) is not None:
+            return found
+        more, dot, inner = inner.partition(".")
+        outer = f"{outer}.{more}"
+    return None
 
 
 def find_fields(
@@ -28,42 +53,89 @@ def find_fields(
 ) -> Fields:
     """Return the fields to use: those that `asked` names, else fields with usual names.
 
-    :param names: the names of all fields; None to take them from the records. If there are none
-        either, the result is `asked`.
+    :param names: the names of all columns; None for formats without columns. If the records have no
+        fields either, the result is `asked`.
     :param records: the first records. A usual field is used if it has a text in one of them.
     :raises SimhashError: `asked` names a field that is missing, or no field can be the text.
     """
-    if names is None:
-        names = list(dict.fromkeys(name for record in records for name in record))
-        if not names:  # no record could be read
-            return asked
-    for name in (*asked.text, asked.html, asked.key):
-        if name and name not in names:
-            raise SimhashError(f"{file_name}: no field {name!r}; there are {_listed(names)}")
-    if asked.key is None and KEY_FIELD in names:
-        asked = replace(asked, key=KEY_FIELD)
-    if asked.text or asked.html is not None:
+    inside = (name for record in records for name in _names_in(record))
+    names = list(dict.fromkeys((*(names or ()), *inside)))
+    if not names:  # no record could be read
         return asked
-    by_lower = {name.lower(): name for name in reversed(names)}
-    for usual in (*TEXT_FIELDS, *HTML_FIELDS):
-        name = by_lower.get(usual)
-        if name is None or (text := _first_text(name, records)) is None:
-            continue
-        if usual in HTML_FIELDS or begins_as_html(text):
-            return replace(asked, html=name)
-        return replace(asked, text=(name,))
+    for name in (*asked.text, asked.html, asked.key, *(asked.names or ())):
+        if name and name not in names and all(value_of(each, name) is None for each in records):
+            raise SimhashError(f"{file_name}: no field {name!r}; there are {_listed(names)}")
+    if asked.key is None:
+        keys = [name for name in names if name.rpartition(".")[2] == KEY_FIELD]
+        asked = replace(asked, key=min(keys, key=lambda name: name.count("."), default=None))
+    if not (asked.text or asked.html):
+        asked = _with_content(asked, names, records, file_name)
+    if asked.names is None:
+        found = (_named(usual, names, _ABOUT_FIELDS) for usual in NAME_FIELDS)
+        asked = replace(asked, names=tuple(name for name in found if name) or None)
+    return asked
+
+
+def _with_content(
+    asked: Fields, names: Sequence[str], records: Sequence[Mapping[str, Any]], file_name: str
+) -> Fields:
+    texts = {name: _first_text(name, records) for name in names}
+    outer = [name for name in names if texts[name] is not None and "." not in name]
+    inner = [
+        name
+        for name in names
+        if texts[name] is not None and name.lower().split(".")[-2:][0] not in NAME_FIELDS
+    ]
+    for candidates in (outer, inner):
+        for usual in (*TEXT_FIELDS, *HTML_FIELDS):
+            if (name := _named(usual, candidates)) is None:
+                continue
+            if usual in HTML_FIELDS or begins_as_html(texts[name] or ""):
+                return replace(asked, html=name)
+            return replace(asked, text=(name,))
+    for record in records:
+        for name, value in record.items():
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                raise SimhashError(
+                    f"{file_name}: {name!r} is a list of objects, not a text. If these are the "
+                    f"records, write them as JSON lines: jq -c '.{name}[]'"
+                )
     raise SimhashError(
         f"{file_name}: which field is the text? There are {_listed(names)}: name it with "
         "--text-field, or --html-field if it is a page"
     )
 
 
+def _named(usual: str, names: Iterable[str], inside: Sequence[str] = ()) -> str | None:
+    """Return the name of a field with a usual name, preferably not inside another one.
+
+    :param inside: the objects that may contain it; any if empty.
+    """
+    best: tuple[int, str] | None = None
+    for name in names:
+        parts = name.lower().split(".")
+        if len(parts) > 1 and parts[-1] in INNER_FIELDS and parts[-2] == usual:
+            parts.pop()
+        if parts[-1] == usual and (len(parts) == 1 or not inside or parts[-2] in inside):
+            best = min(best or (len(parts), name), (len(parts), name), key=lambda it: it[0])
+    return None if best is None else best[1]
+
+
+def _names_in(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[str]:
+    """Yield the names of the fields of a record, and of objects in it."""
+    for name, value in record.items():
+        if isinstance(value, dict) and value and depth < _MAX_DEPTH:
+            yield from _names_in(value, f"{prefix}{name}.", depth + 1)
+        else:
+            yield f"{prefix}{name}"
+
+
 def _first_text(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the first text of a field that is not blank; None if no record has one."""
     for record in records:
-        value = record.get(name)
+        value = value_of(record, name)
         if isinstance(value, (list, tuple)):
-            value = "\n".join(map(str, value))
+            value = "\n".join(part for part in value if isinstance(part, str))
         if isinstance(value, str) and value.strip():
             return value
     return None

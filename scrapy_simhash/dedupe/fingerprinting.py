@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from dataclasses import asdict
@@ -10,13 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
 from scrapy_simhash.detector import Detector, PageFingerprint
+from scrapy_simhash.documents.csv_records import Layout, parse_record
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.documents.html import is_html_response
-from scrapy_simhash.documents.lines import Unreadable, parse_record
+from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.documents.warc import read_page
 from scrapy_simhash.extraction import Extraction, plain_text
-from scrapy_simhash.names import name_of_record
+from scrapy_simhash.markup import is_html, kind_of
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.sites import page_url
 
@@ -62,14 +64,13 @@ def make_job_spec(
     *,
     record_format: Format = "json-lines",
     encoding: str = "utf-8",
-    header: Sequence[str] | None = None,
-    delimiter: str = ",",
+    layout: Layout | None = None,
 ) -> dict[str, Any]:
     """Return the parameters of a `Fingerprinter`, as values for JSON.
 
     :param fields: the fields to read.
     :param encoding: encoding of JSON and CSV.
-    :param header: the columns of CSV; None for other formats.
+    :param layout: that of CSV; None for other formats.
     """
     return {
         "format": record_format,
@@ -79,8 +80,7 @@ def make_job_spec(
         "sketches": options.confirmation != UNCONFIRMED,
         "max_bytes": options.max_bytes,
         "encoding": encoding,
-        "header": header,
-        "delimiter": delimiter,
+        "layout": layout and layout._replace(head=b"")._asdict() | {"head": ""},
         "timeout_ms": options.timeout_ms,
     }
 
@@ -99,6 +99,8 @@ class Fingerprinter:
             min_tokens=job_spec["min_tokens"],
             sketches=job_spec["sketches"],
         )
+        layout = job_spec["layout"]
+        self._layout = layout and Layout(**layout | {"columns": tuple(layout["columns"])})
         readers: dict[str, Callable[[bytes, str], tuple[str, str | Extraction]]] = {
             "html": self._html_file,
             "warc": self._warc_record,
@@ -126,21 +128,24 @@ class Fingerprinter:
     def _record(self, content: bytes, default_key: str) -> tuple[str, str | Extraction]:
         """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
         spec, fields = self._spec, self._fields
-        record = parse_record(content, spec["encoding"], spec["header"], spec["delimiter"])
-        key = _key(record.get(fields["key"]) if fields["key"] else None) or default_key
+        record = parse_record(content, spec["encoding"], self._layout)
+        key = _key(value_of(record, fields["key"]) if fields["key"] else None) or default_key
+        name = next(
+            filter(None, (_text_of(value_of(record, n)) for n in fields["names"] or ())), ""
+        )
         if fields["html"] is not None:
-            value = record.get(fields["html"])
+            value = value_of(record, fields["html"])
             if value is None:
                 raise Unreadable("no_field", key)
-            return key, without_surrogates(str(value))
-        texts = {
-            name: without_surrogates(_text_of(record[name]))
-            for name in fields["text"]
-            if record.get(name) is not None
-        }
+            html = without_surrogates(str(value))
+            if kind_of(html) != "text":
+                return key, html
+            return key, Extraction(plain_text(html), name)
+        values = [value_of(record, field) for field in fields["text"]]
+        texts = [_text_of(value) for value in values if value is not None]
         if not texts:
             raise Unreadable("no_field", key)
-        return key, Extraction("\n".join(texts.values()), name_of_record(texts))
+        return key, Extraction("\n".join(texts), name)
 
     def _html_file(self, content: bytes, key: str) -> tuple[str, str]:
         try:
@@ -150,30 +155,21 @@ class Fingerprinter:
             raise Unreadable("unreadable", key) from None
         return self._page(key, body, None)
 
-    def _warc_record(self, content: bytes, _default_key: str) -> tuple[str, str]:
-        from warcio.archiveiterator import ArchiveIterator
-
-        try:
-            record = next(iter(ArchiveIterator(io.BytesIO(content))))
-            url = record.rec_headers.get_header("WARC-Target-URI") or ""
-            headers = record.http_headers
-        except Exception:  # noqa: BLE001 - warcio raises many kinds
-            raise Unreadable("not_warc") from None
-        key = page_url(without_surrogates(url)) or None
-        status = "" if headers is None else str(headers.get_statuscode())
-        if not status.isdecimal() or key is None:
-            raise Unreadable("not_warc", key)
-        if not status.startswith("2"):
-            raise Unreadable("status", key)
-        try:
-            body = record.content_stream().read(self._spec["max_bytes"] + 1)
-        except Exception:  # noqa: BLE001 - warcio raises many kinds
-            raise Unreadable("not_warc", key) from None
-        content_type = headers.get_header("Content-Type")
-        disposition = headers.get_header("Content-Disposition")
-        if body and not is_html_response(body, url, content_type, disposition):
+    def _warc_record(self, content: bytes, _default_key: str) -> tuple[str, str | Extraction]:
+        page = read_page(content, self._spec["max_bytes"])
+        key = page_url(without_surrogates(page.url))
+        if page.kind == "conversion" and (page.content_type or "").startswith("text/plain"):
+            key, text = self._page(key, page.body, page.content_type)
+            return key, Extraction(text)
+        # In a folder or a crawl, too, an empty body is of no type.
+        if page.body and not is_html_response(
+            page.body, page.url, page.content_type, page.disposition
+        ):
             raise Unreadable("not_html", key)
-        return self._page(key, body, content_type)
+        key, html = self._page(key, page.body, page.content_type)
+        if not (page.is_decoded or is_html(html)):
+            raise Unreadable("content_encoding", key)
+        return key, html
 
     def _page(self, key: str, body: bytes, content_type: str | None) -> tuple[str, str]:
         if not body:
@@ -189,14 +185,20 @@ def skipped(key: str, reason: str) -> Fingerprinted:
 
 
 def _text_of(value: Any) -> str:
-    """Return the text of a field, as `SIMHASH_ITEM_FIELDS` reads it."""
+    """Return the text of a field, as `SIMHASH_ITEM_FIELDS` reads it; of an object, that inside."""
+    if value is None:
+        return ""
     if isinstance(value, (list, tuple)):
         return "\n".join(_text_of(part) for part in value if part is not None)
-    return plain_text(str(value))
+    if isinstance(value, dict):
+        value = next((value[name] for name in INNER_FIELDS if value.get(name)), value)
+    return plain_text(without_surrogates(str(value)))
 
 
 def _key(value: Any) -> str | None:
     """Return the value of a field as a key, or None. URLs lose their anchors, as in a crawl."""
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     key = without_surrogates(str(value)).strip()

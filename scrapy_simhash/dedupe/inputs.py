@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy_simhash.dedupe.fields import find_fields
+from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of, parse_record
+from scrapy_simhash.documents.decoding import decoded
 from scrapy_simhash.documents.files import (
     GZIP_MARK,
     DamagedFile,
@@ -21,23 +22,16 @@ from scrapy_simhash.documents.files import (
     uncompressed,
 )
 from scrapy_simhash.documents.html import HTML_ENDINGS
-from scrapy_simhash.documents.lines import (
-    Part,
-    Unreadable,
-    array_parts,
-    csv_delimiter,
-    csv_parts,
-    line_parts,
-    parse_csv,
-    parse_record,
-)
+from scrapy_simhash.documents.json_records import begins_as_array, json_parts
+from scrapy_simhash.documents.lines import Part, Unreadable, ascii_lines, line_parts
 from scrapy_simhash.documents.parquet import parquet_schema, row_parts
 from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.markup import begins_as_element
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields, Format
@@ -50,10 +44,12 @@ _ENDINGS: dict[str, Format] = {
     **dict.fromkeys((".csv", ".tsv"), "csv"),
     ".json": "json",
     ".warc": "warc",
+    ".wet": "warc",
 }
 # The fields are found in at most this many records.
 _SAMPLED_RECORDS = 100
 _BUFFER_BYTES = 1 << 18
+_SNIFFED_BYTES = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -109,43 +105,48 @@ class Inputs:
             for path in paths.inputs
         ]
         self.format = options.format or self._known_format()
-        self.encoding = "utf-8" if self.format == "parquet" else options.encoding
+        self.is_output_compressed = paths.is_compressed
         self.damaged: dict[str, str] = {}
         """Name of a file that cannot be read to its end → reason."""
-        self._max_bytes = options.max_bytes
-        self.is_output_compressed = paths.is_compressed
+        self.passed_over = 0
+        """Number of WARC records without a page, or of files that are no page."""
+        self.layout: Layout | None = None
+        self.is_array = False
+        """The output of JSON is an array, as the first file is."""
+        self._options = options
         self._file: io.BufferedReader | None = None
         self._bytes_before = 0
-        self.header: list[str] = []
-        self.header_line = b""
-        self.delimiter = ","
+        names: list[str] | None = None
         if self.format == "warc":
             import_extra("warcio")
         for file in self.files:
             self._check_type(file)
+        # JSON and CSV in UTF-16 are read as UTF-8.
+        self.encoding = "utf-8"
+        if self.format in ("json-lines", "json", "csv"):
+            with self._lines(self.files[0].path) as (lines, self.encoding):
+                self.is_array = self.format == "json" and begins_as_array(next(iter(lines), b""))
         if self.format == "csv":
-            self._read_headers()
+            names = self._read_layouts()
         elif self.format == "parquet":
-            self._read_schemas()
-        self._columns = self.header  # `_find_fields` needs all columns of Parquet files
+            names = self._read_schemas()
+        self.columns = names or []
+        self._read_columns = self.columns  # `_find_fields` needs all columns of Parquet files
         self.fields = self._find_fields(options.fields)
-        used = (*self.fields.text, self.fields.html, self.fields.key)
-        self._columns = list(dict.fromkeys(name for name in used if name))
-
-    @property
-    def csv_header(self) -> list[str] | None:
-        """Return the columns of CSV; None for other formats."""
-        return self.header if self.format == "csv" else None
+        used = (*self.fields.text, self.fields.html, self.fields.key, *(self.fields.names or ()))
+        self._read_columns = list(dict.fromkeys(name for name in used if name))
 
     def parts(self) -> Iterator[tuple[int, Part]]:
         """Yield each part of all files, as (number of the file, from 0, part).
 
         A damaged file ends before the damage, and is added to `damaged`.
         """
-        self._bytes_before = 0
+        self._bytes_before = self.passed_over = 0
         for number, file in enumerate(self.files):
             try:
                 for part in self._parts_of(file.path):
+                    if not part.is_record and self.format in ("html", "warc"):
+                        self.passed_over += 1
                     yield number, part
             except DamagedFile as error:
                 self.damaged[file.name] = str(error)
@@ -178,33 +179,31 @@ class Inputs:
         with self._open_raw(path) as stream:
             return stream.peek(2).startswith(GZIP_MARK) and is_compressed_by_record(stream)
 
-    def is_array(self) -> bool:
-        """Return True for JSON files if the first is an array. The output is then an array, too."""
-        if self.format != "json":
-            return False
-        with self._opened(self.files[0].path) as stream:
-            return self._splitter(stream) is array_parts
-
     def _parts_of(self, path: Path) -> Iterator[Part]:
+        max_bytes = self._options.max_bytes
         if self.format == "html":
             for file in files_in([path]):
-                is_page = file.name.lower().endswith(HTML_ENDINGS) or file == path
-                yield Part(os.fsencode(file), is_page)
+                yield Part(os.fsencode(file), file == path or _is_page(file))
         elif self.format == "parquet":
-            yield from row_parts(path, self._columns, self._max_bytes)
+            yield from row_parts(path, self._read_columns, max_bytes)
         elif self.format == "warc":
             by_record = self.yields_compressed(path)
             opener = partial(self._open_raw if by_record else self._opened, path)
-            yield from warc_parts(opener, self._max_bytes, by_record=by_record)
+            yield from warc_parts(opener, max_bytes, by_record=by_record)
         else:
-            with self._opened(path) as stream:
-                yield from self._splitter(stream)(stream, self._max_bytes)
+            with self._lines(path) as (lines, encoding):
+                if self.layout is not None:
+                    yield from csv_parts(lines, self.layout, max_bytes)
+                elif self.format == "json":
+                    yield from json_parts(lines, encoding, max_bytes)
+                else:
+                    yield from line_parts(lines, max_bytes)
 
-    def _splitter(self, stream: io.BufferedReader) -> Callable[..., Iterator[Part]]:
-        if self.format == "csv":
-            return csv_parts
-        start = stream.peek(4096).removeprefix(codecs.BOM_UTF8).lstrip()
-        return array_parts if self.format == "json" and not start.startswith(b"{") else line_parts
+    @contextmanager
+    def _lines(self, path: Path) -> Iterator[tuple[Iterable[bytes], str]]:
+        """Open a file, and yield its lines and their encoding."""
+        with self._opened(path) as stream:
+            yield ascii_lines(stream, self._options.encoding)
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[io.BufferedReader]:
@@ -237,35 +236,40 @@ class Inputs:
         else:
             file.path.open("rb").close()  # raises OSError if the file cannot be read
 
-    def _read_headers(self) -> None:
+    def _read_layouts(self) -> list[str]:
         first = self.files[0]
         for file in self.files:
-            part = next((part for part in self._undamaged_parts(file) if part.data.strip()), None)
-            if part is None:
-                continue
-            line = part.data.removeprefix(codecs.BOM_UTF8)
-            delimiter = csv_delimiter(line)
             try:
-                if part.reason is not None:
-                    raise Unreadable(part.reason)
-                header = parse_csv(line, self.encoding, delimiter)
+                layout = layout_of(
+                    partial(self._csv_lines, file.path), self.encoding, self._options.delimiter
+                )
             except Unreadable as error:
                 raise SimhashError(
                     f"{file.name}: its first line cannot be read as names of columns "
-                    f"({error.reason})"
+                    f"({error.reason}); --encoding names its encoding"
                 ) from None
-            if not self.header:
-                self.header, self.header_line, self.delimiter = header, line, delimiter
-                first = file  # earlier files are empty
-            elif (header, delimiter) != (self.header, self.delimiter):
+            if not layout.columns:
+                continue
+            if self.layout is None:
+                self.layout, first = layout, file  # earlier files are empty
+            elif (layout.columns, layout.delimiter) != (self.layout.columns, self.layout.delimiter):
                 raise _other_columns_error(file, first)
+            elif layout.escapes:
+                self.layout = self.layout._replace(escapes=True)
+        self.layout = self.layout or Layout()
+        return list(self.layout.columns)
 
-    def _read_schemas(self) -> None:
+    @contextmanager
+    def _csv_lines(self, path: Path) -> Iterator[Iterable[bytes]]:
+        with suppress(DamagedFile), self._lines(path) as (lines, _):
+            yield lines
+
+    def _read_schemas(self) -> list[str]:
         schema = parquet_schema(self.files[0].path)
         for file in self.files[1:]:
             if not parquet_schema(file.path).equals(schema):
                 raise _other_columns_error(file, self.files[0])
-        self.header = list(schema.names)
+        return list(schema.names)
 
     def _find_fields(self, asked: Fields) -> Fields:
         """Return the fields to use, found in the first records.
@@ -274,36 +278,41 @@ class Inputs:
         """
         if self.format in ("html", "warc"):
             return asked
-        has_records = has_unreadable = False
-        records = []
         parts = (part for file in self.files for part in self._undamaged_parts(file))
-        for part in islice((part for part in parts if part.is_record), _SAMPLED_RECORDS):
-            has_records = True
-            if part.reason is None:
-                try:
-                    records.append(
-                        parse_record(part.data, self.encoding, self.csv_header, self.delimiter)
-                    )
-                except Unreadable:
-                    has_unreadable = True
-        if not has_records:
-            return asked
-        # A JSON file without a readable record is most often an array in one line. In other
-        # formats, unreadable records are skipped, unless one is needed to find the fields.
-        needs_record = self.format == "json" or not (asked.text or asked.html)
-        if has_unreadable and not records and needs_record:
-            advice = (
-                f"is it in {self.encoding}? --encoding names another"
-                if self.format == "csv"
-                else "an item in each line is needed: set FEED_EXPORT_INDENT = 0 in Scrapy. "
-                f"Or is the file not in {self.encoding}? --encoding names another"
+        sample = list(islice((part for part in parts if part.is_record), _SAMPLED_RECORDS))
+        records = [record for part in sample if (record := self._readable(part)) is not None]
+        # Unreadable records are skipped, unless one is needed to find the fields.
+        if sample and not records and not (asked.text or asked.html):
+            raise SimhashError(
+                f"{self.files[0].name}: no record can be read: is it {self.format} in "
+                f"{self.encoding}? --format and --encoding name others"
             )
-            raise SimhashError(f"{self.files[0].name}: no record can be read; {advice}")
-        return find_fields(asked, self.header or None, records, self.files[0].name)
+        if not records:
+            return asked
+        return find_fields(asked, self.columns or None, records, self.files[0].name)
+
+    def _readable(self, part: Part) -> dict[str, Any] | None:
+        if part.reason is not None:
+            return None
+        try:
+            return parse_record(part.data, self.encoding, self.layout)
+        except Unreadable:
+            return None
 
     def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
         with suppress(DamagedFile):  # `parts` reports the damage later
             yield from self._parts_of(file.path)
+
+
+def _is_page(file: Path) -> bool:
+    """Return True for a file whose name or beginning is that of an HTML page."""
+    if file.name.lower().endswith(HTML_ENDINGS):
+        return True
+    try:
+        with file.open("rb") as stream:
+            return begins_as_element(decoded(stream.read(_SNIFFED_BYTES)))
+    except OSError:
+        return False
 
 
 def changed_error(name: str) -> SimhashError:

@@ -36,11 +36,14 @@ class Fields:
     :param key: field with the key. None uses ``url`` if there is such a field, ``""`` uses no
         field. A record without a key gets the key FILE#NUMBER, a WARC record its URL, and an HTML
         file its path.
+    :param names: fields of which the first one with a text is the name of the record, unless it is
+        an HTML page. None uses ``title``, ``name`` and ``headline``, as far as there are such.
     """
 
     text: tuple[str, ...] = ()
     html: str | None = None
     key: str | None = None
+    names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,8 @@ class DedupeOptions:
     :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
     :param min_tokens: records with fewer tokens are not judged, but kept.
     :param max_bytes: longer records are not judged, but kept.
-    :param encoding: encoding of JSON and CSV.
+    :param encoding: encoding of JSON and CSV; UTF-16 and UTF-32 are recognized.
+    :param delimiter: that of CSV; None finds it.
     :param expected_records: number of records for which the tables of a new index are chosen.
     :param workers: processes that parse and fingerprint records; 1 to use this process; 0 for one
         process per CPU, or for this process if the input is small.
@@ -81,6 +85,7 @@ class DedupeOptions:
     min_tokens: int = DEFAULT_MIN_TOKENS
     max_bytes: int = DEFAULT_MAX_BYTES
     encoding: str = "utf-8"
+    delimiter: str | None = None
     expected_records: int = DEFAULT_EXPECTED_PAGES
     workers: int = 1
     timeout_ms: int = DEFAULT_TIMEOUT_MS
@@ -107,8 +112,7 @@ class DedupePaths:
     :param output: None to write no output; `STANDARD_OUTPUT` for ``-``.
     :param verdicts: a file for the verdicts, a JSON line for each record.
     :param index: directory of an index to use and to fill; None for a temporary index in `state`.
-    :param keep_index: keep the temporary index, and with it the folder `state`.
-    :param overwrite: replace an existing output, existing verdicts and an index that was kept.
+    :param overwrite: replace an existing output and existing verdicts.
     :param restart: discard an interrupted run.
     :param standard_input: the one of `inputs` that is a copy of standard input, if any.
     :param against: the directory of an index, or files and folders, with records that count as
@@ -120,7 +124,6 @@ class DedupePaths:
     output: Path | None = None
     verdicts: Path | None = None
     index: Path | None = None
-    keep_index: bool = False
     overwrite: bool = False
     restart: bool = False
     standard_input: Path | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,44 +13,38 @@ if TYPE_CHECKING:
 
 
 def check_paths(paths: DedupePaths) -> None:
-    """Check that no path to write overlaps a path to read or another path to write.
+    """Check that no path to write is, contains or lies in a path to read or another one to write.
 
     :raises SimhashError: two paths overlap; or the output or the verdicts are a device or a pipe,
         or belong in a folder that does not exist.
     """
-    read = (*paths.inputs, *paths.against)
-    by_role = {
-        "output": paths.output_file,
-        "verdicts": paths.verdicts,
-        "index": paths.index,
-        "state of the run": paths.state,
-    }
-    written = [(role, path) for role, path in by_role.items() if path is not None]
-    for role, path in written:
-        for source in read:
-            if path.exists() and source.exists() and path.samefile(source):
-                raise SimhashError(f"{path} is read, so it cannot be the {role}: name another")
-            if _lies_in(path, source):
-                raise SimhashError(f"{path} lies in {source}, which is read: write elsewhere")
-            if _lies_in(source, path):
-                raise SimhashError(f"{source}, which is read, lies in {path}: write elsewhere")
-    for (role, path), (other_role, other) in combinations(written, 2):
-        if real_path(path) == real_path(other):
-            raise SimhashError(f"{path} cannot be both the {role} and the {other_role}")
-        for inner, outer in ((path, other), (other, path)):
-            if _lies_in(inner, outer):
+    others = [("which is read", path) for path in (*paths.inputs, *paths.against)]
+    for role, path in (
+        ("output", paths.output_file),
+        ("verdicts", paths.verdicts),
+        ("index", paths.index),
+        ("state of the run", paths.state),
+    ):
+        if path is None:
+            continue
+        for other_role, other in others:
+            one, two = real_path(path), real_path(other)
+            if one == two or one in two.parents or two in one.parents:
                 raise SimhashError(
-                    f"{inner} lies in {outer}, which is written, too: move it, or name another path"
+                    f"{path}, the {role}, and {other}, {other_role}, are the same or lie in each "
+                    "other: name another path"
                 )
-    if paths.output_file is not None:
-        _check_writable(paths.output_file, " (-o - writes to standard output)")
-    if paths.verdicts is not None:
-        _check_writable(paths.verdicts)
+        others.append((f"the {role}", path))
+    for file in (paths.output_file, paths.verdicts):
+        if file is not None:
+            _check_writable(file)
 
 
-def _check_writable(file: Path, advice: str = "") -> None:
+def _check_writable(file: Path) -> None:
     if file.exists() and not (file.is_file() or file.is_dir()):
-        raise SimhashError(f"{file} is a device or a pipe: write to a file{advice}")
+        raise SimhashError(
+            f"{file} is a device or a pipe: write to a file (-o - writes to standard output)"
+        )
     for folder in (file.parent, real_path(file).parent):  # they differ if the file is a symlink
         if not folder.is_dir():
             raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
@@ -63,22 +56,16 @@ def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
     :param as_folder: the run writes a folder, which may only replace an empty folder.
     :raises SimhashError: the path exists and may not be replaced.
     """
-    if path.is_dir():
-        if not as_folder or any(path.iterdir()):
-            raise SimhashError(f"{path} is a folder that exists already: name another path")
-    elif path.exists():
-        if as_folder:
-            raise SimhashError(
-                f"{path} is a file that exists already, but a folder is to be written: name another"
-            )
-        if not overwrite:
-            raise SimhashError(f"{path} exists already: --overwrite replaces it")
+    is_folder = path.is_dir()
+    if is_folder and as_folder and not any(path.iterdir()):
+        return
+    if path.exists() and (is_folder or as_folder):
+        what = "folder" if is_folder else "file"
+        raise SimhashError(f"{path} is a {what} that exists already: name another path")
+    if path.exists() and not overwrite:
+        raise SimhashError(f"{path} exists already: --overwrite replaces it")
 
 
 def real_path(path: Path) -> Path:
     """Return an absolute path with all symlinks followed. The path need not exist."""
     return Path(os.path.realpath(path))
-
-
-def _lies_in(inner: Path, outer: Path) -> bool:
-    return real_path(outer) in real_path(inner).parents

@@ -125,34 +125,28 @@ class _Run:
 
     def _spec(self) -> dict[str, Any]:
         """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
-        paths, out = self.paths, self.paths.output_file
-        return {
+        paths, against, out = self.paths, self.paths.against, self.paths.output_file
+        is_index = index_among(against) is not None  # it may change in between
+        spec = {
+            **self.options.to_dict(),
             "inputs": [[str(f.path.absolute()), *f.version()] for f in self.inputs.files],
-            "against": self._spec_of_known(),
+            "against": [
+                [str(real_path(path)), *([] if is_index else InputFile.of(path).version())]
+                for path in against
+            ],
             "format": self.inputs.format,
             "output": str(paths.output if out is None else real_path(out)),
-            "verdicts": None if paths.verdicts is None else str(real_path(paths.verdicts)),
-            "index": None if paths.index is None else str(real_path(paths.index)),
-            "options": json.loads(json.dumps(self.options.to_dict())),
+            "verdicts": str(paths.verdicts and real_path(paths.verdicts)),
+            "index": str(paths.index and real_path(paths.index)),
         }
+        plain: dict[str, Any] = json.loads(json.dumps(spec))
+        return plain
 
-    def _spec_of_known(self) -> list[list[Any]]:
-        against = self.paths.against
-        if (directory := index_among(against)) is not None:
-            return [[str(real_path(directory))]]
-        return [[str(path.absolute()), *InputFile.of(path).version()] for path in against]
-
-    def _other_run_error(self, old_spec: dict[str, Any], spec: dict[str, Any]) -> SimhashError:
-        different = [name for name in spec if old_spec.get(name) != spec[name]]
-        if different == ["options"]:
-            old, new = old_spec["options"], spec["options"]
-            different = [
-                f"{name} ({old.get(name)} before)" for name in new if old.get(name) != new[name]
-            ]
+    def _other_run_error(self, old: dict[str, Any], new: dict[str, Any]) -> SimhashError:
+        different = ", ".join(name for name in new if old.get(name) != new[name])
         return SimhashError(
-            f"{self.state.directory} belongs to an interrupted run that differs in "
-            f"{', '.join(different)}: to go on, run the same command on the same files; or begin "
-            "again with --restart"
+            f"{self.state.directory} belongs to an interrupted run that differs in {different}: to "
+            "go on, run the same command on the same files; or begin again with --restart"
         )
 
     def _restart(self) -> None:
@@ -164,20 +158,15 @@ class _Run:
                 "count as seen: go on without --restart, or restore the index from a backup "
                 f"and delete {state.directory}"
             )
-        state.clear(keep_index=state.has_kept_index)
+        state.clear()
 
     def _begin(self, spec: dict[str, Any]) -> None:
-        state = self.state
         try:
             self._check_outputs(None)
-            if state.has_kept_index and not self.paths.overwrite:
-                raise SimhashError(
-                    f"{state.index} was kept by an earlier run: move it, or --overwrite deletes it"
-                )
         except SimhashError:
-            state.remove(keep_index=state.has_kept_index)
+            self.state.remove()
             raise
-        state.begin(spec)
+        self.state.begin(spec)
 
     def _check_outputs(self, checkpoint: Checkpoint | None) -> None:
         """Raise SimhashError if an output that is not in place yet may not be moved there."""
@@ -215,8 +204,7 @@ class _Run:
                 inputs.fields,
                 record_format=inputs.format,
                 encoding=inputs.encoding,
-                header=inputs.csv_header,
-                delimiter=inputs.delimiter,
+                layout=inputs.layout,
             )
             jobs = _jobs(inputs, judge.records_judged)
             if (count := self._worker_count()) > 1:
@@ -306,7 +294,8 @@ class _Run:
                     f"{path} is missing, and {state.directory} no longer holds a copy: begin again "
                     "with --restart"
                 )
-        state.remove(keep_index=self.paths.keep_index)
+        state.remove()
+        self.summary.passed_over = self.inputs.passed_over
 
 
 def _jobs(inputs: Inputs, skip: int) -> Iterator[Job]:

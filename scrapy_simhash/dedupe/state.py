@@ -24,6 +24,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -88,25 +89,39 @@ class State:
         self._spec = directory / "spec.json"
         self._journal = directory / "journal"
         self._lock_file = directory / "lock"
-        directory.mkdir(mode=0o700, exist_ok=True)
-        existing = set(directory.iterdir())
-        # Only the index is left: an earlier run kept it for `keep_index`.
-        self.has_kept_index = existing == {self.index}
-        ours = {self.index}
-        if self._lock_file in existing:
-            ours |= {*self._files(), self._lock_file}
-        names = sorted(path.name for path in existing - ours)
-        if foreign := [name for name in names if not name.startswith(".simhash-")]:
-            raise SimhashError(
-                f"{directory} is needed for the state of this run, but holds other files "
-                f"({foreign[0]}): move them away"
-            )
-        self._lock = self._lock_file.open("w")
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+        self._check_ours()
+        # No truncation, and no symlink: somebody else may have put a file there.
+        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        self._lock = os.fdopen(descriptor, "r+b")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._lock.close()
             raise SimhashError(f"{directory} is locked: another process uses it") from error
+
+    def _check_ours(self) -> None:
+        """Raise SimhashError unless the folder and all of its files may be those of a run of this
+        user. Otherwise the run would follow symlinks of other users, or delete other files.
+        """
+        directory = self.directory
+        about = directory.lstat()
+        is_shared = about.st_uid != os.geteuid() or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if is_shared or not stat.S_ISDIR(about.st_mode):
+            raise SimhashError(
+                f"{directory} is needed for the state of this run, but is no folder, or others can "
+                "write to it: move it away, or name another output"
+            )
+        existing = set(directory.iterdir())
+        ours = {*self._files(), self._lock_file} if self._lock_file in existing else set()
+        for path in sorted(existing):
+            is_temporary = path.name.startswith(".simhash-")
+            if path.is_symlink() or not (path in ours or is_temporary):
+                raise SimhashError(
+                    f"{directory} is needed for the state of this run, but holds other files "
+                    f"({path.name}): move them away"
+                )
 
     def spec(self) -> dict[str, Any] | None:
         """Return ``spec.json``; None if it does not exist. If it is damaged, raise SimhashError."""
@@ -173,22 +188,20 @@ class State:
                 lines.clear()
 
     def _files(self) -> tuple[Path, ...]:
-        """Return all paths but the index and the lock, in the order in which they are deleted."""
+        """Return all paths but the lock, in the order in which they are deleted."""
         files = (self._spec, self._journal, self.output, self.verdicts)
-        return (*files, self.known_state, self.known)
+        return (*files, self.known_state, self.known, self.index)
 
-    def clear(self, *, keep_index: bool = False) -> None:
-        """Delete all files except the lock and, with `keep_index`, except the index."""
+    def clear(self) -> None:
+        """Delete all files except the lock."""
         for path in (*self._files(), *self.directory.glob(".simhash-*")):
             discard(path)
-        if not keep_index:
-            discard(self.index)
 
-    def remove(self, *, keep_index: bool = False) -> None:
-        """Delete the folder; with `keep_index`, all of it except the index."""
-        self.clear(keep_index=keep_index)
+    def remove(self) -> None:
+        """Delete the folder."""
+        self.clear()
         discard(self._lock_file)
-        with suppress(OSError):  # the folder holds the index
+        with suppress(OSError):
             self.directory.rmdir()
 
     def __enter__(self) -> Self:

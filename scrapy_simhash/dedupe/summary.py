@@ -29,6 +29,8 @@ class DedupeSummary:
     :param known: records with a copy in `DedupePaths.against`.
     :param kinds: kind of verdict → number of records.
     :param skipped: reason → number of records with the verdict ``skipped``.
+    :param passed_over: WARC records without a page, or files of folders that are no page. Unknown,
+        and 0, if an interrupted run had written the output.
     :param went_on_after: number of records that the interrupted run had judged, or 0.
     :param index_entries: number of entries at the end. None for Spark, and if the interrupted run
         had judged all records.
@@ -43,6 +45,7 @@ class DedupeSummary:
     known: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    passed_over: int = 0
     went_on_after: int = 0
     index_entries: int | None = None
     damaged: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""Write the output from inputs and verdicts. Bytes of records are copied, except in Parquet."""
+"""Write the output from inputs and verdicts. Bytes of records are copied, except in Parquet, and
+except for tagged rows of CSV.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.inputs import changed_error
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
+from scrapy_simhash.documents.csv_records import parse_csv
 from scrapy_simhash.documents.files import import_extra, path_name, sync_file
-from scrapy_simhash.documents.lines import parse_csv
 from scrapy_simhash.documents.parquet import parquet_schema, row_batches
 from scrapy_simhash.errors import SimhashError
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.inputs import Inputs
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
+    from scrapy_simhash.documents.csv_records import Layout
     from scrapy_simhash.documents.lines import Part
 
     PlainVerdict: TypeAlias = Mapping[str, Any]
@@ -49,7 +52,9 @@ _GZIP_LEVEL = 6
 _GZIP_WINDOW = 31
 _PARQUET_ROWS = 4096
 # CSV records that were skipped for these reasons get no tag columns: parsing may fail, or hang.
-_NOT_PARSED = ("not_csv", "not_its_encoding", "too_large", "error", "timeout", "worker_died")
+_NOT_PARSED = frozenset(
+    "not_csv surplus_fields not_its_encoding too_large error timeout worker_died".split()
+)
 
 
 def write_output(
@@ -113,40 +118,49 @@ def _pieces(
     kept = _kept(inputs, verdicts)
     if inputs.format == "warc":
         yield from _warc_pieces(inputs, kept)
-    elif inputs.format == "csv":
-        header, tag = _csv_tagger(inputs, tags)
-        yield header
-        yield from _line_pieces(kept, tag)
-    elif inputs.is_array():
-        yield from _array_pieces(kept, json_tagger(tags, inputs.encoding))
+    elif inputs.layout is not None:
+        yield from _csv_pieces(inputs, inputs.layout, kept, tags)
     else:
-        yield from _line_pieces(kept, json_tagger(tags, inputs.encoding))
+        tag = json_tagger(tags, inputs.encoding)
+        yield from _json_pieces(kept, tag, is_array=inputs.is_array)
 
 
-def _line_pieces(kept: KeptParts, tag: Tagger) -> Iterator[bytes]:
-    """Yield the records of JSON lines or CSV. Each record ends with a line break."""
+def _json_pieces(kept: KeptParts, tag: Tagger, *, is_array: bool) -> Iterator[bytes]:
+    """Yield objects, each in lines of its own, and the brackets and commas of an array."""
+    separator = b"[\n" if is_array else b""
+    for _, part, verdict in kept:
+        if verdict is not None:
+            record = tag(part.data, verdict)
+            yield separator + (record if record.endswith(b"\n") or is_array else record + b"\n")
+            separator = b",\n" if is_array else b""
+    if is_array:
+        yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
+
+
+def _csv_pieces(
+    inputs: Inputs, layout: Layout, kept: KeptParts, tags: Mapping[str, str]
+) -> Iterator[bytes]:
+    """Yield the header and the records. With tags, those that can be read are written again."""
+    line_end = "\r\n" if layout.head.endswith(b"\r\n") else "\n"
+
+    def row(values: Iterable[Any]) -> bytes:
+        out = io.StringIO(newline="")
+        csv.writer(out, delimiter=layout.delimiter, lineterminator=line_end).writerow(values)
+        return out.getvalue().encode(inputs.encoding, "backslashreplace")
+
+    head = layout.head
+    if head and tags:
+        head = row((*layout.columns, *tags.values()))
+    yield head if head.endswith(b"\n") or not head else head + b"\n"
     for _, part, verdict in kept:
         if verdict is None:
             continue
-        piece = b""
-        for piece in chain([tag(part.data, verdict)], part.rest):
-            yield piece
-        if not piece.endswith(b"\n"):
-            yield b"\n"
-
-
-def _array_pieces(kept: KeptParts, tag: Tagger) -> Iterator[bytes]:
-    """Yield a JSON array with a record in each line."""
-    separator = b"[\n"
-    for _, part, verdict in kept:
-        if verdict is None:
-            continue
-        yield separator
-        separator = b",\n"
-        # If a record is too large, `data` is only its beginning, and may end within a string.
-        yield tag(part.data.strip() if part.reason is None else part.data, verdict)
-        yield from part.rest
-    yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
+        data = part.data
+        if tags and verdict["reason"] not in _NOT_PARSED:
+            values = parse_csv(data, inputs.encoding, layout)
+            values += [""] * (len(layout.columns) - len(values))
+            data = row([*values, *(None if verdict["reason"] else verdict.get(f) for f in tags)])
+        yield data if data.endswith(b"\n") else data + b"\n"
 
 
 def _warc_pieces(inputs: Inputs, kept: KeptParts) -> Iterator[bytes]:
@@ -249,7 +263,7 @@ def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> 
             f"{inputs.format} has no fields for tags: use --action drop and --verdicts FILE"
         )
     for name in options.tags.values():
-        if name in inputs.header:
+        if name in inputs.columns:
             raise SimhashError(
                 f"there is a column {name!r} already: name another in SIMHASH_ITEM_TAGS"
             )
@@ -276,13 +290,13 @@ def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tagger:
 
 def _without(record: str, names: Collection[str]) -> str:
     """Return the text of a JSON object without the named fields and the closing brace."""
-    decoder = json.JSONDecoder()
+    decode = json.JSONDecoder().raw_decode
     at = _after_space(record, record.index("{") + 1)
     kept = [record[:at]]
     while record[at] != "}":
         start = at
-        name, at = decoder.raw_decode(record, at)
-        _, at = decoder.raw_decode(record, _after_space(record, at))
+        name, at = decode(record, at)
+        _, at = decode(record, _after_space(record, at))
         at = _after_space(record, at)
         if name not in names:
             kept.append(record[start:at])
@@ -293,35 +307,3 @@ def _after_space(record: str, at: int) -> int:
     while record[at] in ":, \t\r\n":
         at += 1
     return at
-
-
-def _csv_tagger(inputs: Inputs, tags: Mapping[str, str]) -> tuple[bytes, Tagger]:
-    """Return the header with the names of the tags, and a function that adds tags to a record.
-
-    Tags are the last columns, so short records are padded. The header ends with a line break,
-    or is empty if the files are.
-    """
-    columns, delimiter = len(inputs.header), inputs.delimiter
-
-    def added(data: bytes, count: int, values: Collection[Any]) -> bytes:
-        """Return a record of `count` fields with further values."""
-        out = io.StringIO(newline="")
-        csv.writer(out, delimiter=delimiter, lineterminator="").writerow(
-            [*[None] * (columns - count), *values]
-        )
-        record = data.rstrip(b"\r\n")
-        more = (delimiter + out.getvalue()).encode(inputs.encoding, "backslashreplace")
-        return record + more + data[len(record) :]
-
-    def tag(data: bytes, verdict: PlainVerdict) -> bytes:
-        if not tags or verdict["reason"] in _NOT_PARSED:
-            return data
-        count = len(parse_csv(data, inputs.encoding, delimiter))
-        if count > columns:  # a surplus field is in the place of the first tag
-            return data
-        return added(data, count, [None if verdict["reason"] else verdict.get(f) for f in tags])
-
-    header = inputs.header_line
-    if header and not header.endswith(b"\n"):
-        header += b"\n"
-    return added(header, columns, tags.values()) if header and tags else header, tag

@@ -31,13 +31,14 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
     """Yield each path that is not a folder, and the files in each folder and its subfolders.
 
     The files of a folder come before those of its subfolders, both sorted by name. In folders,
-    these are left out: hidden files and subfolders, special files, symlinks to folders, and the
-    folder `exclude`.
+    these are left out: hidden files and subfolders, special files, symlinks to folders and to files
+    outside of the folder, and the folder `exclude`.
     """
     for path in paths:
         if not path.is_dir():
             yield path
             continue
+        top = path.resolve()
         for folder, folders, names in os.walk(path):
             inside = Path(folder)
             folders[:] = sorted(
@@ -46,8 +47,11 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
                 if not name.startswith(".") and not (exclude and _is_same(inside / name, exclude))
             )
             for name in sorted(names):
-                if not name.startswith(".") and (inside / name).is_file():
-                    yield inside / name
+                file = inside / name
+                if name.startswith(".") or not file.is_file():
+                    continue
+                if not file.is_symlink() or top in file.resolve().parents:
+                    yield file
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -6,14 +6,11 @@ item of a list. For a file or document that cannot be read, `Skipped` says why.
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from scrapy_simhash.documents.decoding import (
     NotReadable,
-    byte_order_encoding,
     decoded,
     decoded_as,
     decoded_file,
@@ -21,11 +18,13 @@ from scrapy_simhash.documents.decoding import (
 )
 from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
 from scrapy_simhash.documents.html import HTML_ENDINGS, begins_as_html_bytes
-from scrapy_simhash.documents.lines import line_parts
+from scrapy_simhash.documents.json_records import json_parts, parse_json
+from scrapy_simhash.documents.lines import Unreadable, ascii_lines, line_parts
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.markup import begins_as_html, is_html
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
@@ -68,7 +67,7 @@ class DocumentReader:
         default name is FILE:NUMBER, with the number of the line or item.
     :param encoding: encoding of all files. None detects it, but JSON without a byte order mark
         is read as UTF-8.
-    :param max_bytes: upper limit of a document, a JSON list or a UTF-16 file; 0 for no limit.
+    :param max_bytes: upper limit of a document; 0 for no limit.
     :param keep_html: return HTML pages unchanged instead of their main text.
     """
 
@@ -101,7 +100,7 @@ class DocumentReader:
         try:
             with uncompressed(stream) as content:
                 if is_json:
-                    yield from self._json(name, content, may_be_list=lower.endswith(".json"))
+                    yield from self._json(name, content)
                 else:
                     whole = self._read_all(content)
             if not is_json:  # only after `uncompressed`, whose exit raises DamagedFile
@@ -110,8 +109,6 @@ class DocumentReader:
             yield Skipped(name, "damaged gzip", str(error))
         except NotReadable as error:
             yield Skipped(name, error.reason, error.detail)
-        except UnicodeError as error:  # JSON in UTF-16
-            yield Skipped(name, "not of its encoding", str(error))
         except OSError as error:
             yield Skipped(name, "cannot be read", error.strerror or str(error))
 
@@ -144,64 +141,34 @@ class DocumentReader:
             raise self._too_long()
         return content
 
-    def _too_long(self, detail: str = "--max-bytes sets the limit") -> NotReadable:
-        return NotReadable(f"longer than {self.max_bytes:,} bytes", detail)
+    def _too_long(self) -> NotReadable:
+        return NotReadable(f"longer than {self.max_bytes:,} bytes", "--max-bytes sets the limit")
 
-    def _json(
-        self, name: str, stream: io.BufferedReader, *, may_be_list: bool
-    ) -> Iterator[Document | Skipped]:
-        """Yield the document of each line, or of each item of a list.
-
-        :param may_be_list: read a file whose first line is a list or no JSON as one value.
-        """
-        encoding = self.encoding or byte_order_encoding(stream.peek(4)[:4]) or "utf-8"
-        lines: BinaryIO = stream
-        if not "a\n".encode(encoding).endswith(b"a\n"):  # in UTF-16, line breaks have other bytes
-            lines = io.BytesIO(self._read_all(stream).decode(encoding).encode())
-            encoding = "utf-8"
-        for number, part in enumerate(line_parts(lines, self.max_bytes or _UNLIMITED), 1):
+    def _json(self, name: str, stream: io.BufferedReader) -> Iterator[Document | Skipped]:
+        """Yield the document of each line or, if the name ends in ``.json``, of each item."""
+        max_bytes = self.max_bytes or _UNLIMITED
+        lines, encoding = ascii_lines(stream, self.encoding or "utf-8")
+        if name.lower().removesuffix(".gz").endswith(".json"):
+            parts = json_parts(lines, encoding, max_bytes)
+        else:
+            parts = line_parts(lines, max_bytes)
+        for number, part in enumerate(parts, 1):
             place = f"{name}:{number}"
-            if part.reason is not None:
+            if part.reason == "too_large":
                 yield Skipped(place, f"longer than {self.max_bytes:,} bytes")
-                continue
-            if not part.is_record:
-                continue
-            try:
-                value = json.loads(part.data.decode(encoding).removeprefix("\ufeff"))
-            except UnicodeError:
-                detail = f"it is not {encoding}; name its encoding with --encoding"
-                yield Skipped(place, "not of its encoding", detail)
-                continue
-            except (ValueError, RecursionError) as error:
-                value = error
-            if may_be_list and isinstance(value, (list, Exception)):
-                yield from self._items(name, part.data, lines, encoding)
-                return
-            may_be_list = False
-            if isinstance(value, Exception):
-                yield Skipped(place, "not JSON", str(value))
-            else:
-                yield self._object(place, value)
+            elif part.is_record:
+                yield self._json_document(place, part.data, encoding)
 
-    def _items(
-        self, name: str, first_line: bytes, lines: BinaryIO, encoding: str
-    ) -> Iterator[Document | Skipped]:
-        """Yield the documents of a file that is a single JSON value."""
-        size = self.max_bytes - len(first_line) + 1 if self.max_bytes else -1
-        content = first_line + lines.read(size)
-        if self.max_bytes and len(content) > self.max_bytes:
-            raise self._too_long("--max-bytes limits a whole list; JSON lines are read one by one")
+    def _json_document(self, place: str, content: bytes, encoding: str) -> Document | Skipped:
         try:
-            value = json.loads(content.decode(encoding).removeprefix("\ufeff"))
-        except (ValueError, RecursionError) as error:
-            yield Skipped(name, "not JSON", str(error))
-            return
-        for number, item in enumerate(value if isinstance(value, list) else [value], 1):
-            yield self._object(f"{name}:{number}", item)
+            return self._object(place, parse_json(content, encoding))
+        except Unreadable as error:
+            if error.reason == "not_json":
+                return Skipped(place, "not a JSON object")
+            detail = f"it is not {encoding}; name its encoding with --encoding"
+            return Skipped(place, "not of its encoding", detail)
 
-    def _object(self, place: str, value: Any) -> Document | Skipped:
-        if not isinstance(value, dict):
-            return Skipped(place, "not a JSON object")
+    def _object(self, place: str, value: dict[str, Any]) -> Document | Skipped:
         text = value.get(self.text_field)
         if not isinstance(text, str):
             if text is not None:

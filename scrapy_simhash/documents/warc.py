@@ -1,22 +1,52 @@
-"""Split WARC files into records. `warcio` finds the boundaries; the bytes are not changed."""
+"""Split WARC files into records, and read the pages in them. `warcio` finds the boundaries; the
+bytes are not changed.
+"""
 
 from __future__ import annotations
 
+import io
+import zlib
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from scrapy_simhash.documents.files import DamagedFile, import_extra
-from scrapy_simhash.documents.lines import PIECE_BYTES, Part
+from scrapy_simhash.documents.lines import Part, Unreadable
 
 if TYPE_CHECKING:
-    import io
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-# `max_bytes` limits the body of a response. Its headers may add up to this many bytes.
+# Records of these kinds have a page: as it was answered, without headers, or as a text (WET).
+_PAGE_KINDS = ("response", "resource", "conversion")
+# `max_bytes` limits the body of a page. Its headers may add up to this many bytes.
 _HEADER_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 20
 _END = b"\r\n\r\n"
 _TORN = "a record is damaged"
+_ZSTD_MODULES = ("compression.zstd", "backports.zstd")
+_BROTLI_MODULES = ("brotli", "brotlicffi")
+_SUCCESS = "2"
+_GZIP_WINDOW = zlib.MAX_WBITS | 16
+
+
+class WarcPage(NamedTuple):
+    """The page in a WARC record.
+
+    :param url: empty if the record names none.
+    :param kind: ``response``, ``resource`` or ``conversion``.
+    :param body: at most one byte longer than the limit.
+    :param is_decoded: False if the body is still encoded, because its Content-Encoding is unknown,
+        its package is missing, or the body has another encoding.
+    """
+
+    url: str
+    kind: str
+    content_type: str | None
+    disposition: str | None
+    body: bytes
+    is_decoded: bool
 
 
 def warc_parts(
@@ -25,7 +55,7 @@ def warc_parts(
     *,
     by_record: bool,
 ) -> Iterator[Part]:
-    """Yield each WARC record of a file as a part. `Part.is_record` is True for responses only.
+    """Yield each WARC record of a file as a part. `Part.is_record` is True for pages only.
 
     :param open_stream: opens the file, decompressed unless `by_record` is set. Called twice.
     :param by_record: each record is a gzip member of its own; yield these members, compressed.
@@ -37,21 +67,126 @@ def warc_parts(
             copied.read(offset - position)  # line breaks between records
             position = offset + length
             too_large = record.length > max_bytes + _HEADER_BYTES
-            data = copied.read(min(length, PIECE_BYTES) if too_large else length)
+            data = copied.read(min(length, _PIECE_BYTES) if too_large else length)
             rest: Iterable[bytes] = _pieces(copied, length - len(data))
             if not by_record:  # `length` does not count the line breaks after a record
                 if too_large:
                     rest = chain(rest, [_END])
                 else:
                     data += _END
-            is_response = record.rec_type == "response"
-            reason = "too_large" if too_large and is_response else None
-            yield Part(data, is_response, reason, rest=rest)
+            is_page = record.rec_type in _PAGE_KINDS
+            reason = "too_large" if too_large and is_page else None
+            yield Part(data, is_page, reason, rest=rest)
             for _ in rest:
                 pass
         # warcio reports no error for a record that is cut off in its first bytes.
         if copied.read(_HEADER_BYTES).strip(b"\r\n\0"):
             raise DamagedFile(_TORN)
+
+
+def read_page(content: bytes, max_bytes: int) -> WarcPage:
+    """Return the page in a record.
+
+    :raises Unreadable: the record is damaged, has no URL, or is a response whose status is no
+        success.
+    """
+    archive = import_extra("warcio.archiveiterator")
+    readers = import_extra("warcio.bufferedreaders")
+    try:
+        record = next(iter(archive.ArchiveIterator(io.BytesIO(content))))
+        url = record.rec_headers.get_header("WARC-Target-URI") or ""
+        headers = record.http_headers
+        is_response = record.rec_type == "response"
+        status = "" if headers is None else str(headers.get_statuscode())
+    except Exception:  # noqa: BLE001 - warcio raises many kinds
+        raise Unreadable("not_warc") from None
+    if not url or (is_response and not status.isdecimal()):
+        raise Unreadable("not_warc", url or None)
+    if is_response and not status.startswith(_SUCCESS):
+        raise Unreadable("status", url)
+    headers = headers if is_response else record.rec_headers
+    stream = record.raw_stream
+    if (headers.get_header("Transfer-Encoding") or "").lower() == "chunked":
+        stream = readers.ChunkedDataReader(stream, decomp_type=None)
+    encoding = headers.get_header("Content-Encoding") or ""
+    try:
+        raw = b"".join(_pieces(stream, len(content) << 10))
+    except Exception:  # noqa: BLE001 - warcio raises many kinds
+        raise Unreadable("not_warc", url) from None
+    body = decompressed(raw, encoding, max_bytes)
+    return WarcPage(
+        url,
+        record.rec_type,
+        headers.get_header("Content-Type"),
+        headers.get_header("Content-Disposition"),
+        raw[: max_bytes + 1] if body is None else body,
+        is_decoded=body is not None,
+    )
+
+
+def decompressed(body: bytes, encodings: str, max_bytes: int) -> bytes | None:
+    """Return at most one byte more than `max_bytes` of a body; None if it cannot be decoded.
+
+    :param encodings: the header Content-Encoding.
+    """
+    for name in reversed(encodings.lower().split(",")):
+        decode = _DECODERS.get(name.strip())
+        if decode is None:
+            return None
+        try:
+            body = decode(body, max_bytes + 1)
+        except (Exception, MemoryError):  # noqa: BLE001 - each package has its own errors
+            return None
+    return body
+
+
+def _gunzip(body: bytes, size: int) -> bytes:
+    return zlib.decompressobj(_GZIP_WINDOW).decompress(body, size)
+
+
+def _inflate(body: bytes, size: int) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(body, size)
+    except zlib.error:  # without a header, as some servers send it
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body, size)
+
+
+def _unbrotli(body: bytes, size: int) -> bytes:
+    decompressor = _first_of(_BROTLI_MODULES).Decompressor()
+    pieces = [decompressor.process(body, output_buffer_limit=size)]
+    while sum(map(len, pieces)) < size and not decompressor.is_finished():
+        if not (piece := decompressor.process(b"", output_buffer_limit=size)):
+            break
+        pieces.append(piece)
+    return b"".join(pieces)[:size]
+
+
+def _unzstd(body: bytes, size: int) -> bytes:
+    content: bytes = _first_of(_ZSTD_MODULES).ZstdFile(io.BytesIO(body)).read(size)
+    return content
+
+
+def _first_of(modules: Iterable[str]) -> Any:
+    """Return the first module that is installed. :raises StopIteration: none is."""
+    return import_module(next(name for name in modules if _is_installed(name)))
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # its parent package
+        return False
+
+
+_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
+    "": lambda body, size: body[:size],
+    "identity": lambda body, size: body[:size],
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "deflate": _inflate,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}
 
 
 def is_compressed_by_record(stream: BinaryIO) -> bool:
@@ -94,6 +229,6 @@ def _iterator(stream: BinaryIO) -> Any:
 
 
 def _pieces(stream: BinaryIO, count: int) -> Iterator[bytes]:
-    while count and (piece := stream.read(min(count, PIECE_BYTES))):
+    while count and (piece := stream.read(min(count, _PIECE_BYTES))):
         count -= len(piece)
         yield piece

@@ -18,7 +18,8 @@ from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.dedupe.inputs import format_of
 from scrapy_simhash.dedupe.summary import DedupeSummary, plain_verdict
 from scrapy_simhash.dedupe.writing import json_tagger
-from scrapy_simhash.documents.lines import Unreadable, parse_json
+from scrapy_simhash.documents.json_records import parse_json
+from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.spark.fingerprinting import column_named, content_of, fingerprinted
 from scrapy_simhash.spark.frames import verdicts_of, with_keys

@@ -52,7 +52,8 @@ def content_of(frame: DataFrame, fields: Fields) -> Column:
 
     :raises SimhashError: there is no column of that name.
     """
-    names = [name for name in dict.fromkeys((*fields.text, fields.html, fields.key)) if name]
+    used = (*fields.text, fields.html, fields.key, *(fields.names or ()))
+    names = [name for name in dict.fromkeys(used) if name]
     for name in names:
         if name not in frame.columns:
             raise SimhashError(f"no column {name!r}; there are {', '.join(frame.columns)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import index_url, open_index
-from tests.dedupe.samples import json_lines, read_lines, records, text
+from tests.dedupe.samples import json_lines, read_lines, records, text, warc_record
 
 from .conftest import MODULE, SCRAPY
 from .samples import written
@@ -60,6 +60,7 @@ def test_as_json(run, feed):
         "tagged": 0,
         "similar": 0,
         "known": 0,
+        "passed_over": 0,
         "kinds": {"new": 3, "near-duplicate": 1, "skipped": 1},
         "skipped": {"no_text": 1},
         "went_on_after": 0,
@@ -116,11 +117,6 @@ def test_to_standard_output(run_process, feed):
 def test_a_name_that_is_as_long_as_names_may_be(run, feed, folder, name):
     assert run("dedupe", feed, "-o", name, "--verdicts", "v" + name[1:]).code == 0
     assert len(list(folder.iterdir())) == 3
-    # The folder of its state is found again.
-    assert run("dedupe", feed, "-o", name, "--overwrite", "--keep-index").code == 0
-    (folder / name).unlink()
-    ran = run("dedupe", feed, "-o", name)
-    assert (ran.code, "was kept by an earlier run" in ran.err) == (1, True)
 
 
 def test_the_options_of_a_crawl(run, feed, folder):
@@ -197,17 +193,39 @@ def test_an_index_and_those_before(run, feed, folder):
     assert "dropped    4" in incremental.out
 
 
-def test_the_index_of_the_run_can_be_kept(run, feed, folder):
-    assert run("dedupe", feed, "-o", "o.jsonl", "--keep-index").code == 0
-    assert [path.name for path in (folder / "o.jsonl.dedupe").iterdir()] == ["index"]
-    with open_index(index_url(folder / "o.jsonl.dedupe" / "index")) as index:
-        assert len(index) == 3
-    # It is not lost by the way.
-    (folder / "o.jsonl").unlink()
-    ran = run("dedupe", feed, "-o", "o.jsonl")
-    assert (ran.code, "was kept by an earlier run" in ran.err) == (1, True)
-    assert run("dedupe", feed, "-o", "o.jsonl", "--overwrite").code == 0
-    assert not (folder / "o.jsonl.dedupe").exists()
+@pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.csv", "in.warc"])
+def test_no_record_is_no_success(run, folder, name):
+    head = "url,text\n" if name == "in.csv" else ""
+    written(folder, head or (warc_record("request", b"x") if "warc" in name else ""), name)
+    ran = run("dedupe", name, "-o", "out")
+    assert (ran.code, (folder / "out").exists()) == (1, True)
+    assert f"error: there is no record in {name}. Is it the right file" in ran.err
+    assert ("not judged 1 without a page" in ran.out) == ("warc" in name)
+
+
+def test_what_was_not_judged_is_said(run, folder):
+    written(folder, "url,text\n1,a b,c\n2,gr\xfc\xdfe\n3,x\n".encode("latin-1"), "in.csv")
+    ran = run("dedupe", "in.csv", "-o", "o.csv")
+    assert ran.code == 0
+    assert "1 of 3 records were not judged (surplus_fields): they have more fields" in ran.err
+    assert "1 of 3 records were not judged (not_its_encoding): --encoding names another" in ran.err
+    (folder / "site").mkdir()
+    written(folder / "site", "<p>x</p>", "a.php?t=1")
+    written(folder / "site", "p {}", "a.css")
+    assert "not judged 1 without a page" in run("dedupe", "site", "-o", "pages").out
+
+
+def test_names_of_records_need_not_agree(run, folder):
+    values = [{"url": f"https://e.com/{n}", "headline": n, "text": text(1)} for n in range(2)]
+    written(folder, json_lines(values), "in.jsonl")
+
+    def kept(*options):
+        ran = run("dedupe", "in.jsonl", "-o", "o", "--overwrite", "--json", *options)
+        return json.loads(ran.out)["kept"]
+
+    assert (kept(), kept("--name-field", "#"), kept("--name-field", "text")) == (2, 1, 1)
+    assert kept("--text-field", "text") == 2
+    assert "no field 'x'" in run("dedupe", "in.jsonl", "-o", "p", "--name-field", "x").err
 
 
 def test_a_file_that_is_damaged_ends_with_1(run, folder):
@@ -254,14 +272,8 @@ def test_the_documentation_lists_every_option_and_reason():
         ([], "-o OUT or --verdicts FILE is needed"),
         (["-o", "-", "--json"], "--json and -o - would both"),
         (["--verdicts", "-"], "--verdicts needs the name of a file"),
-        (
-            ["-o", "o", "--keep-index", "--index", "i"],
-            "--keep-index cannot be combined with --index",
-        ),
-        (["-o", "-", "--keep-index"], "--keep-index needs -o OUT or --verdicts FILE"),
         (["-", "-", "-o", "o"], "standard input can be read once"),
-        (["-", "-o", "o", "--keep-index"], "does not work with standard input"),
-        (["-o", "o", "--encoding", "utf-16"], "need an encoding with ASCII line ends"),
+        (["-o", "o", "--delimiter", ", "], "one character is needed, or tab"),
         (["-o", "o", "--encoding", "nonsense"], "has no text encoding of this name"),
         (["-o", "o", "--text-field", "a", "--html-field", "b"], "not allowed with"),
         (["-o", "o", "--workers", "0"], "1 to 256"),

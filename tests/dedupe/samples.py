@@ -72,7 +72,7 @@ def run(
     """De-duplicate files in a folder."""
     asked = {
         name: changes.pop(name)
-        for name in ("index", "restart", "overwrite", "keep_index", "state", "against")
+        for name in ("index", "restart", "overwrite", "state", "against")
         if name in changes
     }
     return dedupe(
@@ -93,13 +93,16 @@ def http_response(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
     return head + body
 
 
-def warc_record(kind: str, block: bytes, url: str = "https://example.com/") -> bytes:
+def warc_record(
+    kind: str, block: bytes, url: str = "https://example.com/", content_type: str | None = None
+) -> bytes:
     """Return a WARC record as any tool writes it."""
     types = {"warcinfo": "application/warc-fields"}
+    known = content_type or types.get(kind, f"application/http; msgtype={kind}")
     head = (
         f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:0>\r\n"
         f"WARC-Target-URI: {url}\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n"
-        f"Content-Type: {types.get(kind, f'application/http; msgtype={kind}')}\r\n"
+        f"Content-Type: {known}\r\n"
         f"Content-Length: {len(block)}\r\n\r\n"
     )
     return head.encode() + block + b"\r\n\r\n"
@@ -107,9 +110,9 @@ def warc_record(kind: str, block: bytes, url: str = "https://example.com/") -> b
 
 # Two near-duplicates, and one without a verdict.
 RECORDS = [
-    {"url": "https://e.com/1", "title": 'Fähre, "eins"\nzwei', "text": text(1)},
-    {"url": "https://e.com/2", "title": "", "text": text(2)},
-    {"url": "https://e.com/3", "title": "x", "text": text(1, edited=4)},
-    {"url": "https://e.com/4", "title": "y", "text": "too short"},
-    {"url": "https://e.com/5", "title": "z", "text": text(2, edited=9)},
+    {"url": "https://e.com/1", "note": 'Fähre, "eins"\nzwei', "text": text(1)},
+    {"url": "https://e.com/2", "note": "", "text": text(2)},
+    {"url": "https://e.com/3", "note": "x", "text": text(1, edited=4)},
+    {"url": "https://e.com/4", "note": "y", "text": "too short"},
+    {"url": "https://e.com/5", "note": "z", "text": text(2, edited=9)},
 ]

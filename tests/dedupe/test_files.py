@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 
+import brotli
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -12,7 +14,7 @@ from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, Fields
 from scrapy_simhash.errors import SimhashError
 
-from .samples import RECORDS, http_response, read_lines, records, text, warc_record
+from .samples import RECORDS, http_response, json_lines, read_lines, records, text, warc_record
 from .samples import run as run_once
 
 
@@ -181,6 +183,77 @@ def warc(compressed, *, dropped=()):
     }
     kept = [record for name, record in made.items() if name not in dropped]
     return b"".join(gzip.compress(r, mtime=0) if compressed else r for r in kept)
+
+
+def test_warc_records_of_other_types(tmp_path):
+    html, other = page(text(1)).encode(), page(text(2)).encode()
+    answer = http_response(brotli.compress(html), "Content-Encoding: br", "Content-Type: text/html")
+    plain = {"content_type": "text/plain"}
+    records = [
+        warc_record("resource", html, "https://e.com/1", content_type="text/html"),
+        warc_record("response", answer, "https://e.com/2"),
+        warc_record("response", answer.replace(b": br", b": xy"), "https://e.com/3"),
+        warc_record("resource", other, "https://e.com/4", content_type="text/html"),
+        warc_record("resource", b"body {}", "https://e.com/5", content_type="text/css"),
+        warc_record("conversion", text(3).encode(), "https://e.com/6", **plain),
+        warc_record("conversion", f"{text(3)} x".encode(), "https://e.com/7", **plain),
+        warc_record("conversion", html, "https://e.com/8", content_type="text/html"),
+        warc_record("metadata", text(3).encode(), "https://e.com/9", **plain),
+        warc_record("response", http_response(b'{"a": "%b"}' % html), "https://e.com/10"),
+    ]
+    (tmp_path / "in.warc.wet").write_bytes(b"".join(records))
+    summary = run(tmp_path, "in.warc.wet")
+    verdicts = read_lines(tmp_path / "verdicts")
+    assert [v["reason"] or v["kind"] for v in verdicts] == [
+        *("new", "near-duplicate", "content_encoding", "new", "not_html"),
+        *("new", "near-duplicate", "near-duplicate", "not_html"),
+    ]
+    assert summary.passed_over == 1
+    kept = [records[at] for at in (0, 2, 3, 4, 5, 8, 9)]
+    assert (tmp_path / "out").read_bytes() == b"".join(kept)
+
+
+def test_files_without_a_known_ending_are_pages_if_they_begin_as_one(tmp_path):
+    (tmp_path / "site").mkdir()
+    files = {
+        "a.html": page(text(1)),
+        "api.html": json.dumps({"a": page(text(1))}),
+        "b.php?t=1&s=2": f"<!-- x -->\n{page(text(1))}",
+        "c": f"<div><p>{text(1)}</p></div>",
+        "d.aspx": page(text(2)),
+        "feed.xml": f"<?xml version='1.0'?><rss><item><p>{text(1)}</p></item></rss>",
+        "picture.png": "\x89PNG",
+        "script.js": f"document.write('<p>{text(1)}</p>')",
+        "text.txt": text(1),
+    }
+    for name, content in files.items():
+        (tmp_path / "site" / name).write_text(content)
+    summary = run(tmp_path, "site")
+    assert (summary.kinds["new"], summary.skipped) == (2, {"not_html": 1})
+    assert (summary.dropped, summary.passed_over) == (2, 4)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*files} - {"b.php?t=1&s=2", "c"}
+
+
+def test_symlinks_that_lead_out_of_a_folder_are_left_out(tmp_path):
+    (tmp_path / "site" / "sub").mkdir(parents=True)
+    (tmp_path / "site" / "sub" / "a.html").write_text(page(text(1)))
+    for name in ("secret.html", "secret"):
+        (tmp_path / name).write_text(page(text(2)))
+        (tmp_path / "site" / name).symlink_to(tmp_path / name)
+    (tmp_path / "site" / "sub" / "up").symlink_to(f"../../{tmp_path.name}/../secret")
+    (tmp_path / "site" / "inside.html").symlink_to("sub/a.html")
+    (tmp_path / "site" / "gone").symlink_to("nowhere")
+    assert run(tmp_path, "site").dropped == 1
+    copied = [path for path in (tmp_path / "out").rglob("*") if not path.is_dir()]
+    assert [path.name for path in copied] == ["inside.html"]
+
+
+def test_texts_in_a_field_for_html(tmp_path):
+    answers = [json.dumps({"id": n, "body": text(1)}) for n in range(2)]
+    values = [{"html": html} for html in (text(1), f"<p>{text(1)}</p>", *answers)]
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    summary = run(tmp_path, "in.jsonl")
+    assert (summary.kinds["near-duplicate"], summary.skipped) == (1, {"not_html": 2})
 
 
 @pytest.mark.parametrize("from_gzip", ["", ".gz"])

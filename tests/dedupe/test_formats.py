@@ -7,12 +7,14 @@ import gzip
 import io
 import json
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.errors import SimhashError
 
-from .samples import RECORDS, read_lines, text
+from .samples import RECORDS, json_lines, read_lines, text
 from .samples import run as run_once
 
 KEPT = [RECORDS[0], RECORDS[1], RECORDS[3]]
@@ -140,7 +142,7 @@ def test_csv_that_cannot_be_read_is_kept(tmp_path):
     run(tmp_path, "in.csv", out="tagged", action="tag")
     rows = (tmp_path / "tagged").read_bytes().splitlines()
     assert rows[-4:-1] == [b"1,,,,,,,,", b"2,3,4,5", b"\xff,\xfe,\xfd"]
-    assert rows[-5] == b'k,"a"b"c,,,,,,,'
+    assert rows[-5] == b'k,"ab""c",,,,,,,'
 
 
 def test_csv_with_long_fields(tmp_path):
@@ -183,13 +185,78 @@ def test_other_tags(tmp_path):
     assert out[1] == {**RECORDS[0], "was": "new", "alike": None}
 
 
-def test_a_json_array_that_is_not_one_item_a_line(tmp_path):
-    (tmp_path / "in.json").write_text(json.dumps(RECORDS))
-    with pytest.raises(SimhashError, match=r"no record can be read; an item in each line"):
-        run(tmp_path, "in.json")
-    (tmp_path / "in.json").write_text(json.dumps(RECORDS, indent=2))
-    with pytest.raises(SimhashError, match="no record can be read"):
-        run(tmp_path, "in.json")
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_json_array_in_one_line_or_many(tmp_path, indent, encoding):
+    content = json.dumps(RECORDS, indent=indent, ensure_ascii=False)
+    (tmp_path / "in.json").write_text(content, encoding=encoding)
+    run(tmp_path, "in.json")
+    assert json.loads((tmp_path / "out").read_bytes()) == KEPT
+
+
+def test_json_lines_by_another_name(tmp_path):
     (tmp_path / "in.json").write_text("\n".join(map(json.dumps, RECORDS)))
     run(tmp_path, "in.json")
     assert read_lines(tmp_path / "out") == KEPT
+
+
+QUOTED = text(1).replace(" ", ' \\"', 1).replace(" ", '\\", ', 9)
+CSV = {
+    "escaped quotes": f'url,note,text\n1,x,"{QUOTED}"\n2,y,"{QUOTED}!"\n3,z,"{text(2)}"\n',
+    "bars": f"url|note|text\n1|x|{text(1)}\n2|y|{text(1)}!\n3|z|{text(2)}\n",
+    "named delimiter": f"sep=;\nurl;a, b;text\n1;x;{text(1)}\n2;y;{text(1)}!\n3;z;{text(2)}\n",
+    "commas in the header": f"url;a, b;text\n1;x;{text(1)}\n2;y;{text(1)}!\n3;z;{text(2)}\n",
+    "old line breaks": f"url,note,text\r1,x,{text(1)}\r2,y,{text(1)}!\r3,z,{text(2)}\r",
+    "UTF-16": f"\ufeffurl\tnote\ttext\n1\tx\t{text(1)}\n2\ty\t{text(1)}!\n3\tz\t{text(2)}\n",
+}
+
+
+@pytest.mark.parametrize("action", ["drop", "tag"])
+@pytest.mark.parametrize("name", CSV)
+def test_layouts_of_csv(tmp_path, name, action):
+    encoding = "utf-16-le" if name == "UTF-16" else "utf-8"
+    (tmp_path / "in.csv").write_bytes(CSV[name].encode(encoding))
+    run(tmp_path, "in.csv", action=action)
+    kinds = [verdict["kind"] for verdict in read_lines(tmp_path / "verdicts")]
+    assert kinds == ["new", "near-duplicate", "new"]
+    if action == "drop":
+        lines = CSV[name].replace("\r", "\n").removeprefix("\ufeff").splitlines(keepends=True)
+        del lines[-2]
+        out = (tmp_path / "out").read_text(encoding="utf-8-sig")
+        assert out == "".join(lines)
+
+
+def test_surplus_fields_of_csv_are_an_error_of_their_record(tmp_path):
+    rows = [f"{n},{text(1)},{'more' if n else ''}\n" for n in range(3)]
+    content = f"url,text\n{''.join(rows)}"
+    (tmp_path / "in.csv").write_text(content)
+    summary = run(tmp_path, "in.csv")
+    assert (summary.kinds["new"], summary.skipped) == (1, {"surplus_fields": 2})
+    assert (tmp_path / "out").read_text() == content
+
+
+def test_a_given_delimiter(tmp_path):
+    (tmp_path / "in.csv").write_text(f"url:text\n1:{text(1)}\n2:{text(1)}\n")
+    assert run(tmp_path, "in.csv", delimiter=":").kinds == {"new": 1, "near-duplicate": 1}
+
+
+@pytest.mark.parametrize("name", ["jsonl", "parquet"])
+@pytest.mark.parametrize("fields", [Fields(), Fields(text=("content.rendered",), key="id")])
+def test_fields_in_objects(tmp_path, name, fields):
+    values = [
+        {"id": str(n), "title": {"rendered": title}, "content": {"rendered": f"<p>{text(1)}</p>"}}
+        for n, title in enumerate(("Ferries", "Trains", "Ferries"))
+    ]
+    if name == "jsonl":
+        (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    else:
+        parquet.write_table(pa.Table.from_pylist(values), tmp_path / "in.parquet")
+    run(tmp_path, f"in.{name}", fields=fields)
+    kinds = [verdict["kind"] for verdict in read_lines(tmp_path / "verdicts")]
+    assert kinds == ["new", "new", "near-duplicate"]
+
+
+def test_records_in_a_list_of_an_object(tmp_path):
+    (tmp_path / "in.json").write_text(json.dumps({"total": 5, "items": RECORDS}))
+    with pytest.raises(SimhashError, match=r"'items' is a list of objects.*jq -c '.items\[\]'"):
+        run(tmp_path, "in.json")

@@ -46,9 +46,6 @@ def test_files_of_which_one_has_records(tmp_path):
 
 def test_csv_in_another_encoding(tmp_path):
     (tmp_path / "in.csv").write_bytes("url,text\r\n1,grüße\r\n".encode("latin-1"))
-    with pytest.raises(
-        SimhashError, match=r"can be read; is it in utf-8\? --encoding names"
-    ) as told:
+    with pytest.raises(SimhashError, match=r"is it csv in utf-8\? --format and --encoding name"):
         run(tmp_path, "in.csv")
-    assert "FEED_EXPORT" not in str(told.value)
     assert run(tmp_path, "in.csv", encoding="latin-1").skipped == {"few_tokens": 1}

@@ -163,17 +163,19 @@ def renamed(records, field):
     ]
 
 
-def test_the_title_of_a_record_is_its_name_if_it_is_one_of_its_texts(tmp_path):
+def test_the_title_of_a_record_is_its_name(tmp_path):
     values = [
-        {"url": f"https://a.example/{name}", "title": name, "text": text(1)}
-        for name in ("Ferries", "Trains", "Ferries today")
+        {"url": f"https://a.example/{n}", "title": name, "text": text(1)}
+        for n, name in enumerate(("Ferries", "Trains", "Ferries"))
     ]
     elsewhere = [{**v, "url": f"https://{v['title'][:3]}.example/"} for v in values]
     any_name = Confirmation(same_name=False)
     for made, names, confirmation, dropped in (
         (values, ("title", "text"), Confirmation(), 1),
         (values, ("title", "text"), any_name, 2),
-        (values, ("text",), Confirmation(), 2),
+        (values, ("text",), Confirmation(), 1),
+        (values, ("text",), any_name, 2),
+        (renamed(values, "Headline"), ("text",), Confirmation(), 1),
         (renamed(values, "name"), ("text", "name"), Confirmation(), 1),
         (renamed(values, "headline"), ("headline", "text"), Confirmation(), 1),
         (renamed(values, "heading"), ("heading", "text"), Confirmation(), 2),

@@ -29,14 +29,13 @@ EXTRACTOR = "tests.dedupe.extractors.deadly"
 def job_spec(**changes):
     return {
         "format": "json-lines",
-        "fields": {"text": ["text"], "html": None, "key": "url"},
+        "fields": {"text": ["text"], "html": None, "key": "url", "names": None},
         "scheme": Scheme.preset("wide").to_dict(),
         "min_tokens": 30,
         "sketches": True,
         "max_bytes": 1000000,
         "encoding": "utf-8",
-        "header": None,
-        "delimiter": ",",
+        "layout": None,
         "timeout_ms": 60_000,
         **changes,
     }

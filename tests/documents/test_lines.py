@@ -10,29 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.documents.csv_records import Layout, csv_parts
 from scrapy_simhash.documents.files import DamagedFile, uncompressed
-from scrapy_simhash.documents.lines import csv_parts, line_parts
+from scrapy_simhash.documents.lines import line_parts
 
 LINES = st.lists(st.sampled_from([b"{}", b"a" * 50, b"", b" \t", b'x,"y', b'"', b"\0", b"["]))
+LAYOUT = Layout()
 
 
-def parts(split, content, max_bytes=20):
-    """Return (data with the rest, is a record, reason) of all parts."""
-    stream = io.BufferedReader(io.BytesIO(content))
-    return [
-        (b"".join([part.data, *part.rest]), part.is_record, part.reason)
-        for part in split(stream, max_bytes)
-    ]
+def parts(split, content, *more):
+    """Return (data, is a record, reason) of all parts."""
+    found = split(io.BytesIO(content), *more, 20)
+    return [(part.data, part.is_record, part.reason) for part in found]
 
 
-@given(
-    lines=LINES, end=st.sampled_from([b"", b"\n"]), split=st.sampled_from([line_parts, csv_parts])
-)
-def test_nothing_is_lost(lines, end, split):
+@given(lines=LINES, end=st.sampled_from([b"", b"\n"]), is_csv=st.booleans())
+def test_nothing_is_lost(lines, end, is_csv):
     content = b"\n".join(lines) + end
-    found = parts(split, content)
+    found = parts(csv_parts, content, LAYOUT) if is_csv else parts(line_parts, content)
     assert b"".join(data for data, *_ in found) == content
-    if split is line_parts:
+    if not is_csv:
         assert [is_record for _, is_record, _ in found] == [
             bool(data.strip()) for data, *_ in found
         ]
@@ -44,18 +41,13 @@ def test_a_line_that_is_too_long_is_one_record():
         (b"b" * 30 + b"\n", True, "too_large"),
         (b"c\n", True, None),
     ]
-    assert parts(line_parts, b"b" * 20 + b"\n")[0][2] is None
-    assert parts(line_parts, b"b" * 21 + b"\n")[0][2] == "too_large"
-
-
-def test_the_rest_of_a_record_may_be_ignored():
-    stream = io.BytesIO(b"b" * 30 + b"\nc\n")
-    assert [part.data for part in line_parts(stream, 20)] == [b"b" * 21, b"c\n"]
+    assert parts(line_parts, b"b" * 19 + b"\n")[0][2] is None
+    assert parts(line_parts, b"b" * 20 + b"\n")[0][2] == "too_large"
 
 
 def test_records_of_csv_over_several_lines():
     content = b'a,b\r\n1,"x\r\ny"\r\n\r\n2,"he ""said"""\r\n\t\n3,"open\r\n4,z\r\n'
-    assert parts(csv_parts, content, 1000) == [
+    assert parts(csv_parts, content, Layout(("a", "b"), b"a,b\r\n")) == [
         (b"a,b\r\n", False, None),
         (b'1,"x\r\ny"\r\n', True, None),
         (b"\r\n", False, None),

@@ -5,17 +5,21 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import sys
+import zlib
 from itertools import accumulate
 
+import brotli
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_simhash.documents.files import DamagedFile
-from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
+from scrapy_simhash.documents.warc import decompressed, is_compressed_by_record, warc_parts
 from tests.dedupe.samples import http_response, warc_record
 
 SIZES = (10, 5000, 300_000, 1_500_000, 0, 20)
 LIMIT = 400_000
+zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
 def warc(*, compressed):
@@ -110,3 +114,32 @@ def test_an_empty_member_is_copied():
     content = record + gzip.compress(b"") + record
     found, damage = read(content, by_record=True)
     assert (b"".join(data for data, *_ in found), damage) == (content, None)
+
+
+BODY = b"<p>tides</p>" * 999
+DEFLATE = zlib.compressobj(wbits=-15)
+ENCODED = {
+    "": BODY,
+    "identity": BODY,
+    "gzip": gzip.compress(BODY),
+    "X-GZIP": gzip.compress(BODY)[:-8],  # cut off
+    "deflate": zlib.compress(BODY),
+    "Deflate": DEFLATE.compress(BODY) + DEFLATE.flush(),
+    "br": brotli.compress(BODY),
+    "zstd": zstd.compress(BODY),
+    "gzip, br": brotli.compress(gzip.compress(BODY)),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_bodies_are_decompressed_up_to_a_limit(encoding):
+    assert decompressed(ENCODED[encoding], encoding, 1 << 20) == BODY
+    assert decompressed(ENCODED[encoding], encoding, 100) == BODY[:101] or "," in encoding
+    if encoding not in ("", "identity"):
+        assert decompressed(BODY, encoding, 1 << 20) is None
+
+
+def test_encodings_without_a_package(monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.documents.warc._BROTLI_MODULES", ("no_such.module", "none"))
+    assert decompressed(ENCODED["br"], "br", 1 << 20) is None
+    assert decompressed(BODY, "new", 1 << 20) is None

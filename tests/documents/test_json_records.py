@@ -1,0 +1,95 @@
+"""Objects are found in JSON of any layout."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.documents.json_records import begins_as_array, json_parts, parse_json
+from scrapy_simhash.documents.lines import Unreadable, ascii_lines
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inside: st.lists(inside) | st.dictionaries(st.text(), inside),
+    max_leaves=8,
+)
+OBJECTS = st.lists(st.dictionaries(st.text(), VALUES))
+BROKEN = b'{"b": oops, "c": [1, {"d": 2}]}'
+
+
+def parts(content, encoding="utf-8", max_bytes=10_000):
+    lines, found = ascii_lines(io.BufferedReader(io.BytesIO(content)), encoding)
+    return [(part.data, part.reason) for part in json_parts(lines, found, max_bytes)]
+
+
+def array(objects, indent):
+    if indent == "scrapy":
+        return "[\n" + ",\n".join(map(json.dumps, objects)) + "\n]"
+    return json.dumps(objects, indent=indent, ensure_ascii=False)
+
+
+@given(OBJECTS, st.sampled_from([None, 0, 2, "\t", "scrapy"]), st.sampled_from(["", "-sig", "16"]))
+def test_arrays(objects, indent, encoding):
+    codec = {"": "utf-8", "-sig": "utf-8-sig", "16": "utf-16"}[encoding]
+    content = array(objects, indent).encode(codec, "replace")
+    found = parts(content)
+    expected = json.loads(content.decode(codec))
+    assert [parse_json(data, "utf-8") for data, _ in found] == expected
+    assert all(reason is None for _, reason in found)
+
+
+@given(OBJECTS, st.sampled_from(["\n", " ", "", "\x1e", "\n\n", ",\n"]))
+def test_objects_without_an_array(objects, between):
+    content = between.join(map(json.dumps, objects)).encode()
+    assert [parse_json(data, "utf-8") for data, _ in parts(content)] == objects
+
+
+@given(st.lists(st.sampled_from([b"{}", b"[", b"]", b",", b"\n", b'{"a":', b'"x"', b"oops", b"}"])))
+def test_any_content_ends(pieces):
+    for data, reason in parts(b"".join(pieces)):
+        if reason is None:
+            json.loads(data)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_broken_object_ends_before_the_next(indent):
+    good = json.dumps({"a": [1, {"b": 2}]}, indent=indent).encode()
+    broken = BROKEN if indent is None else good.replace(b"1", b"oops", 1)
+    items = [good, broken, good, broken]
+    if indent is None:
+        content = b"[\n" + b",\n".join(items) + b"\n]\n"
+    else:
+        content = b"[\n" + b",\n".join(b"  " + i.replace(b"\n", b"\n  ") for i in items) + b"\n]\n"
+        items = [item.replace(b"\n", b"\n  ") for item in items]
+    assert parts(content) == list(zip(items, (None, "not_json") * 2, strict=True))
+
+
+def test_objects_that_cannot_be_used():
+    content = b'[{"a": "' + b"x" * 99 + b'"}, {"b": "\xff"}, 5, {"c": [' + b"[" * 99_999
+    found = parts(content, max_bytes=50)
+    assert [reason for _, reason in found] == ["too_large", None, None, "too_large"]
+    for data, reason in (found[1], found[2]):
+        with pytest.raises(Unreadable):
+            parse_json(data, "utf-8")
+        assert reason is None
+
+
+def test_a_long_object_of_many_lines_takes_linear_time():
+    content = json.dumps([{"vector": list(range(200_000))}], indent=1).encode()
+    started = time.process_time()
+    ((data, reason),) = parts(content, max_bytes=1 << 30)
+    assert (json.loads(data)["vector"][-1], reason) == (199_999, None)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("line", "is_array"),
+    [(b"[", True), (b"\xef\xbb\xbf [{", True), (b"", True), (b'{"a"', False), (b"\x1e{", False)],
+)
+def test_what_begins_as_an_array(line, is_array):
+    assert begins_as_array(line) is is_array
