@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation, ObservingIndex, PageToObserve
     from scrapy_simhash.index.redis.index import RedisIndex
 
-_ASK_THREADS = 16
 # More threads make smaller groups; with fewer, pages wait longer for a free one. If a call takes
 # 100 ms, 4 threads make a page wait 10 to 20 ms at 40 to 160 pages per second.
 _OBSERVE_THREADS = 4
@@ -57,10 +56,6 @@ class IndexCalls:
             self._errors.count_error("index", error, key)
             return None
 
-    async def soon(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
-        """Call the index, and return the answer. An index on the network is called in a thread."""
-        return self.now(key, ask)
-
     def tell(
         self,
         key: str,
@@ -85,6 +80,9 @@ class IndexCalls:
 
         self.tell(observation.key, confirm, then)
 
+    def hurry(self) -> None:
+        """Retry calls only for a few more seconds, because the crawl waits for them."""
+
     async def finish(self) -> None:
         """Wait until all calls of `tell` and `confirm` have ended."""
 
@@ -98,10 +96,10 @@ class ThreadedCalls(IndexCalls):
     """Calls to an index on the network, in threads, so that the event loop never waits.
 
     One call observes, or confirms, all pages that wait for a thread (`GroupCommit`). After a call
-    of `soon` or `observe` could not reach the index, they answer None at once for five seconds.
-    Calls of `tell` and `confirm` are retried, because they settle pages that are in progress.
+    of `observe` could not reach the index, `observe` answers None at once for five seconds. Calls
+    of `tell` and `confirm` are retried, because they settle pages that are in progress.
 
-    :param patience_s: how long these calls are retried while the index cannot be reached.
+    :param patience_s: for how much of an outage these calls are retried.
     """
 
     in_threads = True
@@ -112,7 +110,6 @@ class ThreadedCalls(IndexCalls):
         super().__init__(index, errors)
         self._location = index.location
         self._patience_s = patience_s
-        self._asking = ThreadPoolExecutor(_ASK_THREADS, "simhash-ask")
         self._observing = GroupCommit(_OBSERVE_THREADS, "simhash-observe")
         self._telling = GroupCommit(_TELL_THREADS, "simhash-tell")
         self._waiting_tells = 0
@@ -121,32 +118,27 @@ class ThreadedCalls(IndexCalls):
         self._unreachable: IndexUnreachable | None = None  # the last error
         self._next_attempt_s = 0.0
         self._ended_outages = 0
+        self._away_since_s: float | None = None  # the beginning of an outage, by `tell`
+        self._is_urgent = False
+        self._not_stored = 0
         self.call_in_loop = _loop_caller()
         """A function that calls another in the event loop. Any thread may use it."""
-
-    async def soon(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
-        """See `IndexCalls`."""
-        return await self._answer(key, lambda: self._asking.submit(ask, self.index))
 
     async def observe(self, page: PageToObserve) -> tuple[Observation, float] | None:
         """Return the observation of a page, and the duration of the call in milliseconds.
 
-        One call may observe several pages. The answer is None as for `soon`.
+        One call may observe several pages. The answer is None if the call fails, or if the index
+        was unreachable a moment ago.
         """
-        return await self._answer(
-            page.key, lambda: self._observing.submit(page.key, self._observe_all, page)
-        )
-
-    async def _answer(self, key: str, submit: Callable[[], Future[_Result]]) -> _Result | None:
-        """Submit a call, unless the index was unreachable a moment ago, and return its answer."""
+        self._is_urgent = False  # the crawl is not idle
         last_error, ended_outages = self._unreachable, self._ended_outages
         if last_error is not None and time.monotonic() < self._next_attempt_s:
-            self._errors.count_error("index", last_error, key)
+            self._errors.count_error("index", last_error, page.key)
             return None
         try:
-            answer = await result_of(submit())
+            answer = await result_of(self._observing.submit(page.key, self._observe_all, page))
         except StorageError as error:
-            self._errors.count_error("index", error, key)
+            self._errors.count_error("index", error, page.key)
             # An error of a call from before the end of an outage does not begin another one.
             if isinstance(error, IndexUnreachable) and ended_outages == self._ended_outages:
                 self._next_attempt_s = time.monotonic() + _PAUSE_S
@@ -188,8 +180,14 @@ class ThreadedCalls(IndexCalls):
     ) -> None:
         self._waiting_tells += 1
         self._telling.submit(key, call, request).add_done_callback(
-            lambda future: self.call_in_loop(self._end_tell, key, future, then)
+            lambda future: self.call_in_loop(
+                self._end_tell, key, future, then, call == self._confirm_all
+            )
         )
+
+    def hurry(self) -> None:
+        """See `IndexCalls`."""
+        self._is_urgent = True
 
     async def finish(self) -> None:
         """See `IndexCalls`. Calls that fail from now on are not retried."""
@@ -197,11 +195,20 @@ class ThreadedCalls(IndexCalls):
         while self._waiting_tells:
             self._all_done = Future()
             await result_of(self._all_done)
+        index: Any = self.index
+        index.stop_waiting()  # what follows is called in the event loop
+        if self._not_stored:
+            self._errors.warn(
+                "simhash: %d handled pages or items were not stored, because index %s could not be "
+                "reached: the next crawl counts them as new",
+                self._not_stored,
+                self._location,
+            )
+            self._not_stored = 0
 
     def close(self) -> None:
         """See `IndexCalls`."""
         self._ending.set()
-        self._asking.shutdown()
         self._observing.close()
         self._telling.close()
         super().close()
@@ -229,22 +236,33 @@ class ThreadedCalls(IndexCalls):
         return [None] * len(observations)
 
     def _call_with_retries(self, ask: Callable[[Any], _Result]) -> _Result:
-        last_attempt_s = time.monotonic() + self._patience_s
         while True:
             try:
-                return ask(self.index)
+                answer = ask(self.index)
             except IndexUnreachable:  # noqa: PERF203 - a call takes milliseconds
-                if time.monotonic() > last_attempt_s or self._ending.wait(_PAUSE_S):
+                away_since_s = self._away_since_s = self._away_since_s or time.monotonic()
+                patience_s = (
+                    min(self._patience_s, _PAUSE_S) if self._is_urgent else self._patience_s
+                )
+                if time.monotonic() - away_since_s > patience_s or self._ending.wait(_PAUSE_S):
                     raise
+            else:
+                self._away_since_s = None
+                return answer
 
     def _end_tell(
-        self, key: str, future: Future[_Result], then: Callable[[_Result | None], None] | None
+        self,
+        key: str,
+        future: Future[_Result],
+        then: Callable[[_Result | None], None] | None,
+        is_confirmation: bool,
     ) -> None:
         answer = None
         try:
             answer = future.result()
         except StorageError as error:
             self._errors.count_error("index", error, key)
+            self._not_stored += is_confirmation and isinstance(error, IndexUnreachable)
         finally:
             self._waiting_tells -= 1
             if then is not None:

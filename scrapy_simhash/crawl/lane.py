@@ -157,6 +157,7 @@ class Lane:
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
         self._unclaimed.discard_all()
+        self.calls.hurry()
         return self.retries.idle()
 
     async def finish(self) -> None:

@@ -30,6 +30,7 @@ class FakeIndex:
 
     def __init__(self, *, is_open: bool = False) -> None:
         self.errors: dict[str, BaseException] = {}
+        self.slow: dict[str, threading.Event] = {}
         self.begun: Queue[tuple[str, list[str]]] = Queue()
         self.done: list[tuple[str, list[str]]] = []
         self.gate = threading.Semaphore(10**6 if is_open else 0)
@@ -51,6 +52,9 @@ class FakeIndex:
     def acted(self, observation, action):
         self._call(action, [observation.key])
 
+    def stop_waiting(self):
+        pass
+
     def close(self):
         self.is_closed = True
 
@@ -66,6 +70,8 @@ class FakeIndex:
         self.begun.put((name, keys))
         assert self.gate.acquire(timeout=TIMEOUT_S)
         for key in keys:
+            if key in self.slow:
+                assert self.slow[key].wait(TIMEOUT_S)
             if key in self.errors and name != "discard":
                 raise self.errors[key]
         self.done.append((name, keys))
@@ -203,10 +209,9 @@ class TestObserve:
         async def test(calls):
             assert await calls.observe(page("a")) is None
             assert await calls.observe(page("b")) is None
-            assert await calls.soon("c", lambda index: index.confirm_all([seen("c")])) is None
 
         errors = run(test, index)
-        assert errors.counted == [("a", AWAY), ("b", AWAY), ("c", AWAY)]
+        assert errors.counted == [("a", AWAY), ("b", AWAY)]
         assert index.names() == []
 
     def test_a_call_from_before_an_outage_does_not_end_it(self):
@@ -215,8 +220,9 @@ class TestObserve:
         gate = threading.Event()
 
         async def test(calls):
-            early = asyncio.create_task(calls.soon("a", lambda _: gate.wait(TIMEOUT_S)))
-            await asyncio.sleep(0)  # the task submits its call
+            index.slow["a"] = gate
+            early = asyncio.create_task(calls.observe(page("a")))
+            assert await begun(index) == ("observe", ["a"])
             assert await calls.observe(page("b")) is None
             gate.set()
             assert await early
@@ -235,8 +241,10 @@ class TestObserve:
             with monkeypatch.context() as patch:
                 patch.setattr(index_calls, "_PAUSE_S", 0.0)
                 assert await calls.observe(page("a")) is None
-            slow = asyncio.create_task(calls.soon("slow", lambda _: gate.wait(TIMEOUT_S)))
-            await asyncio.sleep(0)
+            index.slow["slow"] = gate
+            slow = asyncio.create_task(calls.observe(page("slow")))
+            while await begun(index) != ("observe", ["slow"]):
+                pass
             assert await calls.observe(page("b")) is None
             gate.set()
             assert await slow
@@ -248,16 +256,13 @@ class TestObserve:
 
     def test_a_call_from_before_the_end_of_an_outage_does_not_begin_another(self, monkeypatch):
         index = FakeIndex(is_open=True)
-        index.errors["a"] = AWAY
-        gate = threading.Event()
-
-        def time_out(_):
-            assert gate.wait(TIMEOUT_S)
-            raise AWAY
+        index.errors |= {"a": AWAY, "slow": AWAY}
+        gate = index.slow["slow"] = threading.Event()
 
         async def test(calls):
-            slow = asyncio.create_task(calls.soon("slow", time_out))
-            await asyncio.sleep(0)
+            slow = asyncio.create_task(calls.observe(page("slow")))
+            while await begun(index) != ("observe", ["slow"]):
+                pass
             with monkeypatch.context() as patch:
                 patch.setattr(index_calls, "_PAUSE_S", 0.0)
                 assert await calls.observe(page("a")) is None
@@ -358,6 +363,20 @@ class TestTell:
         assert not errors.counted
         assert index.names() == ["confirm a b"]
 
+    def test_an_idle_crawl_does_not_wait_for_the_end_of_a_long_outage(self, monkeypatch):
+        monkeypatch.setattr(index_calls, "_PAUSE_S", 0.05)
+        index = FakeIndex(is_open=True)
+        index.errors |= {"a": AWAY, "b": AWAY}
+
+        async def test(calls):
+            done = [asyncio.get_running_loop().create_future() for _ in "ab"]
+            for key, future in zip("ab", done, strict=True):
+                calls.confirm(seen(key), future.set_result)
+            calls.hurry()
+            await asyncio.gather(*done)  # `run` fails after 30 seconds
+
+        assert len(run(test, index, patience_s=1000).counted) == 2
+
     def test_confirmations_of_an_index_that_stays_away_fail_together(self):
         then = []
 
@@ -368,6 +387,8 @@ class TestTell:
         names, errors = self.tell(told, {"b": AWAY})
         assert names == ["discard a b c"]
         assert errors.counted == [(key, AWAY) for key in "abc"]
+        [warning] = errors.warnings
+        assert "were not stored" in warning
         assert then == ["a", "b", "c"]
 
 

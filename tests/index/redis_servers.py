@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -116,6 +117,13 @@ class RedisServer:
             replicate(node, nodes[number])
         for node in nodes:
             node.close()
+
+    def pause(self) -> None:
+        """Keep the first process from answering, without closing connections."""
+        self._processes[0].send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._processes[0].send_signal(signal.SIGCONT)
 
     def kill(self, number: int) -> None:
         """Kill one process of a cluster, masters first."""

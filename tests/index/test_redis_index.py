@@ -13,6 +13,7 @@ from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexForeign,
     IndexMismatch,
+    IndexUnreachable,
     PlanError,
     SchemeError,
     SimhashError,
@@ -329,6 +330,46 @@ def test_a_server_that_is_away_is_an_error_of_ours(cluster):
         open_redis_index(url, "x", cluster=cluster)
     assert SECRET not in str(caught.value)
     assert SECRET not in repr(caught.value)
+
+
+@needs_redis
+def test_a_server_that_hangs_is_waited_for_only_once_in_a_while(tmp_path, monkeypatch):
+    """Hundreds of calls would wait for a time-out each."""
+    with running(tmp_path) as server:
+        options = {"parameters": {"socket_timeout": 0.3}}
+        index = open_redis_index(server.url, "x", SCHEME, max_distance=K, plan=PLAN, **options)
+        index.confirm(index.observe("a", A))
+        pending = index.observe("b", B)
+        monkeypatch.setattr("scrapy_simhash.index.redis.server._PAUSE_S", 60)
+        server.pause()
+        attempts = []
+        exchange = index.server._exchange
+
+        def counted(commands):
+            attempts.append(commands)
+            return exchange(commands)
+
+        monkeypatch.setattr(index.server, "_exchange", counted)
+        for _ in range(5):
+            with pytest.raises(IndexUnreachable):
+                index.confirm(pending)
+        assert len(attempts) == 1
+        monkeypatch.setattr(index.server, "_next_attempt_s", 0)
+        server.go_on()
+        index.confirm(pending)
+        assert len(index) == 2
+        server.pause()
+        with pytest.raises(IndexUnreachable):
+            index.observe("c", C)
+        attempts.clear()
+        index.stop_waiting()
+        monkeypatch.setattr("scrapy_simhash.index.redis.server._PAUSE_S", 0)
+        with pytest.raises(IndexUnreachable):
+            index.observe("c", C)
+        with pytest.raises(IndexUnreachable):
+            index.close()
+        assert not attempts
+        server.go_on()
 
 
 @needs_redis

@@ -109,7 +109,8 @@ class Leases:
             self._closing.set()
             pages = list(self._pages.values())
         if self._renewing is not None:
-            self._renewing.join()
+            # A thread that waits for a server that is away ends with the process.
+            self._renewing.join(0 if self._server.stop_waiting() else None)
         self.release(pages)
 
     def _renew(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import contextmanager, suppress
 from inspect import signature
 from itertools import islice
@@ -33,10 +34,15 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.redis.scripts import Script
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 5.0
+# After the server could not be reached, commands fail at once for this time. Otherwise each of the
+# hundreds of commands of a crawl would wait for its own time-out.
+_PAUSE_S = 3.0
 # Upper limit for `Server._idle`; further connections go back to redis-py's pool.
 _MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
+# Not time-outs: a server that hangs would take several of them for each command.
+_RETRIED = (redis.ConnectionError,)
 # Errors of scripts that read a damaged value. They also contain "user_script".
 _DAMAGE = re.compile(
     "attempt to|bad argument|data string|it has no number|not an integer|would overflow"
@@ -79,7 +85,9 @@ class Server:
         self._idle: list[Any] = []
         backoff = ExponentialBackoff(cap=0.5, base=0.05)
         # Retries of `_exchange`. Connections retry connecting by themselves.
-        self._retry = Retry(backoff, 2)
+        self._retry = Retry(backoff, 2, _RETRIED)
+        self._away: IndexUnreachable | None = None  # the last error
+        self._next_attempt_s = 0.0
         options = {
             **_QUICK_CONNECTION,
             "socket_timeout": _TIMEOUT_S,
@@ -93,7 +101,7 @@ class Server:
                     self._client: Any = RedisCluster.from_url(url, **options)
                 else:
                     self._client = redis.Redis.from_url(
-                        url, **{"retry": Retry(backoff, 3), **options}
+                        url, **{"retry": Retry(backoff, 3, _RETRIED), **options}
                     )
             try:
                 self.opening_answers = self._check(opening_commands)
@@ -240,9 +248,17 @@ class Server:
             if not 0 <= number <= MAX_SEQUENCE:
                 raise corrupt(self.location, f"the number {number}", REDIS_REMEDY)
 
+    def stop_waiting(self) -> bool:
+        """If the server cannot be reached, send no command from now on, so that all fail at once.
+        Return True in this case.
+        """
+        if self._away is not None:
+            self._next_attempt_s = float("inf")
+        return self._away is not None
+
     def close(self) -> None:
         """Close all connections."""
-        with self._translated():
+        with self._translated_errors():
             disconnect(self._client)
 
     def _check(self, commands: Iterable[Sequence[Any]]) -> list[Any]:
@@ -269,7 +285,29 @@ class Server:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn errors of redis-py into StorageError or IndexUnreachable, without secrets."""
+        """Turn errors of redis-py into StorageError or IndexUnreachable, without secrets.
+
+        :raises IndexUnreachable: at once, if another command has just failed in this way.
+        """
+        away = self._away
+        if away is not None:
+            if time.monotonic() < self._next_attempt_s:
+                raise IndexUnreachable(away.location, away.detail)
+            self._next_attempt_s = time.monotonic() + _TIMEOUT_S + _PAUSE_S  # one attempt at a time
+        try:
+            with self._translated_errors():
+                yield
+        except IndexUnreachable as error:
+            self._away, self._next_attempt_s = error, time.monotonic() + _PAUSE_S
+            raise
+        except StorageError:  # the server has answered
+            self._away = None
+            raise
+        else:
+            self._away = None
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except (AuthenticationError, NoPermissionError) as error:

@@ -121,6 +121,10 @@ class SettlingIndex(CrawlIndex, RedisContent):
             if line.key == observed.key:
                 self.write_line(replace(line, action=action))
 
+    def stop_waiting(self) -> None:
+        """If the server cannot be reached, let all further calls fail at once."""
+        self.server.stop_waiting()
+
     def close(self) -> None:
         """See `Index.close`."""
         with self._lock:
