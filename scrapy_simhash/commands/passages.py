@@ -68,7 +68,7 @@ gzip. Hidden files in folders are ignored.
 
   {program} add reports/ pages.jsonl.gz
   {program} add --text-field body --name-field link items.jl
-  {program} add --keep-text --unit runs --characters 60 reports/
+  {program} add --no-keep-text --unit runs --characters 60 reports/
 """
 _CHECK = """\
 Shows which passages of a text appear in the documents of the index, and where.
@@ -79,7 +79,7 @@ Shows which passages of a text appear in the documents of the index, and where.
   pdftotext report.pdf - | {program} check --json -
 
 Similarities go from 0 to 1 (equal). They are computed from the texts (1 - edits / length) if the
-index keeps texts (add --keep-text), otherwise estimated from the fingerprints.
+index keeps texts, otherwise (add --no-keep-text) estimated from the fingerprints.
 """
 _INDEX = (
     "directory of the index (default: the setting SIMHASH_PASSAGES_DIR, or simhash-passages; "
@@ -107,9 +107,8 @@ def _add_arguments_of_add(parser: argparse.ArgumentParser) -> None:
     )
     creation.add_argument(
         "--keep-text",
-        action="store_true",
-        default=None,
-        help="store texts, to compare passages by their texts and to show them",
+        action=argparse.BooleanOptionalAction,
+        help="store texts, to compare passages by their texts and to show them (default: yes)",
     )
     creation.add_argument(
         "--unit",

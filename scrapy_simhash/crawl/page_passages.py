@@ -76,9 +76,7 @@ class PagePassages:
         from scrapy_simhash.passages.scheme import PassageScheme
 
         scheme = None if settings.cutting is None else PassageScheme(cutting=settings.cutting)
-        self.index = open_passages(
-            settings.directory, scheme, keep_text=settings.keep_text, keep_text_of_new=True
-        )
+        self.index = open_passages(settings.directory, scheme, keep_text=settings.keep_text)
 
     def arrived(self, page: PageState, text: str) -> None:
         """Hold the main text of a page that is about to reach its callback."""

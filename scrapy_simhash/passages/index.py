@@ -134,7 +134,6 @@ def open_passages(
     scheme: PassageScheme | None = None,
     *,
     keep_text: bool | None = None,
-    keep_text_of_new: bool = False,
     create: bool = True,
     kind: str | None = None,
 ) -> PassageIndex:
@@ -142,8 +141,7 @@ def open_passages(
 
     :param scheme: scheme of the index; None for the scheme of an existing index, or the default.
     :param keep_text: store the texts of documents, to compute similarities from them; None accepts
-        the choice of an existing index.
-    :param keep_text_of_new: a new index stores texts, if `keep_text` is None.
+        the choice of an existing index, and stores texts in a new one.
     :param create: create the index if it is missing.
     :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
     :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
@@ -159,7 +157,7 @@ def open_passages(
         if store is None:
             new_manifest = PassagesManifest(
                 scheme or PassageScheme(),
-                keep_text_of_new if keep_text is None else keep_text,
+                keep_text is not False,
                 kind or default_kind_name(),
             )
             store = _open_store(directory, new_manifest if create else None, scheme, keep_text)

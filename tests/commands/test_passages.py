@@ -69,7 +69,7 @@ def test_a_check_shows_share_sources_and_passages(filled, folder, run):
     assert lines[1] == (
         "  3 of 5 passages appear elsewhere: 3 highly similar; 1 too short to look up"
     )
-    assert lines[2] == "  similarities are estimated from fingerprints; mode exact"
+    assert lines[2] == "  similarities are computed from texts; mode exact"
     for document in ("docs/ferry.txt", "docs/sub/notice.html", "https://boats.example/"):
         assert len([line for line in lines if line.endswith(f"1 passage      {document}")]) == 1
     assert "  characters 0 to 57, highly similar" in lines
@@ -107,7 +107,7 @@ def test_what_can_be_checked(filled, folder, run, name, content):
 
 def test_texts_that_are_kept_are_compared_and_shown(run, folder):
     written(folder, NOTICE, "notice.txt")
-    assert run("passages", "add", "--keep-text", "--index", "i", "notice.txt").code == 0
+    assert run("passages", "add", "--index", "i", "notice.txt").code == 0
     ran = run(
         "passages",
         "check",
@@ -183,9 +183,9 @@ def test_options_that_make_an_index_are_kept(run, folder):
     ran = run("passages", "add", "--index", "i", "--characters", "50", name)
     assert ran.code == 1
     assert "made with characters 40, not 50" in ran.err
-    ran = run("passages", "add", "--index", "i", "--keep-text", name)
+    ran = run("passages", "add", "--index", "i", "--no-keep-text", name)
     assert ran.code == 1
-    assert "keeps no texts" in ran.err
+    assert "keeps texts" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -268,5 +268,7 @@ DOCUMENTED = (Path(__file__).parents[2] / "docs" / "passages.md").read_text(enco
 
 @pytest.mark.parametrize("action", ["add", "check"])
 def test_every_option_is_documented(action):
-    rows = set(re.findall(r"^\| `(--[a-z-]+)", DOCUMENTED, re.MULTILINE))
+    rows = set().union(
+        *re.findall(r"^\| `(--[a-z-]+)(?:`, `(--no-[a-z-]+))?", DOCUMENTED, re.MULTILINE)
+    )
     assert options_of(PARSERS[f"passages {action}"]) - {"--help", "--but"} <= rows

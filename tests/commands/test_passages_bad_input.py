@@ -24,9 +24,9 @@ def test_lines_that_cannot_be_read_are_counted_and_named(run, folder):
     ran = run("passages", "add", "a.jsonl")
     assert ran.code == 0
     notes = ran.err.splitlines()
-    assert notes[0].startswith("skipped a.jsonl:2: not JSON")
+    assert notes[0].startswith("skipped a.jsonl:2: not a JSON object")
     assert len(notes) == 21
-    assert "             30 not JSON" in ran.out.splitlines()
+    assert "             30 not a JSON object" in ran.out.splitlines()
     assert "             1 no field 'text'" in ran.out.splitlines()
 
 
