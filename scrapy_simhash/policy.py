@@ -5,14 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from scrapy_simhash.index.base import UNKNOWN
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from scrapy_simhash.verdict import Verdict
 
 PolicyAction = Literal["drop", "tag"]
 Outcome = Literal["dropped", "followed", "tagged", "passed"]
 # An item of `start()` has no page to request again; `Retries` holds a limited number of copies.
 NoRetry = Literal["no_page", "held_too_many"]
-KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
+KeptReason = Literal[
+    "canonical",
+    "flood",
+    "method",
+    "password",
+    "asked_again",
+    "refused",
+    "rescheduled",
+    "request",
+    "depth",
+    "no_items",
+    NoRetry,
+]
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,20 @@ PASS = Action()
 DROP = Action(call=False, items=False, follow=False)
 
 
+STAND_IN_REASONS: tuple[KeptReason, ...] = ("no_items", "asked_again", "refused", "password")
+"""Reasons for which a copy of a page that gave no items may take its place."""
+
+
+def stands_in(verdict: Verdict, reason: KeptReason | None) -> bool:
+    """Return True if a page passes for want of items of the page that it is a copy of."""
+    observation = verdict.observation
+    return (
+        reason in STAND_IN_REASONS
+        and observation is not None
+        and not observation.earlier.gave_items
+    )
+
+
 def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
     """Return the outcome under which a page or item is counted; None for any other page or item.
 
@@ -44,6 +74,44 @@ def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
     if action.items:
         return "tagged"
     return "followed" if action.call else "dropped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circumstances:
+    """What counts for the action on a page, besides its verdict.
+
+    :param preferred: the representative names this page as its canonical URL, and the settings
+        prefer canonical pages.
+    :param is_flood: returns True if the cluster has more pages than SIMHASH_CLUSTER_LIMIT.
+    :param method: HTTP method of the request.
+    :param has_password: returns True if the page has a field for a password.
+    :param asked_again: the spider requested the page again after it was dropped.
+    :param refused: callbacks have refused such content.
+    :param rescheduled: a callback requested the page again, or its representative failed.
+    :param request_has_changed: the callback would be called with other arguments by now.
+    :param arguments: names of what the callback is called with.
+    :param depth_limited: the crawl has a DEPTH_LIMIT.
+    :param gives_items: the crawl takes items from pages. So a page that gave none may have been a
+        wrong one, such as a version that the spider does not use.
+    :param no_retry: the reason why the page could not be requested again after a failure of its
+        representative; None if it could.
+    """
+
+    preferred: bool = False
+    is_flood: Callable[[], bool] = bool
+    method: str = "GET"
+    has_password: Callable[[], bool] = bool
+    asked_again: bool = False
+    refused: bool = False
+    rescheduled: bool = False
+    request_has_changed: bool = False
+    arguments: Sequence[str] = ()
+    depth_limited: bool = False
+    gives_items: bool = False
+    no_retry: NoRetry | None = None
+
+
+NOTHING_SPECIAL = Circumstances()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,39 +136,55 @@ class Policy:
         )
 
     def decide(
-        self,
-        verdict: Verdict,
-        *,
-        preferred: bool = False,
-        flood: bool = False,
-        method: str = "GET",
-        requested_again: bool = False,
-        no_retry: NoRetry | None = None,
+        self, verdict: Verdict, around: Circumstances = NOTHING_SPECIAL
     ) -> tuple[Action, KeptReason | None]:
         """Return the action, and the reason if a page with seen content passes nevertheless.
 
-        :param preferred: the representative names this page as its canonical URL, and the settings
-            prefer canonical pages.
-        :param flood: the cluster has more pages than SIMHASH_CLUSTER_LIMIT.
-        :param method: HTTP method of the request.
-        :param requested_again: a callback requested the page again, or its representative failed.
-        :param no_retry: the reason why the page could not be requested again after a failure of its
-            representative; None if it could.
+        With the reason ``no_items``, the callback runs, but links are followed only if those of
+        seen content are. If the callback gives no items, nothing has passed.
         """
-        if not self.seen(verdict):
-            return PASS, None
         if self.action == "tag":
             action = Action(follow=self.follow)
         else:
             action = Action(call=self.follow, items=False, follow=self.follow)
-        if action == PASS:
+        if action == PASS or not self.seen(verdict):
             return PASS, None
-        # The answers to a form resemble each other, so only pages of GET requests are dropped.
-        if not action.items and (preferred or flood or method != "GET"):
-            return PASS, "canonical" if preferred else "flood" if flood else "method"
-        # An earlier response had this content, but was not used: see `requested_again`.
-        if requested_again and verdict.kind != "near-duplicate":
-            return PASS, "rescheduled"
-        if no_retry and verdict.observation and verdict.observation.provisional:
-            return PASS, no_retry
-        return action, None
+        hides_items = not action.items
+        reason = self._reason_to_pass(verdict, around, hides_items=hides_items)
+        observation = verdict.observation
+        if reason is not None:
+            action = PASS
+        elif (
+            observation is not None
+            and not observation.earlier.gave_items
+            and (around.gives_items or action.call)
+        ):
+            action, reason = Action(follow=self.follow), "no_items" if hides_items else None
+        elif hides_items and around.is_flood():
+            action, reason = PASS, "flood"
+        elif around.no_retry and observation is not None and observation.provisional:
+            action, reason = PASS, around.no_retry
+        return action, reason
+
+    def _reason_to_pass(
+        self, verdict: Verdict, around: Circumstances, *, hides_items: bool
+    ) -> KeptReason | None:
+        """Return the first reason for which a page with seen content passes; None without one."""
+        near_duplicate = verdict.kind == "near-duplicate"
+        earlier = UNKNOWN if verdict.observation is None else verdict.observation.earlier
+        reasons: dict[KeptReason, bool] = {
+            "canonical": hides_items and around.preferred,
+            # The answers to a form resemble each other, so only pages of GET requests are dropped.
+            "method": hides_items and around.method != "GET",
+            "asked_again": around.asked_again,
+            "refused": around.refused,
+            # An earlier response had this content, but was not used.
+            "rescheduled": around.rescheduled and not near_duplicate,
+            "request": not earlier.same_request or around.request_has_changed,
+            # Links beyond the limit are not followed from the representative.
+            "depth": around.depth_limited and earlier.nearer,
+        }
+        reason = next((reason for reason, applies in reasons.items() if applies), None)
+        if reason is None and hides_items and around.has_password():
+            return "password"  # a login page stands before other pages
+        return reason

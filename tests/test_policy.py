@@ -7,7 +7,17 @@ from typing import get_args
 import pytest
 
 from scrapy_simhash.index import Observation
-from scrapy_simhash.policy import PASS, Action, Policy, PolicyAction, outcome_of
+from scrapy_simhash.index.base import Earlier
+from scrapy_simhash.policy import (
+    PASS,
+    STAND_IN_REASONS,
+    Action,
+    Circumstances,
+    Policy,
+    PolicyAction,
+    outcome_of,
+    stands_in,
+)
 from scrapy_simhash.verdict import Verdict, VerdictKind
 
 KINDS = get_args(VerdictKind)
@@ -48,11 +58,17 @@ def test_near_duplicates_are_dropped_unless_something_else_is_asked_for():
 PROVISIONAL = Observation("near-duplicate", "https://a.example/", 0, "b", 0, 0, provisional=True)
 IN_ORDER = {
     "canonical": {"preferred": True},
-    "flood": {"flood": True},
     "method": {"method": "POST"},
-    "rescheduled": {"requested_again": True},
+    "asked_again": {"asked_again": True},
+    "refused": {"refused": True},
+    "rescheduled": {"rescheduled": True},
+    "request": {"request_has_changed": True},
+    "password": {"has_password": lambda: True},
+    "flood": {"is_flood": lambda: True},
     "held_too_many": {"no_retry": "held_too_many"},
 }
+# These matter only if items would not pass.
+HIDING = {"canonical", "method", "password", "flood"}
 
 
 @pytest.mark.parametrize("incremental", [False, True])
@@ -61,7 +77,7 @@ IN_ORDER = {
 def test_the_first_reason_to_keep_a_page_counts(action, kind, incremental):
     policy = Policy(action=action, incremental=incremental)
     verdict = Verdict(kind=kind, key="https://a.example/", bits=64, observation=PROVISIONAL)
-    applicable = {"rescheduled", "held_too_many"} if action == "tag" else set(IN_ORDER)
+    applicable = set(IN_ORDER) - (HIDING if action == "tag" else set())
     if kind == "near-duplicate":  # even if requested again, it may be dropped again
         applicable.discard("rescheduled")
     for first in range(len(IN_ORDER) + 1):
@@ -70,7 +86,7 @@ def test_the_first_reason_to_keep_a_page_counts(action, kind, incremental):
         reason = next((name for name in some if name in applicable), None)
         if not policy.seen(verdict):
             reason = None
-        action_, why = policy.decide(verdict, **context)
+        action_, why = policy.decide(verdict, Circumstances(**context))
         assert why == reason
         assert (action_ == PASS) == (reason is not None or not policy.seen(verdict))
 
@@ -79,7 +95,40 @@ def test_a_copy_of_a_confirmed_page_needs_no_retry():
     observation = dataclasses.replace(PROVISIONAL, provisional=False)
     verdict = Verdict(kind="near-duplicate", key="a", bits=64, observation=observation)
     action = SEEN["drop", False]
-    assert Policy().decide(verdict, no_retry="no_page") == (action, None)
+    assert Policy().decide(verdict, Circumstances(no_retry="no_page")) == (action, None)
+
+
+def copy_of(**earlier):
+    observation = dataclasses.replace(PROVISIONAL, provisional=False, earlier=Earlier(**earlier))
+    return Verdict(kind="near-duplicate", key="a", bits=64, observation=observation)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "around", "decision"),
+    [
+        ({}, {}, (SEEN["drop", False], None)),
+        ({"same_request": False}, {}, (PASS, "request")),
+        ({"nearer": True}, {}, (SEEN["drop", False], None)),
+        ({"nearer": True}, {"depth_limited": True}, (PASS, "depth")),
+        # A crawl that gives no items from pages may do its work in callbacks.
+        ({"gave_items": False}, {}, (SEEN["drop", False], None)),
+        ({"gave_items": False}, {"gives_items": True}, (Action(follow=False), "no_items")),
+        ({"gave_items": False}, {"asked_again": True}, (PASS, "asked_again")),
+    ],
+)
+def test_what_earlier_copies_have_done(earlier, around, decision):
+    assert Policy().decide(copy_of(**earlier), Circumstances(**around)) == decision
+
+
+def test_where_links_are_followed_the_callback_runs_and_its_items_pass():
+    assert Policy(follow=True).decide(copy_of(gave_items=False)) == (PASS, "no_items")
+
+
+@pytest.mark.parametrize("reason", STAND_IN_REASONS)
+def test_a_copy_may_take_the_place_of_a_page_without_items(reason):
+    assert stands_in(copy_of(gave_items=False), reason)
+    assert not stands_in(copy_of(), reason)
+    assert not stands_in(copy_of(gave_items=False), None)
 
 
 @pytest.mark.parametrize("value", [Policy(), PASS])

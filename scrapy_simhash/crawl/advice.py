@@ -1,4 +1,6 @@
-"""Warn about selectors and item fields without matches, and pages that may share a template."""
+"""Warn about selectors and item fields without matches, about copies that pass because of the
+arguments of their callbacks, and about pages that may share a template.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.duplication import host_of
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
@@ -25,6 +28,10 @@ EMPTY_FIELDS = (
     "that the items have"
 )
 _MAX_SHOWN_TEMPLATES = 5
+_SHOWN_ARGUMENTS = 3
+# Fewer copies, or a smaller share of all copies, are not worth a warning.
+_MIN_PASSED = 20
+_MIN_PASSED_SHARE = 0.1
 
 
 def index_option(location: Location) -> str:
@@ -32,6 +39,24 @@ def index_option(location: Location) -> str:
     if isinstance(location, RedisAddress):  # without the URL, which may hold a password
         return f"--redis-key {shlex.quote(location.name)}"
     return f"--index {shlex.quote(str(location))}"
+
+
+def warn_of_arguments(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) -> None:
+    """Warn if many copies passed because their callbacks were called with other arguments.
+
+    :param names: how many of these copies carried each argument.
+    """
+    passed = stats.kept("request")
+    if passed < _MIN_PASSED or passed < _MIN_PASSED_SHARE * stats.near_duplicates:
+        return
+    shown = ", ".join(printable(str(name)) for name, _ in names.most_common(_SHOWN_ARGUMENTS))
+    errors.warn(
+        "simhash: %d copies passed, because their callbacks got other arguments than those of the "
+        "pages that they are copies of (simhash/kept/request). %s. If the items do not depend on "
+        "an argument, name it in SIMHASH_IGNORE_ARGUMENTS, and such copies are dropped",
+        passed,
+        f"Their requests carry {shown}" if shown else "They have other callbacks, or cookies",
+    )
 
 
 def warn_of_templates(errors: ErrorLog, stats: CrawlStats, what: str, location: Location) -> None:

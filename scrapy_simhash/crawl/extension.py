@@ -13,12 +13,15 @@ from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
+from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.browser_pages import close_browser_pages
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.error_pages import ErrorPages
+from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_REMEMBERED_KEYS = 10_000
 CLOSE_REASON = "simhash_index_error"
 # For errors that may be temporary: SIMHASH_ON_LOCKED decides whether the spider closes.
 _TEMPORARY_CLOSE_REASONS: dict[type[SimhashError], str] = {
@@ -83,6 +87,7 @@ class SimhashExtension:
         self.settings = settings = SimhashSettings(crawler.settings, str(spider.name))
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
+        self.arguments = Arguments(settings.ignore_arguments)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
         self.fingerprinter = Fingerprinter(settings)
         lane = partial(
@@ -105,7 +110,10 @@ class SimhashExtension:
         self.url_rules = RequestRules(self.pages, self._schedule)
         self.error_pages = ErrorPages(crawler, self.pages, self.fingerprinter)
         self.settlement = Settlement(
-            self.pages.settle, self.items.settle, self._finished, settings.max_distance
+            self.pages.settle_page,
+            self.items.settle,
+            self._finished,
+            self.pages.refused,
         )
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
         # copy to other requests. Weak, because a response may never reach a callback.
@@ -118,6 +126,11 @@ class SimhashExtension:
         self.close_reason: str | None = None
         """Finish reason of a spider that closes because an index could not be opened; else None."""
         self.has_output_middleware = False
+        self.depth_limited = crawler.settings.getint("DEPTH_LIMIT") > 0
+        self.replaced_keys: LocalCache[str, None] = LocalCache(_REMEMBERED_KEYS)
+        """Keys of pages whose callbacks gave only a request for the page under another query."""
+        self.is_idle = False
+        """No request was made since the crawl was idle."""
         self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
@@ -199,6 +212,7 @@ class SimhashExtension:
 
     def spider_idle(self) -> None:
         """Settle all pages. :raises DontCloseSpider: dropped copies wait, or are requested."""
+        self.is_idle = True
         self.settlement.close()  # in an idle crawl, unfinished output is never read
         if any([lane.idle() for lane in self._lanes]):  # noqa: C419 - call both
             raise DontCloseSpider
@@ -208,7 +222,7 @@ class SimhashExtension:
         self.settlement.close()
         self.url_rules.save()
         for lane in self._lanes:
-            await lane.finish()
+            await lane.finish(pausing=not self.is_idle)
 
     def spider_closed(self, reason: str) -> None:
         """Settle the rest, log the summary, close the indexes, and write the report."""
@@ -234,14 +248,30 @@ class SimhashExtension:
             lane = self.pages if self.settings.pages else self.items
             write_crawl_report(self.crawler, self.settings, lane.location, reason)
 
-    def item_done(self, item: Any, response: Response | None, signal: object) -> None:
-        """Settle an item that the pipelines kept or dropped, or in which a pipeline failed."""
-        kept, failed = signal is signals.item_scraped, signal is signals.item_error
+    def request_hash(self, request: Request) -> bytes:
+        """Return `Evidence.request` of a request."""
+        return self.arguments.hash(request, self.crawler.spider)
+
+    def item_done(
+        self,
+        item: Any,
+        response: Response | None,
+        signal: object,
+        exception: BaseException | None = None,
+    ) -> None:
+        """Settle an item that the pipelines kept or dropped, or in which a pipeline failed.
+
+        An item that we drop as a copy of another item counts as kept.
+        """
+        kept = signal is signals.item_scraped or isinstance(exception, NearDuplicateItem)
+        failed = signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def _finished(self, page: PageState, confirmed: bool) -> None:
         if page.dropped:  # not earlier, because an errback may use the browser page
             close_browser_pages(page.request, self.errors)
+        if page.other_url and page.outputs == 1:
+            self.replaced_keys[page.key] = None
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urljoin, urlsplit
 
@@ -24,6 +25,11 @@ OPT_OUT_META_KEY = "dont_simhash"
 # Marks a request by which a callback refuses a page and asks for it again. The value is the
 # fingerprint of the refused page, or None if the page was not judged.
 REFUSED_META_KEY = "simhash_asked_again"
+# Marks a request that is made by, or because of, the errback of a dropped page.
+ASKED_AGAIN_META_KEY = "simhash_asked_after_drop"
+# The key of the page whose callback requests the page under another query, such as ``?t=123``.
+OTHER_URL_META_KEY = "simhash_other_url"
+_PASSWORD = re.compile(r"""<input\b[^>]{0,1000}?\btype\s*=\s*["']?\s*password\b""", re.IGNORECASE)
 # Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
 MAX_CANONICAL_CHARACTERS = 2083
 
@@ -77,6 +83,17 @@ class Identity:
         redirected_urls = original.meta.get("redirect_urls", ())
         url = page_url(request.url)
         return url in redirected_urls or self.key(request) == self.key(original)
+
+
+def has_other_query(response: Response, request: Request) -> bool:
+    """Return True if the URL of a request differs from that of a page only in its query."""
+    one, two = urlsplit(response.url), urlsplit(request.url)
+    return one[:3] == two[:3] and one.query != two.query
+
+
+def has_password(response: Response) -> bool:
+    """Return True if a page has a field for a password."""
+    return isinstance(response, TextResponse) and _PASSWORD.search(response.text) is not None
 
 
 def canonical_url(response: Response, href: str) -> str | None:

@@ -67,14 +67,20 @@ class IndexCalls:
         if then is not None:
             then(answer)
 
-    def confirm(self, observation: Observation, then: Callable[[None], None] | None = None) -> None:
+    def confirm(
+        self,
+        observation: Observation,
+        then: Callable[[None], None] | None = None,
+        *,
+        gave_items: bool = True,
+    ) -> None:
         """Confirm an observation as by `tell`. If this fails, discard it, so that it does not stay
-        pending.
+        pending. For `gave_items` see `Index.confirm`.
         """
 
         def confirm(index: Any) -> None:
             try:
-                index.confirm(observation)
+                index.confirm(observation, gave_items=gave_items)
             finally:
                 index.discard(observation)
 
@@ -167,9 +173,17 @@ class ThreadedCalls(IndexCalls):
         """See `IndexCalls`."""
         self._tell(key, lambda _: [self._call_with_retries(ask)], None, then)
 
-    def confirm(self, observation: Observation, then: Callable[[None], None] | None = None) -> None:
+    def confirm(
+        self,
+        observation: Observation,
+        then: Callable[[None], None] | None = None,
+        *,
+        gave_items: bool = True,
+    ) -> None:
         """See `IndexCalls`."""
-        self._tell(observation.key, self._confirm_all, observation, then)
+        # Functions that differ, because one call of the index confirms a group.
+        confirm_all = self._confirm_all if gave_items else self._confirm_without_items
+        self._tell(observation.key, confirm_all, observation, then)
 
     def _tell(
         self,
@@ -221,13 +235,20 @@ class ThreadedCalls(IndexCalls):
         duration_ms = (time.perf_counter() - started) * 1000
         return [(observation, duration_ms) for observation in observations]
 
-    def _confirm_all(self, observations: Sequence[Observation]) -> list[None]:
+    def _confirm_without_items(self, observations: Sequence[Observation]) -> list[None]:
+        return self._confirm_all(observations, gave_items=False)
+
+    def _confirm_all(
+        self, observations: Sequence[Observation], *, gave_items: bool = True
+    ) -> list[None]:
         """Confirm observations. If this fails, discard them, unless `GroupCommit` calls this again
         for each alone.
         """
         index: Any = self.index
         try:
-            self._call_with_retries(lambda index: index.confirm_all(observations))
+            self._call_with_retries(
+                lambda index: index.confirm_all(observations, gave_items=gave_items)
+            )
         except BaseException as error:
             if len(observations) == 1 or isinstance(error, IndexUnreachable):
                 with suppress(StorageError):  # then their leases end

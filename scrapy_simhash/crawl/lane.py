@@ -8,26 +8,35 @@ items, too.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.advice import warn_of_templates
+from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_templates
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
-from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_WAITS, META_KEY, DroppedCopy, Retries
+from scrapy_simhash.crawl.refused import RefusedContents
+from scrapy_simhash.crawl.retries import (
+    ITEM_META_KEY,
+    MAX_HELD,
+    META_KEY,
+    DroppedCopy,
+    Retries,
+)
 from scrapy_simhash.crawl.unclaimed import UnclaimedVerdicts
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import SimhashError, StorageError
+from scrapy_simhash.evidence import UNLIKE_ANY
 from scrapy_simhash.index import PageToObserve, reset_index
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.policy import PASS, outcome_of
+from scrapy_simhash.policy import DROP, PASS, STAND_IN_REASONS, outcome_of, stands_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,17 +47,21 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.jobdir import CrawlStarts
     from scrapy_simhash.crawl.settings import SimhashSettings
+    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.policy import Action, NoRetry
+    from scrapy_simhash.index.rules import Text
+    from scrapy_simhash.policy import Action, Circumstances, KeptReason, NoRetry
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
+_REMEMBERED_DROPPED = 100_000
+_REMEMBERED_WITHOUT_ITEMS = 10_000
 _SHOWN_CHARACTERS = 200
 
 
@@ -75,13 +88,21 @@ class Lane:
         self.detector = detector
         self.policy = settings.policy if is_for_pages else settings.item_policy
         self.stats = stats
+        rules = Rules(settings.max_distance, settings.confirmation)
+        self.refused = RefusedContents(rules)
+        # Key of a page that gave no items → its content.
+        self._without_items: LocalCache[str, Text] = LocalCache(_REMEMBERED_WITHOUT_ITEMS)
         self.retries = Retries(
             self._observe_again,
             schedule,
-            Rules(settings.max_distance, settings.confirmation),
+            rules,
             meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
-            max_waits=MAX_WAITS if settings.redis is None else settings.redis.max_waits,
+            max_answered=MAX_HELD if is_for_pages else 0,
         )
+        # Names of arguments with which copies passed.
+        self._passed_for_arguments: Counter[str] = Counter()
+        # Keys of pages whose callbacks did not run.
+        self._dropped: LocalCache[str, None] = LocalCache(_REMEMBERED_DROPPED)
         self.calls = IndexCalls(None, errors)
         """Calls to the index. `open` and `close` replace this object."""
         self.history: CrawlHistory | None = None
@@ -160,11 +181,14 @@ class Lane:
         self.calls.hurry()
         return self.retries.idle()
 
-    async def finish(self) -> None:
-        """Request the copies that are still held. Wait until all calls of `tell` have ended."""
+    async def finish(self, *, pausing: bool) -> None:
+        """Request the copies that are still held. Wait until all calls of `tell` have ended.
+
+        :param pausing: the crawl was not idle before, so it may go on later.
+        """
         self._unclaimed.discard_all()
         await self.calls.finish()
-        self.retries.close()
+        self.retries.close(pausing=pausing)
         await self.calls.finish()
 
     def close(self) -> None:
@@ -193,6 +217,7 @@ class Lane:
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self.what}s")
             logger.info("%s", summary, extra={"spider": self.errors.spider})
+        warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
         warn_of_templates(self.errors, self.stats, f"{self.what}s", self.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
@@ -266,64 +291,154 @@ class Lane:
         self._count_outcome(verdict, action)
 
     def act_on(
-        self,
-        verdict: Verdict,
-        request: Request | None,
-        *,
-        method: str = "GET",
-        requested_again: bool = False,
-        excerpt: str = "",
-    ) -> Action:
-        """Decide what to do with a page, count the outcome, and return the action.
+        self, verdict: Verdict, request: Request | None, around: Circumstances, excerpt: str = ""
+    ) -> tuple[Action, KeptReason | None]:
+        """Decide what to do with a page, and count the outcome. Return the result of the policy.
 
         A copy of a pending page is held if the action hides it or a part of its output. It is
-        requested again if that page fails. For `method` and `requested_again`, see `Policy.decide`.
+        requested again if that page fails, or gives no items.
 
         :param request: repeats the page; None for an item of ``start()``.
+        :param around: the circumstances, as far as this object does not know them.
         :param excerpt: the beginning of the text, for the warning about a flood.
         """
         observation = verdict.observation
+        if self.policy.action == "tag":
+            self._is_flood(verdict, excerpt)  # warns
         preferred = verdict.canonical == "page" and self.settings.prefer_canonical
-        if preferred and observation is not None:
-            # If the page is confirmed, it replaces its representative.
-            self.calls.tell(verdict.key, lambda index: index.supersede(observation))
         no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
         action, reason = self.policy.decide(
             verdict,
-            preferred=preferred,
-            flood=self._is_flood(verdict, excerpt),
-            method=method,
-            requested_again=requested_again,
-            no_retry="no_page" if request is None else no_retry,
+            replace(
+                around,
+                preferred=preferred,
+                is_flood=lambda: self._is_flood(verdict, excerpt),
+                refused=self.refused.has(observation),
+                gives_items=self.retries.gives_items or around.rescheduled,
+                no_retry="no_page" if request is None else no_retry,
+            ),
         )
+        if not action.call:
+            self._dropped[verdict.key] = None
+        if verdict.kind == "near-duplicate" and observation is not None:
+            self._make_pending(observation, preferred=preferred, reason=reason)
+        if reason == "no_items":
+            return action, reason  # counted when it is known whether the page gives items
         if reason is not None:
             self.stats.count_kept(verdict, reason)
+        if reason == "request":
+            self._passed_for_arguments.update(around.arguments)
         self._count_outcome(verdict, action)
-        if action != PASS and request is not None and observation and observation.provisional:
+        if action != PASS and request is not None and observation is not None:
             # The copy waits for its representative, or for an earlier response with the same key.
             awaited = verdict.representative or verdict.key
             key, fingerprint = observation.key, observation.fingerprint
-            self.retries.hold(awaited, DroppedCopy(key, fingerprint, observation.evidence, request))
-            self._settle_index(observation, confirmed=False, settles_copies=False)
-        return action
+            copy = DroppedCopy(key, fingerprint, observation.evidence, request)
+            if observation.provisional:
+                self.retries.hold(awaited, copy)
+                self._settle_index(observation, confirmed=False, settles_copies=False)
+            elif verdict.kind == "near-duplicate" and not action.items:
+                self.retries.leave(awaited, copy, answered=observation.earlier.gave_items)
+        return action, reason
 
-    def settle(self, observation: Observation, confirmed: bool) -> None:
-        """Confirm or discard an observation; then release its held copies, or request one again."""
+    def _make_pending(
+        self, observation: Observation, *, preferred: bool, reason: KeptReason | None
+    ) -> None:
+        """Make a copy pending that may be stored, because its representative does not stand for
+        further copies of its kind, or because the page is preferred.
+        """
+        is_unanswered = reason in STAND_IN_REASONS and not observation.earlier.gave_items
+        if preferred or reason == "depth" or is_unanswered:
+            self.calls.tell(observation.key, lambda index: index.supersede(observation))
+        elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
+            self.calls.tell(observation.key, lambda index: index.accept(observation))
+
+    def was_dropped(self, key: str) -> bool:
+        """Return True if a page was dropped. A request for it that is made later asks again."""
+        return key in self._dropped
+
+    def begin_giving(self) -> None:
+        """Record that the crawl takes items from pages."""
+        if not self.retries.gives_items:
+            self.retries.begin_giving()
+
+    def answered(self, key: str, page: Text | None) -> None:
+        """Record that a page arrived, perhaps again. If it gave no items before, and has other
+        content now, the earlier content was refused. See `Retries.answered`.
+
+        :param page: the content; None if it cannot be judged.
+        """
+        earlier = self._without_items.get(key)
+        if earlier is not None and (
+            page is None or not self.refused.rules.same_text(earlier, page)
+        ):
+            self.refused.add(earlier)
+            del self._without_items[key]
+        self.retries.answered(key, page)
+
+    def settle_page(self, page: PageState, confirmed: bool) -> None:
+        """Settle the observation of a page that is done."""
+        verdict = page.verdict
+        if verdict is None or verdict.observation is None:
+            return
+        observation = verdict.observation
+        if page.reason == "no_items":
+            self._count_without_items(page, verdict)
+        if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
+            self._settle_index(observation, confirmed=verdict.kind == "unchanged", page=page)
+            return
+        if confirmed and page.gave_items:
+            self.refused.remove(observation)
+        elif confirmed:
+            self._without_items[observation.key] = observation
+        self.settle(observation, confirmed, page=page)
+
+    def _count_without_items(self, page: PageState, verdict: Verdict) -> None:
+        """Count the outcome of a copy of a page that gave no items."""
+        if page.gave_items:
+            self.stats.count_kept(verdict, "no_items")
+            self._count_outcome(verdict, PASS)
+            return
+        self._count_outcome(verdict, DROP)
+        observation, representative = verdict.observation, verdict.representative
+        if page.unfollowed and observation is not None and representative is not None:
+            key, fingerprint = observation.key, observation.fingerprint
+            copy = DroppedCopy(key, fingerprint, observation.evidence, page.request)
+            if self.refused.has(observation):  # since the page arrived
+                self.retries.request(copy)
+            else:
+                self.retries.leave(representative, copy, answered=True)
+
+    def settle(
+        self, observation: Observation, confirmed: bool, page: PageState | None = None
+    ) -> None:
+        """Confirm or discard an observation; then release its held copies, or request one again.
+
+        :param page: None for an item.
+        """
         if self.index is None:
             return
         if not confirmed:
             self.stats.count("discarded")
             self.mark_not_judged(observation.key)
-        self._settle_index(observation, confirmed)
+        self._settle_index(observation, confirmed, page=page)
 
     def _settle_index(
-        self, observation: Observation, confirmed: bool, *, settles_copies: bool = True
+        self,
+        observation: Observation,
+        confirmed: bool,
+        *,
+        settles_copies: bool = True,
+        page: PageState | None = None,
     ) -> None:
+        gave_items = page is None or page.gave_items
+
         def settle_copies(_: None) -> None:
             if confirmed:
-                self.retries.confirmed(observation.key, observation)
+                self.retries.confirmed(observation.key, observation, gave_items=gave_items)
             else:
-                self.retries.discarded(observation.key)
+                refused = page is not None and page.asked_again
+                self.retries.discarded(observation.key, refused=refused)
 
         then = settle_copies if settles_copies else None
         text = self._held_texts.pop(observation.sequence, None)
@@ -332,7 +447,7 @@ class Lane:
             return
         if text is not None:
             self._store_text(self.index, observation.key, text)
-        self.calls.confirm(observation, then)
+        self.calls.confirm(observation, then, gave_items=gave_items)
 
     def _store_text(self, index: Any, key: str, text: KeptText) -> None:
         try:

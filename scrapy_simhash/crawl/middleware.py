@@ -20,13 +20,25 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
-from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
+from scrapy_simhash.crawl.identity import (
+    ASKED_AGAIN_META_KEY,
+    OPT_OUT_META_KEY,
+    OTHER_URL_META_KEY,
+    REFUSED_META_KEY,
+    canonical_url,
+    has_other_query,
+    has_password,
+)
+from scrapy_simhash.crawl.retries import is_retry
 from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SettingsError
-from scrapy_simhash.policy import DROP, PASS
+from scrapy_simhash.index import PageToObserve
+from scrapy_simhash.policy import DROP, PASS, Circumstances
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -49,6 +61,7 @@ class SimhashDownloaderMiddleware(Component):
     def process_request(self, request: Request) -> Request | None:
         """Return a request to make later instead, or None. :raises SparedRequest: not needed."""
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
+        self._extension.is_idle = False
         return self._extension.url_rules.check(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -57,20 +70,42 @@ class SimhashDownloaderMiddleware(Component):
         if PROBE_META_KEY in request.meta:
             return response
         page = await self._fingerprint(request, response)
+        if 200 <= response.status < 300:  # noqa: PLR2004 - success
+            self._compare_with_earlier(request, page)
         if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
             extension.pages.mark_not_judged(extension.identity.key(request))
         if page is None:
             _record_arrival(extension, request)
             return response
-        extension.fingerprints[response] = page
         if extension.pages.calls.in_threads and page.fingerprint is not None:
+            page = _with_request(page, request, extension.request_hash(request))
             await extension.pages.ask_early(extension.identity.key(request), page, response)
+        extension.fingerprints[response] = page
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
         self._extension.pages.mark_not_judged(self._extension.identity.key(request))
         _record_arrival(self._extension, request)
+
+    def _compare_with_earlier(self, request: Request, page: PageFingerprint | None) -> None:
+        """Compare a page with an earlier one under its key, whose copies may have been dropped for
+        a content that the spider did not want.
+        """
+        extension = self._extension
+        if extension.pages.index is None or request.callback is NO_CALLBACK:
+            return
+        key = extension.identity.key(request)
+        text = None
+        if page is not None and page.fingerprint is not None:
+            text = PageToObserve(key, page.fingerprint, evidence_of(key, page))
+        if CARRIED_META_KEY not in request.meta:  # no spider output: perhaps an inline download
+            extension.settlement.downloaded(key, text)
+        extension.pages.answered(key, text)
+        # A page is refused, too, if its callback gave nothing but a request for this one.
+        other = request.meta.get(OTHER_URL_META_KEY)
+        if other is not None and other in extension.replaced_keys:
+            extension.pages.answered(other, text)
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
         extension, stats = self._extension, self._extension.stats
@@ -122,7 +157,7 @@ class _SpiderMiddleware(Component):
         """Yield the requests and items for which `_passes` returns True; record how they end."""
         with self._recording_end(response) as page:
             for request_or_item in result:
-                if page is None or self._passes(page, response, request_or_item):
+                if self._passes(page, response, request_or_item):
                     yield request_or_item
 
     async def process_spider_output_async(
@@ -131,7 +166,7 @@ class _SpiderMiddleware(Component):
         """Do the same as `process_spider_output` for asynchronous output."""
         with self._recording_end(response) as page:
             async for request_or_item in result:
-                if page is None or self._passes(page, response, request_or_item):
+                if self._passes(page, response, request_or_item):
                     yield request_or_item
 
     @contextmanager
@@ -155,7 +190,7 @@ class _SpiderMiddleware(Component):
             return self._settlement.begin(response, PageState(key, None, PASS, request))
         return page
 
-    def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
+    def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
 
     def _output_ended(self, page: PageState) -> None:
@@ -178,6 +213,8 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
         """Yield the output of ``start()``; none if the spider closes for lack of an index."""
         if self._extension.close_reason is None:
             async for request_or_item in start:
+                if isinstance(request_or_item, Request):
+                    self._leaves_spider(request_or_item)
                 yield request_or_item
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002
@@ -186,19 +223,42 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
         if page is not None:
             self._output_failed(page)
 
-    def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
-        if not isinstance(request_or_item, Request):
-            if request_or_item is not None:
+    def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
+        extension = self._extension
+        if isinstance(request_or_item, Request):
+            self._leaves_spider(request_or_item, response)
+            if page is not None:
+                self._see_request(page, response, request_or_item)
+        elif request_or_item is not None:
+            extension.pages.begin_giving()
+            if page is not None:
                 self._settlement.item_yielded(page, request_or_item)
-        elif self._extension.identity.repeats(response, request_or_item):
+        return True
+
+    def _leaves_spider(self, request: Request, response: Response | None = None) -> None:
+        extension = self._extension
+        extension.arguments.leaves_spider(request, response)
+        if extension.pages.was_dropped(extension.identity.key(request)):
+            request.meta[ASKED_AGAIN_META_KEY] = True
+
+    def _see_request(self, page: PageState, response: Response, request: Request) -> None:
+        extension = self._extension
+        if page.dropped:  # an errback asks again
+            request.meta[ASKED_AGAIN_META_KEY] = True
+            return
+        if extension.identity.repeats(response, request):
             self._settlement.refuse(page)
-            self._extension.pages.retries.requested_by_callback(page.key)
+            extension.pages.retries.requested_by_callback(page.key)
             # If the index has the page already, an incremental crawl would drop it as unchanged.
             # This mark makes it reach the callback.
-            request_or_item.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
-        else:
-            self._extension.url_rules.found(page, request_or_item)
-        return True
+            request.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
+            return
+        extension.url_rules.found(page, request)
+        observation = page.verdict and page.verdict.observation
+        if observation and page.outputs == 1 and has_other_query(response, request):
+            page.other_url = extension.request_hash(request) == observation.evidence.request
+            if page.other_url:
+                request.meta[OTHER_URL_META_KEY] = page.key
 
     def _output_ended(self, page: PageState) -> None:
         self._settlement.output_ended(page)
@@ -231,12 +291,20 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if request is None:  # pragma: no cover - Scrapy always sets it
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
-        was_refused = REFUSED_META_KEY in request.meta
-        # The callback may copy the meta to other requests, so the mark is removed. Retries keep it:
-        # without it, a callback that gives up and yields an item would confirm a ban page.
-        repeatable = request.copy() if was_refused else request
-        refused_fingerprint = request.meta.pop(REFUSED_META_KEY, None)
         extension = self._extension
+        request_hash = extension.request_hash(request)
+        was_refused = REFUSED_META_KEY in request.meta
+        # The callback may copy the meta to other requests, so our marks are removed. Retries keep
+        # them: without, a callback that gives up and yields an item would confirm a ban page.
+        repeatable = request.copy()
+        refused_fingerprint = request.meta.pop(REFUSED_META_KEY, None)
+        asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
+        if CARRIED_META_KEY not in request.meta and not is_retry(request):  # by `engine.crawl`
+            key = extension.identity.key(request)
+            asked_again = asked_again or extension.pages.was_dropped(key)
+        request.meta.pop(OTHER_URL_META_KEY, None)
+        names, keywords = extension.arguments.names(request)
+        extension.arguments.reaches_spider(response, request)
         page = extension.fingerprints.pop(response, None)
         if page is None:
             return
@@ -246,7 +314,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             self._handle_error_page(response, repeatable, key, probed_url)
             return
         verdict, reason = None, page.skipped
+        asked_with = page.evidence.request
         if reason is None:
+            page = _with_request(page, request, request_hash)
             canonical = canonical_url(response, page.canonical)
             verdict = extension.pages.judge(key, page, canonical, response)
         if verdict is None:
@@ -257,22 +327,43 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
         observation = verdict.observation
-        action = extension.pages.act_on(
+        action, kept_reason = extension.pages.act_on(
             verdict,
             repeatable,
-            method=request.method,
-            requested_again=_record_arrival(extension, request, observation) or was_refused,
-            excerpt=page.excerpt,
+            Circumstances(
+                method=request.method,
+                has_password=lambda: has_password(response),
+                asked_again=asked_again,
+                rescheduled=_record_arrival(extension, request, observation) or was_refused,
+                request_has_changed=asked_with not in (b"", request_hash)
+                or self._is_shared(verdict, repeatable),
+                arguments=(*names, *keywords),
+                depth_limited=extension.depth_limited,
+            ),
+            page.excerpt,
         )
         if action != PASS and observation is not None and observation.provisional:
             verdict = replace(verdict, observation=None)  # `act_on` has settled it
         output_action = action if action.call else PASS  # the output of an errback passes
-        state = self._settlement.begin(response, PageState(key, verdict, output_action, repeatable))
+        state = PageState(key, verdict, output_action, repeatable, reason=kept_reason)
+        self._settlement.begin(response, state)
         if not action.call:
             state.dropped = True
+            request.meta[ASKED_AGAIN_META_KEY] = True  # for the requests of an errback
             raise NearDuplicatePage(response, verdict)
         self._settlement.recognize_refused(state, refused_fingerprint)
         extension.page_passages.arrived(state, page.text)
+
+    def _is_shared(self, verdict: Verdict, request: Request) -> bool:
+        """Return True if the callback of the representative is at work on an object that the
+        page's callback would get, too, as if it gathers what several pages say.
+        """
+        observation = verdict.observation
+        if observation is None or not observation.provisional:
+            return False
+        running = self._settlement.running(verdict.representative or verdict.key)
+        share, spider = self._extension.arguments.share_objects, self._extension.crawler.spider
+        return any(share(request, page.request, spider) for page in running)
 
     def _handle_error_page(
         self, response: Response, request: Request, key: str, probed_url: str
@@ -306,22 +397,29 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             page.failed = page.failed or not is_dropped
         return () if is_dropped else None
 
-    def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
-        if request_or_item is None:
+    def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
+        if request_or_item is None or page is None:
             return True
         page.outputs += 1
         if not isinstance(request_or_item, Request):
             if not page.action.items:
                 self._extension.stats.count("dropped_items")
             return page.action.items
-        if self._extension.identity.repeats(response, request_or_item):
+        if page.action.follow or self._extension.identity.repeats(response, request_or_item):
             return True
-        if not page.action.follow:
-            self._extension.stats.count("dropped_requests")
-        return page.action.follow
+        page.unfollowed += 1
+        self._extension.stats.count("dropped_requests")
+        return False
 
     def _output_ended(self, page: PageState) -> None:
         page.handled = True
+
+
+def _with_request(page: PageFingerprint, request: Request, request_hash: bytes) -> PageFingerprint:
+    """Return a page with what its callback is called with, and its depth."""
+    depth = request.meta.get("depth")
+    depth = depth if isinstance(depth, int) else 0
+    return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
 
 
 def _record_arrival(

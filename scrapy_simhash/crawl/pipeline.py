@@ -13,6 +13,7 @@ from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
+from scrapy_simhash.policy import NOTHING_SPECIAL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -92,7 +93,8 @@ class SimhashPipeline(Component):
         if verdict is None or (observation := verdict.observation) is None:
             return None
         verdict = self._lane.record_verdict(verdict, fingerprint)
-        action = self._lane.act_on(verdict, None if page is None else page.request)
+        request = None if page is None else page.request
+        action, _ = self._lane.act_on(verdict, request, NOTHING_SPECIAL)
         if not action.items:
             raise NearDuplicateItem(verdict)
         self._extension.settlement.item_observed(page, item, observation)

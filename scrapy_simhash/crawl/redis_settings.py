@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.crawl.retries import MAX_WAITS
 from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.errors import SchemeError, SettingsError
 from scrapy_simhash.index.redis import DEFAULT_LEASE_S, RedisAddress
@@ -81,11 +80,6 @@ class RedisSettings:
         except SchemeError as error:  # without the URL, which may hold a password
             raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
         return cls(pages=pages, lease_s=read.whole("SIMHASH_REDIS_LEASE_S", 1, 86_400), crawl=crawl)
-
-    @property
-    def max_waits(self) -> int:
-        """Return how often an idle crawl waits, so that the lease of a crawl that died expires."""
-        return max(MAX_WAITS, 3 * self.lease_s // 5)  # 5 seconds each time
 
     def address(self, what: str) -> RedisAddress:
         """Return the address of the index of pages ("page") or of items ("item")."""

@@ -1,9 +1,15 @@
-"""Request dropped copies again if the page that they are copies of fails.
+"""Request dropped copies again if the page that they are copies of fails, or gave nothing.
 
 A near-duplicate may be dropped while its representative is still in its callback or in the
 pipelines (*pending*). If the representative fails, its copies are requested again, one after the
 other, until one is confirmed. If a requested copy now has other content, for example because all
 copies were ban pages, the other copies are requested at once.
+
+If the representative gave no items, it does not stand for its copies: they are requested again.
+But a crawl may take no items from pages at all. So while it has given none, such copies are only
+remembered (*unanswered*); they are requested when the first item is given, or at once if the
+representative is requested again and comes with other content. At the end of a crawl that gave no
+items, some unanswered copies of each URL pattern are requested: their callbacks may give items.
 """
 
 from __future__ import annotations
@@ -12,6 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
+
+from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +36,12 @@ if TYPE_CHECKING:
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
-# How often an idle crawl waits for other crawls that share its index, five seconds each time.
-MAX_WAITS = 12
+_TRIED_COPIES = 10
+
+
+def is_retry(request: Request) -> bool:
+    """Return True if a request was scheduled by a `Retries`."""
+    return META_KEY in request.meta or ITEM_META_KEY in request.meta
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +65,11 @@ class Retries:
     :param schedule: schedules a request.
     :param rules: conditions for a page to be a copy.
     :param meta_key: marks the requests that this object schedules.
-    :param max_held: upper limit for copies that are held or requested; see `full`.
-    :param max_waits: how often an idle crawl waits for other crawls that share its index.
+    :param max_held: upper limit for copies that are held or requested; see `full`. As many more are
+        remembered as unanswered; further ones are forgotten.
+    :param max_answered: upper limit for copies of pages that gave items, or whose callbacks have
+        run. They are requested again if their representative is requested again and comes with
+        other content. If there are too many, those of the oldest representative are forgotten.
     """
 
     def __init__(
@@ -65,22 +80,30 @@ class Retries:
         *,
         meta_key: str = META_KEY,
         max_held: int = MAX_HELD,
-        max_waits: int = MAX_WAITS,
+        max_answered: int = MAX_HELD,
     ) -> None:
         self._observe = observe
         self._schedule = schedule
         self._rules = rules
         self._meta_key = meta_key
         self._max_held = max_held
-        self._max_waits = max_waits
         self._count = 0  # copies that are not released
         # Key of a pending page → copies of it.
         self._held: dict[str, list[DroppedCopy]] = {}
         # Token in the request → (copy that was requested, copies that wait for its outcome).
         self._requested: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
-        self._waits = 0
-        self._unanswered = 0
+        # Key of a page that gave no items → copies of it.
+        self._unanswered: dict[str, list[DroppedCopy]] = {}
+        self._unanswered_count = 0
+        self._max_answered = max_answered
+        # Key of a page → copies of it that need not be requested, unless it was a wrong page.
+        self._answered: dict[str, list[DroppedCopy]] = {}
+        self._answered_count = 0
+        self._tried_patterns: set[str] = set()
+        self._open_questions = 0
         self._closing = False
+        self.gives_items = False
+        """The crawl has given items from pages. Set by `begin_giving`."""
 
     @property
     def full(self) -> bool:
@@ -92,30 +115,103 @@ class Retries:
         self._count += 1
         self._held.setdefault(representative, []).append(copy)
 
-    def confirmed(self, key: str, page: Text | None = None) -> None:
-        """Release the copies of a confirmed page.
+    def leave(self, representative: str, copy: DroppedCopy, *, answered: bool) -> None:
+        """Remember a copy that is dropped for good, unless its representative was a wrong page.
+
+        :param answered: the representative gave items, or the callback of the copy has run.
+        """
+        if not answered:
+            if self._unanswered_count < self._max_held:
+                self._unanswered_count += 1
+                self._unanswered.setdefault(representative, []).append(copy)
+            return
+        copies = self._answered.pop(representative, [])  # the youngest is the last in the dict
+        copies.append(copy)
+        self._answered[representative] = copies
+        self._answered_count += 1
+        while self._answered_count > self._max_answered:
+            self._answered_count -= len(self._answered.pop(next(iter(self._answered))))
+
+    def begin_giving(self) -> None:
+        """Record that the crawl gives items: request the copies of pages that gave none."""
+        self.gives_items = True
+        for key in [*self._unanswered]:
+            self._look_again(self._take(key))
+
+    def confirmed(self, key: str, page: Text | None = None, *, gave_items: bool = True) -> None:
+        """Release the copies of a confirmed page, or ask for them if it gave no items.
 
         :param page: the confirmed content. Copies of other content that is pending under the same
             key stay held. None releases all copies.
         """
-        self._keep(key, lambda copy: page is not None and not self._rules.is_copy(copy, page))
+        released = self._keep(
+            key, lambda copy: page is not None and not self._rules.is_copy(copy, page)
+        )
+        if gave_items or not self.gives_items:
+            for copy in released:
+                self.leave(key, copy, answered=gave_items)
+            return
+        self._count += len(released)
+        self._look_again(released)
 
-    def discarded(self, key: str) -> None:
-        """Request one copy of a page that failed, unless the index has another page like it."""
-        self._look_again(self._held.pop(key, ()))
+    def discarded(self, key: str, *, refused: bool = False) -> None:
+        """Request one copy of a page that failed, unless the index has another page like it.
+
+        :param refused: the spider has asked for the page again, so its content was a wrong one:
+            request all copies.
+        """
+        self._look_again(self._held.pop(key, ()), all_at_once=refused)
+
+    def answered(self, key: str, page: Text | None) -> None:
+        """Record that a page arrived. If it has other content now than its dropped copies, these
+        were dropped for a wrong page, and are all requested.
+
+        :param page: the content; None if it cannot be judged.
+        """
+
+        def differs(copy: DroppedCopy) -> bool:
+            return page is None or not self._rules.same_text(copy, page)
+
+        unanswered = self._take(key, differs)
+        known = self._answered.pop(key, [])
+        answered = list(filter(differs, known))
+        if len(answered) < len(known):
+            self._answered[key] = [copy for copy in known if copy not in answered]
+        self._answered_count -= len(answered)
+        self._count += len(answered)
+        for copy in self._distinct([*unanswered, *answered]):
+            self._request(copy, ())
+
+    def request(self, copy: DroppedCopy) -> None:
+        """Request a copy now."""
+        self._count += 1
+        self._request(copy, ())
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
         for awaited in [*self._held]:
             self._keep(awaited, lambda copy: copy.key != key)
 
-    def _keep(self, key: str, is_kept: Callable[[DroppedCopy], bool]) -> None:
-        """Release the held copies of a page for which `is_kept` returns False."""
+    def _keep(self, key: str, is_kept: Callable[[DroppedCopy], bool]) -> Sequence[DroppedCopy]:
+        """Release and return the held copies of a page for which `is_kept` returns False."""
         held = self._held.pop(key, [])
         kept = list(filter(is_kept, held))
         self._count -= len(held) - len(kept)
         if kept:
             self._held[key] = kept
+        return [copy for copy in held if copy not in kept]
+
+    def _take(
+        self, key: str, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
+    ) -> Sequence[DroppedCopy]:
+        """Take and return the unanswered copies of a page for which `is_taken` returns True."""
+        copies = self._unanswered.pop(key, [])
+        taken = list(filter(is_taken, copies))
+        if len(taken) < len(copies):
+            self._unanswered[key] = [copy for copy in copies if copy not in taken]
+        self._unanswered_count -= len(taken)
+        self._count += len(taken)
+        return taken
 
     def arrived(self, request: Request, page: Text | None) -> bool:
         """Record that a page arrived, or will not. Return True if its request was a retry, even one
@@ -138,17 +234,35 @@ class Retries:
         In an idle crawl, requested pages that have not arrived will not arrive, and pages that are
         still pending belong to another crawl that shares the index.
         """
-        self._waits = self._waits + 1 if self._held and not self._requested else 0
-        if self._waits <= self._max_waits:
-            self._look_again_at_all()
-        return bool(self._requested or self._unanswered) or (
-            bool(self._held) and self._waits <= self._max_waits
-        )
+        self._look_again_at_all()
+        if not self.gives_items:
+            self._try_patterns()
+        return bool(self._requested or self._open_questions or self._held)
 
-    def close(self) -> None:
-        """Schedule requests for all copies, because the crawl ends or pauses."""
+    def _try_patterns(self) -> None:
+        """Request unanswered copies of one page for each URL pattern that was not tried yet.
+
+        Not only one copy, because a spider may give an item when it has seen several pages.
+        """
+        for key, copies in [*self._unanswered.items()]:
+            pattern = url_pattern(copies[0].request.url)
+            if pattern not in self._tried_patterns:
+                self._tried_patterns.add(pattern)
+                tried = copies[:_TRIED_COPIES]
+                for copy in self._distinct(self._take(key, tried.__contains__)):
+                    self._request(copy, ())
+
+    def close(self, *, pausing: bool = False) -> None:
+        """Schedule requests for all copies that wait, because the crawl ends or pauses.
+
+        :param pausing: the crawl may go on later, so unanswered copies are requested, too.
+        """
         self._closing = True
         self._look_again_at_all()
+        if pausing and not self.gives_items:
+            for key in [*self._unanswered]:
+                for copy in self._distinct(self._take(key)):
+                    self._request(copy, ())
 
     def _look_again_at_all(self) -> None:
         requested, held = [*self._requested.values()], [*self._held.values()]
@@ -161,7 +275,7 @@ class Retries:
     def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
         """Request copies that the index lacks, hold copies of pending pages, release the others."""
         if copies:
-            self._unanswered += 1
+            self._open_questions += 1
             self._observe(copies, partial(self._sort_out, copies, all_at_once))
 
     def _sort_out(
@@ -170,28 +284,36 @@ class Retries:
         all_at_once: bool,
         observations: Sequence[Observation] | None,
     ) -> None:
-        self._unanswered -= 1
+        self._open_questions -= 1
         missing: list[DroppedCopy] = []
         answers: Sequence[Observation | None] = observations or [None] * len(copies)
         for copy, observation in zip(copies, answers, strict=True):
             if observation is None or observation.kind in ("new", "changed"):
                 missing.append(copy)
-            elif observation.provisional:
+                continue
+            awaited, earlier = observation.representative or observation.key, observation.earlier
+            if observation.provisional and earlier.same_request:
                 if self._closing:  # this crawl cannot wait for the other one
                     missing.append(copy)
                 else:
-                    awaited = observation.representative or observation.key
                     self._held.setdefault(awaited, []).append(copy)
+            elif not earlier.same_request or (not earlier.gave_items and self.gives_items):
+                missing.append(copy)
             else:
                 self._count -= 1
-        # Items of one page share its request.
-        distinct = [*{id(copy.request): copy for copy in missing}.values()]
-        self._count -= len(missing) - len(distinct)
+                self.leave(awaited, copy, answered=earlier.gave_items)
+        distinct = self._distinct(missing)
         if all_at_once or self._closing:
             for copy in distinct:
                 self._request(copy, ())
         elif distinct:
             self._request(distinct[0], distinct[1:])
+
+    def _distinct(self, copies: Sequence[DroppedCopy]) -> Sequence[DroppedCopy]:
+        """Return one copy for each request, because items of one page share its request."""
+        distinct = [*{id(copy.request): copy for copy in copies}.values()]
+        self._count -= len(copies) - len(distinct)
+        return distinct
 
     def _request(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
         token = uuid4().hex

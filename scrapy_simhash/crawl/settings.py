@@ -50,6 +50,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_ACTION": "drop",
         "SIMHASH_FOLLOW": None,
         "SIMHASH_CLUSTER_LIMIT": DEFAULT_CLUSTER_LIMIT,
+        "SIMHASH_IGNORE_ARGUMENTS": [],
         "SIMHASH_SCOPE": "all",
         "SIMHASH_PREFER_CANONICAL": False,
         "SIMHASH_INCREMENTAL": False,
@@ -97,9 +98,10 @@ class SimhashSettings:
     :raises SettingsError: a setting is invalid.
     """
 
-    def __init__(self, settings: BaseSettings, spider_name: str) -> None:
+    def __init__(self, settings: BaseSettings, spider_name: str) -> None:  # noqa: PLR0915 - a line each
         read = SettingsReader(settings, SETTINGS)
         self.policy: Final = read_policy(read)
+        self.ignore_arguments: Final = read.names("SIMHASH_IGNORE_ARGUMENTS")
         self.cluster_limit: Final = read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
         self.scope: Final[Scope] = read.choice("SIMHASH_SCOPE", get_args(Scope))
         self.prefer_canonical: Final = read.boolean("SIMHASH_PREFER_CANONICAL")

@@ -2,13 +2,14 @@
 
 Until then the observation of the page is pending in the index. It is confirmed if the output was
 read to its end and nothing failed. Otherwise it is discarded, so that copies of the page can pass.
-If a callback repeats its request, it has *refused* the content, such as a ban page. Later pages
-within k bits of refused content are discarded, too, unless their callbacks return something.
+
+If the spider asks for a page again, it has *refused* its content, such as a ban page: the callback
+repeats the request, or downloads the page again itself and gets other content. Later pages with
+refused content are discarded, too, unless their callbacks return something.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from scrapy_simhash.crawl.refused import RefusedContents
     from scrapy_simhash.index import Observation
-    from scrapy_simhash.policy import Action
+    from scrapy_simhash.index.rules import Text
+    from scrapy_simhash.policy import Action, KeptReason
     from scrapy_simhash.verdict import Verdict
-
-_REMEMBERED_REFUSED = 1000
 
 
 @dataclass(eq=False)
@@ -44,7 +45,12 @@ class PageState:
     :param unsettled: number of items that are still in the pipelines.
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
-    :param refused: a callback has refused content within k bits.
+    :param refused: the spider has refused such content.
+    :param asked_again: the spider has asked for this page again.
+    :param gave_items: the pipelines kept an item of the page.
+    :param reason: why the page passes, although its content was seen.
+    :param unfollowed: number of requests that were dropped, although the callback gave them.
+    :param other_url: the callback has requested the same page under a URL with another query.
     :param in_transit: ids of the yielded items that have not reached `SimhashPipeline`.
     :param item_observations: id of an item → its pending observation.
     :param replaced_observations: observations of items whose id now belongs to another item.
@@ -62,6 +68,11 @@ class PageState:
     ended: bool = False
     failed: bool = False
     refused: bool = False
+    asked_again: bool = False
+    gave_items: bool = False
+    reason: KeptReason | None = None
+    unfollowed: int = 0
+    other_url: bool = False
     in_transit: set[int] = field(default_factory=set)
     item_observations: dict[int, Observation] = field(default_factory=dict)
     replaced_observations: list[Observation] = field(default_factory=list)
@@ -70,25 +81,24 @@ class PageState:
 class Settlement:
     """The pages in progress, from their verdicts until they are confirmed or discarded.
 
-    :param settle_page: called with (observation, confirmed) when an observed page is done.
+    :param settle_page: called with (page, confirmed) when an observed page is done.
     :param settle_item: called with (observation, confirmed) when a judged item is done.
     :param on_finished: called with (page, confirmed) when any page is done.
-    :param max_distance: k.
+    :param refused: contents that the spider has refused.
     """
 
     def __init__(
         self,
-        settle_page: Callable[[Observation, bool], None],
+        settle_page: Callable[[PageState, bool], None],
         settle_item: Callable[[Observation, bool], None],
         on_finished: Callable[[PageState, bool], None],
-        max_distance: int,
+        refused: RefusedContents,
     ) -> None:
         self._settle_page = settle_page
         self._settle_item = settle_item
         self._on_finished = on_finished
-        self._max_distance = max_distance
-        # Fingerprints of refused content.
-        self._refused: deque[int] = deque(maxlen=_REMEMBERED_REFUSED)
+        self._refused = refused
+        self._rules = refused.rules
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
         # By id of the item, because its class may have no hash or no weak references: item, page,
@@ -114,12 +124,31 @@ class Settlement:
         if page.verdict is None or page.verdict.fingerprint is None:
             return
         fingerprint = page.verdict.fingerprint
-        page.failed = refused is not None and self._is_near(fingerprint, refused)
-        page.refused = any(self._is_near(fingerprint, other) for other in self._refused)
+        page.failed = (
+            refused is not None
+            and hamming_distance(fingerprint, refused) <= self._rules.max_distance
+        )
+        page.refused = self._refused.has(page.verdict.observation)
+
+    def downloaded(self, key: str, page: Text | None) -> None:
+        """Record that a page arrived that was requested by engine methods. If the callback of an
+        earlier response with other content is still at work, it has refused that content.
+
+        :param page: the content; None if it cannot be judged.
+        """
+        for earlier in [one for one in self._open if one.key == key and not one.dropped]:
+            verdict = earlier.verdict
+            observed = None if verdict is None else verdict.observation
+            if observed is not None and (page is None or not self._rules.same_text(observed, page)):
+                self.refuse(earlier)
 
     def page(self, response: Response | None) -> PageState | None:
         """Return the state of a response's page; None if `begin` was not called for it."""
         return None if response is None else self._by_response.get(response)
+
+    def running(self, key: str) -> list[PageState]:
+        """Return the pages under a key whose callbacks are at work."""
+        return [page for page in self._open if page.key == key and not page.ended]
 
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""
@@ -176,14 +205,14 @@ class Settlement:
             return
         page.unsettled -= 1
         page.failed = page.failed or failed
+        page.gave_items = page.gave_items or kept
         self._close_if_done(page)
 
     def refuse(self, page: PageState) -> None:
-        """Record that a callback requests its own page again."""
-        page.failed = True
-        if page.verdict is not None and page.verdict.fingerprint is not None and not page.refused:
-            page.refused = True
-            self._refused.append(page.verdict.fingerprint)
+        """Record that the spider asks for a page again."""
+        page.failed = page.asked_again = page.refused = True
+        if page.verdict is not None and page.verdict.observation is not None:
+            self._refused.add(page.verdict.observation)
 
     def output_ended(self, page: PageState) -> None:
         """Record that no more output of a page comes."""
@@ -214,8 +243,5 @@ class Settlement:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
         if page.verdict is not None and page.verdict.observation is not None:
-            self._settle_page(page.verdict.observation, confirmed)
+            self._settle_page(page, confirmed)
         self._on_finished(page, confirmed)
-
-    def _is_near(self, one: int, other: int) -> bool:
-        return hamming_distance(one, other) <= self._max_distance

@@ -102,6 +102,15 @@ class CrawlStats:
         self.count(f"kept/{reason}")
         self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
+    def kept(self, reason: str) -> int:
+        """Return the number of pages that `count_kept` has counted for a reason."""
+        return int(self._collector.get_value(f"{self._prefix}/kept/{reason}", 0))
+
+    @property
+    def near_duplicates(self) -> int:
+        """Return the number of near-duplicates."""
+        return self._verdicts["near-duplicate"]
+
     def index_size(self, entries: int) -> None:
         """Set the stat of the number of entries in the index."""
         self._collector.set_value(f"{self._prefix}/index/size", entries)

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.errors import StorageError
@@ -175,6 +176,8 @@ class RequestRules:
             return
         if not confirmed or not _is_plain(request):
             return
+        if verdict.observation is not None and not verdict.observation.earlier.same_request:
+            return
         if self._traps.judged(verdict, self._chains.get(request, 0)):
             self._request_after_all()
         original = verdict.representative
@@ -281,10 +284,13 @@ def _copy_to_check(request: Request) -> Request:
 
 
 def _is_plain(request: Request) -> bool:
-    """Return True if the URL alone identifies the page of a request."""
+    """Return True if the URL alone identifies the page of a request, and says what its callback
+    gives.
+    """
     return (
         request.method == "GET"
         and not request.body
         and not request.meta.get("dont_simhash")
         and not request.meta.get(IDENTITY_META_KEY)
+        and not any(request.meta.get(CARRIED_META_KEY, ()))
     )

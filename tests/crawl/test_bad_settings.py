@@ -18,6 +18,7 @@ BAD = {
     "SIMHASH_ACTION": (["delete", "DROP", 1, True, []], "'drop', 'tag'"),
     "SIMHASH_FOLLOW": (["perhaps", []], "True"),
     "SIMHASH_CLUSTER_LIMIT": ([-1, "none", 1.5, True, 1 << 33], "0"),
+    "SIMHASH_IGNORE_ARGUMENTS": ([[""], [1], 7], "names"),
     "SIMHASH_PAGES": (["perhaps", "", []], "True"),
     "SIMHASH_SCOPE": (["site", "Host", "", 1, True, ["host"]], "'all', 'domain', 'host'"),
     "SIMHASH_PREFER_CANONICAL": (["rel=canonical", []], "True"),

@@ -19,7 +19,7 @@ from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url
-from scrapy_simhash.policy import PASS
+from scrapy_simhash.policy import NOTHING_SPECIAL, PASS
 from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
 
@@ -324,7 +324,8 @@ def test_an_index_that_fails_lets_the_canonical_page_pass(monkeypatch, tmp_path)
         raise StorageError("/index", "the disk is full")
 
     monkeypatch.setattr(judged.lane.index, "supersede", fail)
-    assert judged.lane.act_on(verdict, Request("http://a/new")) == PASS
+    action, reason = judged.lane.act_on(verdict, Request("http://a/new"), NOTHING_SPECIAL)
+    assert (action, reason) == (PASS, "canonical")
     [(message, key)] = judged.failures
     assert "the disk is full" in message
     assert key == "http://a/new"

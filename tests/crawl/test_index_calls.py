@@ -40,7 +40,7 @@ class FakeIndex:
         self._call("observe", [page.key for page in pages])
         return [seen(page.key) for page in pages]
 
-    def confirm_all(self, observations):
+    def confirm_all(self, observations, *, gave_items=True):
         self._call("confirm", [observation.key for observation in observations])
 
     def discard(self, observation):
@@ -319,6 +319,14 @@ class TestTell:
         assert then == [("a", None), ("b", None), ("c", None)]
         assert not errors.counted
 
+    def test_pages_with_and_without_items_are_confirmed_apart(self):
+        def told(calls):
+            for key in "abc":
+                calls.confirm(seen(key), gave_items=key != "b")
+
+        names, _ = self.tell(told)
+        assert names == ["confirm a c", "confirm b"]
+
     def test_a_confirmation_does_not_overtake_calls_with_its_key(self):
         def told(calls):
             calls.tell("a", lambda index: index.acted(seen("a"), "dropped"))
@@ -396,7 +404,7 @@ def test_an_embedded_index_confirms_at_once_and_discards_after_an_error():
     made = []
 
     class Embedded:
-        def confirm(self, observation):
+        def confirm(self, observation, *, gave_items=True):
             made.append(("confirm", observation.key))
             if observation.key == "b":
                 raise DAMAGED

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from scrapy import Request
 
@@ -9,6 +11,7 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import Observation
+from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.index.rules import Rules
 
 MAX_DISTANCE = 3
@@ -193,14 +196,93 @@ def test_what_another_crawl_confirmed_is_not_waited_for(world):
     assert not world.retries.idle()
 
 
-def test_another_crawl_is_not_waited_for_without_end():
-    world = World(max_waits=2)
+def test_a_copy_is_held_as_long_as_its_representative_is_pending(world):
     world.hold("elsewhere", "a")
     world.near("a", "elsewhere", pending=True)
-    assert [world.retries.idle() for _ in range(4)] == [True, True, False, False]
-    # Then the scheduler gets it.
+    assert all(world.retries.idle() for _ in range(100))
+    # At the end of the crawl, the scheduler gets it.
     world.retries.close()
     assert world.asked() == ["a"]
+
+
+def without_items(world, *keys):
+    """Let copies be copies of a stored page that gave no items."""
+    for key in keys:
+        world.near(key, "page", pending=False)
+        world.says[key] = replace(world.says[key], earlier=Earlier(gave_items=False))
+
+
+def test_copies_of_a_page_without_items_are_requested_when_the_first_item_is_given(world):
+    world.hold("page", "a", "b")
+    without_items(world, "a", "b")
+    world.retries.confirmed("page", dropped("page"), gave_items=False)
+    assert world.asked() == []
+    world.retries.begin_giving()
+    assert world.asked() == ["a"]
+    assert world.arrives("a")
+    assert world.asked() == ["b"]
+
+
+def test_once_the_crawl_gives_items_such_copies_are_requested_at_once(world):
+    world.retries.begin_giving()
+    world.hold("page", "a")
+    without_items(world, "a")
+    world.retries.confirmed("page", dropped("page"), gave_items=False)
+    assert world.asked() == ["a"]
+
+
+def test_a_crawl_without_items_tries_some_copies_of_each_url_pattern_at_its_end(world):
+    for number in range(40):
+        key = f"{number % 2}-{number}"  # all of one pattern
+        world.retries.leave("page", dropped(key), answered=False)
+    other = replace(dropped("other"), request=Request("http://x.test/folder/other"))
+    world.retries.leave("other page", other, answered=False)
+    assert world.retries.idle()
+    asked = world.asked()
+    assert (len(asked), asked[-1]) == (11, "other")
+    for key in asked:
+        without_items(world, key)
+        world.arrives(key)
+    assert not world.retries.idle()
+    assert world.asked() == []
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_if_a_page_comes_with_other_content_the_copies_of_the_old_one_are_requested(
+    world, answered
+):
+    for key in "ab":
+        world.retries.leave("page", dropped(key), answered=answered)
+    world.retries.leave("page", dropped("c", STORY), answered=answered)
+    world.retries.answered("page", dropped("page", STORY))
+    assert world.asked() == ["a", "b"]
+    world.retries.answered("page", None)
+    assert world.asked() == ["c"]
+    world.retries.answered("page", None)
+    assert world.asked() == []
+
+
+def test_the_oldest_answered_copies_are_forgotten():
+    world = World(max_answered=2)
+    for key in ("one", "two", "three"):
+        world.retries.leave(key, dropped(f"copy-of-{key}"), answered=True)
+    for key in ("one", "two", "three"):
+        world.retries.answered(key, None)
+    assert world.asked() == ["copy-of-two", "copy-of-three"]
+
+
+def test_copies_of_refused_content_are_requested_at_once(world):
+    world.hold("page", "a", "b")
+    world.retries.discarded("page", refused=True)
+    assert world.asked() == ["a", "b"]
+
+
+@pytest.mark.parametrize(("pausing", "gives"), [(True, False), (False, False), (True, True)])
+def test_a_crawl_that_pauses_leaves_unanswered_copies_to_the_scheduler(world, pausing, gives):
+    world.retries.leave("page", dropped("a"), answered=False)
+    world.retries.gives_items = gives
+    world.retries.close(pausing=pausing)
+    assert world.asked() == (["a"] if pausing and not gives else [])
 
 
 def test_at_the_end_all_that_waits_is_left_to_the_scheduler(world):

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
 
 from scrapy_simhash import open_index
+from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.url_rules import RequestRules
+from scrapy_simhash.index import Observation
+from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.policy import PASS
 from scrapy_simhash.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.url_rules.rows import encode_rules
 from scrapy_simhash.verdict import Verdict
 
 SITE = "http://example.com"
-DONE = object()  # stands for an observation
+DONE = Observation("new", SITE, 0, None, None, 1)
 
 
 class Crawl:
@@ -87,6 +91,24 @@ def crawl():
     crawl = Crawl()
     crawl.learn(40)
     return crawl
+
+
+def test_a_page_that_got_other_arguments_teaches_nothing():
+    crawl = Crawl()
+    crawl.learn(40, observation=replace(DONE, earlier=Earlier(same_request=False)))
+    assert crawl.request("/topic?t=99&sid=a")
+    assert crawl.request("/topic?t=99&sid=b")
+
+
+@pytest.mark.parametrize("carried", [[[], []], [["place"], []], [[], ["item"]]])
+def test_a_request_that_carries_arguments_is_never_spared(crawl, carried):
+    spared = 0
+    for number in range(100, 150):
+        crawl.done(crawl.request(f"/topic?t={number}&sid=a"))
+        copy = crawl.request(f"/topic?t={number}&sid=b", meta={CARRIED_META_KEY: carried})
+        spared += copy is None
+    assert (spared > 25) == (carried == [[], []])
+    assert spared == 0 or carried == [[], []]
 
 
 def test_a_request_waits_once_for_an_equal_one_that_is_under_way(crawl):
