@@ -7,7 +7,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.duplication import host_of
 
@@ -77,7 +77,7 @@ def warn_of_templates(errors: ErrorLog, stats: CrawlStats, what: str, location: 
             template.alike,
             template.pages,
             what,
-            printable(template.pattern),
+            loggable(template.pattern),
             template.dropped,
             f"scrapy simhash clusters {option}{host_option}",
         )
@@ -125,5 +125,5 @@ class UnmatchedNames:
     def close(self) -> None:
         """Warn about the names that have matched nothing so far."""
         if self._unmatched and self._pages:
-            names = ", ".join(repr(printable(name)) for name in self._unmatched)
+            names = ", ".join(repr(loggable(name)) for name in self._unmatched)
             self._warn(self._message, {"names": names, "pages": self._pages})

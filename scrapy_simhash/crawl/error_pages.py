@@ -17,7 +17,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.error_answers import ErrorAnswers, impossible_url, is_home
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class ErrorPages:
             "simhash: %s is an error page with status 200: it is like the answer to %s, a URL that "
             "cannot exist. Further error pages are counted as simhash/error_page "
             "(SIMHASH_ERROR_ACTION = %r)",
-            printable(url),
-            printable(probed_url),
+            loggable(url),
+            loggable(probed_url),
             self._lane.settings.error_action,
         )
 
@@ -153,8 +153,8 @@ class ErrorPages:
                 "probes/failed",
                 "simhash: probing %s failed (%s): error pages of this host may not be recognized. "
                 "Further failures are counted as simhash/probes/failed.",
-                printable(url),
-                printable(repr(error)),
+                loggable(url),
+                loggable(repr(error)),
             )
         finally:
             waiting, host.waiting = host.waiting, None

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
-from scrapy_simhash.documents.escaping import nearness, printable
+from scrapy_simhash.documents.escaping import nearness
+from scrapy_simhash.documents.masking import loggable
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
 def _message(verdict: Verdict) -> str:
     if verdict.kind == "error-page":
-        return f"error page: it is like the answer to {printable(verdict.reason or '')}"
+        return f"error page: it is like the answer to {loggable(verdict.reason or '')}"
     if verdict.representative is None:
         return f"{verdict.kind} since it was last seen"
-    representative = printable(verdict.representative)
+    representative = loggable(verdict.representative)
     return f"{verdict.kind} of {representative} at {nearness(verdict.distance, verdict.similarity)}"
 
 
@@ -45,7 +46,7 @@ class SparedRequest(IgnoreRequest):
     """
 
     def __init__(self, url: str, reason: Literal["equal", "trap"]) -> None:
-        super().__init__(f"{reason}: {url}")
+        super().__init__(f"{reason}: {loggable(url)}")
         self.reason = reason
 
 

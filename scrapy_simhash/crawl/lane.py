@@ -30,7 +30,8 @@ from scrapy_simhash.crawl.retries import (
 )
 from scrapy_simhash.crawl.unclaimed import UnclaimedVerdicts
 from scrapy_simhash.detector import evidence_of
-from scrapy_simhash.documents.escaping import nearness, printable
+from scrapy_simhash.documents.escaping import nearness
+from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.evidence import UNLIKE_ANY
 from scrapy_simhash.index import PageToObserve, reset_index
@@ -172,7 +173,7 @@ class Lane:
         self.history = CrawlHistory(index)
 
     def _warn_of_opening(self, message: str, *arguments: object) -> None:
-        self.stats.count("index/does_not_fit")
+        self.stats.count("index_does_not_fit")
         self.errors.warn(message, *arguments)
 
     def idle(self) -> bool:
@@ -505,9 +506,9 @@ class Lane:
             "a broken extraction? Further copies of it are tagged, not dropped "
             "(SIMHASH_CLUSTER_LIMIT). The last copy, %s, begins: %s",
             self._floods.limit,
-            printable(representative),
-            printable(verdict.key),
-            printable(excerpt[:_SHOWN_CHARACTERS]),
+            loggable(representative),
+            loggable(verdict.key),
+            loggable(excerpt[:_SHOWN_CHARACTERS]),
         )
         return True
 
@@ -520,9 +521,9 @@ class Lane:
             "simhash: %s %s %s %s %s at %s%s",
             "near-duplicate" if near_duplicate else "similar",
             self.what,
-            printable(verdict.key),
+            loggable(verdict.key),
             "of" if near_duplicate else "to",
-            printable(like),
+            loggable(like),
             nearness(verdict.distance, verdict.similarity),
             "" if self.settings.debug else " (others are counted; SIMHASH_DEBUG shows all)",
             extra={"spider": self.errors.spider},

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.policy import outcome_of
 from scrapy_simhash.url_patterns import PatternCounts
 
@@ -140,7 +140,7 @@ class CrawlStats:
         largest = self._clusters.most_common(_SHOWN_CLUSTERS)
         if largest:
             lines.append(f"largest clusters (number of near-duplicates of these {what}):")
-            lines += [f"{count:8d}  {printable(key)}" for key, count in largest]
+            lines += [f"{count:8d}  {loggable(key)}" for key, count in largest]
         return "\n".join(lines)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
@@ -173,8 +173,8 @@ class ErrorLog:
             "simhash: %s failed for %s: %s. The crawl goes on; further failures are counted "
             "as simhash/errors/%s.",
             step,
-            printable(about),
-            printable(str(error)),
+            loggable(about),
+            loggable(str(error)),
             step,
         )
 

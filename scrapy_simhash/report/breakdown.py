@@ -11,6 +11,7 @@ from collections import Counter
 from itertools import chain, combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.documents.masking import masked
 from scrapy_simhash.maintenance.duplication import host_of
 from scrapy_simhash.url_patterns import url_pattern
 
@@ -106,7 +107,7 @@ def break_down(source: Source, duplication: Duplication) -> Breakdown:
             "near_duplicates": near_duplicates[pattern],
             "similar": similar[pattern],
             "representatives": representatives[pattern],
-            "example": examples[pattern],
+            "example": masked(examples[pattern]),
         }
         for pattern in listed
     ]
@@ -118,7 +119,7 @@ def break_down(source: Source, duplication: Duplication) -> Breakdown:
                 "patterns": list(pair),
                 "near_duplicates": count,
                 "clusters": pair_clusters[pair],
-                "examples": pair_examples[pair],
+                "examples": [masked(example) for example in pair_examples[pair]],
             }
             for pair, count in pairs.most_common(_MAX_ROWS)
         ],

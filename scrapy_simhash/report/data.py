@@ -12,6 +12,7 @@ from heapq import nlargest
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.masking import masked
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
@@ -54,6 +55,8 @@ def build(
     :param cluster_limit: clusters with more near-duplicates are floods; 0 means no limit.
     :param max_pages: upper limit for listed pages, see `select`.
     :param max_text_bytes: upper limit for the total size of the compressed texts.
+    Secrets in URLs are masked.
+
     :raises StorageError: the index or a text cannot be read, or a row is damaged (IndexCorrupt).
     """
     from scrapy_simhash import __version__
@@ -93,8 +96,8 @@ def build(
         **breakdown._asdict(),
         "similar": [
             {
-                "key": line.key,
-                "like": line.representative,
+                "key": masked(line.key),
+                "like": masked(line.representative),
                 "distance": line.distance,
                 "similarity": _percent(line.similarity),
             }
@@ -105,7 +108,7 @@ def build(
         "url_rules": _url_rules(source),
         "names": {"hosts": positions["hosts"], "patterns": positions["patterns"]},
         "pages": {
-            "key": [page.key for page in pages],
+            "key": [masked(page.key) for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
             "representative": selection.representatives,
             "distance": [page.distance for page in pages],
@@ -127,7 +130,7 @@ def build(
         "floods": {
             "count": len(floods),
             "largest": [
-                {"key": cluster.representative, "near_duplicates": len(cluster) - 1}
+                {"key": masked(cluster.representative), "near_duplicates": len(cluster) - 1}
                 for cluster in floods[:_MAX_FLOODS]
             ],
         },

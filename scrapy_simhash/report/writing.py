@@ -34,6 +34,10 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
         else:
             with replaced(path) as temporary:
                 temporary.write_bytes(content)
+                # It has texts and URLs of pages, which may not be for everybody.
+                temporary.chmod(0o600)
+                if path.exists():  # its mode would be kept
+                    path.chmod(0o600)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     return data

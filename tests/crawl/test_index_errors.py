@@ -126,7 +126,7 @@ def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path, damage):
     # To find out whether a sound database is open elsewhere, it is opened, which rewrites its files.
     assert contents(aside)["manifest.json"] == before["manifest.json"]
     assert "manifest" in damage or contents(aside) == before
-    assert first.stat("index/does_not_fit") == 1
+    assert first.stat("index_does_not_fit") == 1
     assert not second.lines("WARNING")
 
 

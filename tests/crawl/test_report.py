@@ -226,3 +226,21 @@ def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):
     assert ["closed: shutdown" in text for text in told] == [True, False]
     judged = [int(re.search(r"(\d+) pages were judged", text)[1]) for text in told]
     assert (sum(judged), min(judged) > 0) == (len(links) + 1, True)
+
+
+def test_secrets_of_urls_stand_neither_in_the_report_nor_in_the_log(pages, tmp_path):
+    secret = "s3cr3t-0f-a-session"
+    for number in range(3):
+        pages.put(f"/private?n={number}&PHPSESSID={secret}{number}", page("mill", copy=number))
+    urls = [pages.url(f"/private?n={number}&PHPSESSID={secret}{number}") for number in range(3)]
+    path = tmp_path / "report.html"
+    crawl = Crawl(
+        requests=urls, settings={"SIMHASH_DEBUG": True, "SIMHASH_REPORT": str(path)}, name="secrets"
+    )
+    [result] = run(tmp_path, crawl)
+    assert result.stat("near_duplicate") == 2
+    assert secret not in path.read_text(encoding="utf-8")
+    assert path.stat().st_mode & 0o777 == 0o600
+    ours = [line for line in result.log.splitlines() if "simhash" in line]
+    assert any("PHPSESSID=…" in line for line in ours)
+    assert not [line for line in ours if secret in line]

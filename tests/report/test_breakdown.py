@@ -17,7 +17,7 @@ K = 3
 SITE = "https://a.example"
 # Each line one story: the page that answered first, and its copies.
 STORIES = (
-    ("/news/1.html", "/news/1.html?sid=7", "/wire/1", "/news/1.html?sid=8"),
+    ("/news/1.html", "/news/1.html?v=7", "/wire/1", "/news/1.html?v=8"),
     ("/wire/2", "/news/2.html"),
     ("/calendar/2026/11", "/calendar/2026/12", "/calendar/2027/1"),
     ("/news/4.html",),
@@ -41,7 +41,7 @@ def test_pairs_of_patterns_whichever_answered_first(tables):
     counts = {pair: (row["near_duplicates"], row["clusters"]) for pair, row in pairs.items()}
     news, wire = "a.example/news/*.html", "a.example/wire/*"
     calendar = "a.example/calendar/*/*"
-    session = f"{news}?sid=*"
+    session = f"{news}?v=*"
     assert counts == {
         (news, wire): (2, 2),
         # In the first story, neither of them answered first.
@@ -51,7 +51,7 @@ def test_pairs_of_patterns_whichever_answered_first(tables):
         (calendar, calendar): (2, 1),
     }
     assert pairs[news, wire]["examples"] == [f"{SITE}/news/1.html", f"{SITE}/wire/1"]
-    assert pairs[session, session]["examples"] == [f"{SITE}/news/1.html?sid={n}" for n in (7, 8)]
+    assert pairs[session, session]["examples"] == [f"{SITE}/news/1.html?v={n}" for n in (7, 8)]
     for row in tables.pairs:
         assert [url_pattern(key) for key in row["examples"]] == row["patterns"]
 
@@ -59,7 +59,7 @@ def test_pairs_of_patterns_whichever_answered_first(tables):
 def test_pairs_do_not_depend_on_the_order(tmp_path):
     """A hundred stories, each under four patterns, in any order."""
     chance = random.Random(4)
-    forms = ("/news/{}.html", "/news/{}.html?print=1", "/news/{}.html?sid=7", "/amp/{}")
+    forms = ("/news/{}.html", "/news/{}.html?print=1", "/news/{}.html?v=7", "/amp/{}")
     pages = [(number, form.format(number)) for number in range(100) for form in forms]
     chance.shuffle(pages)
     with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:

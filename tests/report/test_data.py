@@ -46,9 +46,9 @@ def made(tmp_path):
                 near = fingerprint
                 for bit in rng.sample(range(64), rng.randrange(K + 1)):
                     near ^= 1 << bit
-                index.observe(f"{key}?sid={copy}", near)
+                index.observe(f"{key}?v={copy}", near)
                 if copy:
-                    index.texts.keep(f"{key}?sid={copy}", KeptText("", f"text {number}, again"))
+                    index.texts.keep(f"{key}?v={copy}", KeptText("", f"text {number}, again"))
     return directory
 
 
@@ -101,7 +101,7 @@ def test_the_head_and_the_counts_are_those_of_the_index(made):
     assert sum(host["near_duplicates"] for host in data["hosts"]) == len(log)
     assert sum(host["representatives"] for host in data["hosts"]) <= entries
     [pattern, other] = data["patterns"]
-    assert pattern["pattern"] == f"{pattern['example'].split('/')[2]}/news/*.html?sid=*"
+    assert pattern["pattern"] == f"{pattern['example'].split('/')[2]}/news/*.html?v=*"
     assert pattern["near_duplicates"] + other["near_duplicates"] == len(log)
     assert pattern["representatives"] == 0
     assert json.loads(json.dumps(data)) == data
@@ -148,7 +148,7 @@ def test_texts_are_those_of_the_pages(made):
     keys = data["pages"]["key"]
     for place, key in enumerate(keys):
         text = text_of(data, place)
-        if key.endswith("sid=0"):
+        if key.endswith("v=0"):
             assert text is None
         else:
             assert text["text"].startswith(f"text {key.split('/')[-1].split('.')[0]}")
