@@ -10,14 +10,15 @@ they declare (`scrapy_simhash.identities`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
+from scrapy_simhash.content import content_differs
 from scrapy_simhash.identities import identities_differ
 from scrapy_simhash.links import MIN_SHARED, shared_targets
-from scrapy_simhash.names import name_bytes, names_agree
+from scrapy_simhash.names import is_renamed, name_bytes, names_agree
 from scrapy_simhash.sketch import estimate_resemblance
 
 if TYPE_CHECKING:
@@ -62,6 +63,22 @@ class Confirmation:
             return estimate, False
         in_doubt = MIN_RESEMBLANCE_IN_DOUBT if agree is None else 0.0
         return estimate, estimate is None or estimate >= max(self.min_resemblance, in_doubt)
+
+    def compare_versions(self, page: Evidence, earlier: Evidence) -> tuple[float | None, bool]:
+        """Return (the estimated resemblance of a page to itself in an earlier crawl, True if it is
+        unchanged): nothing but a typing error is different.
+
+        If an entry does not say what decides this, resemblance decides.
+        """
+        estimate, resembles = replace(self, same_name=False).compare(page, earlier)
+        if not resembles or self == UNCONFIRMED:
+            return estimate, resembles
+        is_changed = content_differs(page.content, earlier.content) or (
+            self.same_name
+            and bool(page.content and earlier.content)
+            and (is_renamed(page, earlier) or identities_differ(page, earlier))
+        )
+        return estimate, not is_changed
 
 
 UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)

@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import site_number
+from scrapy_simhash.content import content_bytes
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, extract, plain_text
@@ -193,6 +194,7 @@ class Detector:
             title=title,
             heading=heading,
             certainty=certainty,
+            content=content_bytes(tokens, hashes),
             links=links_sketch(extraction.targets),
             identity=identity_bytes(extraction.identities),
         )

@@ -21,7 +21,7 @@ class Evidence(NamedTuple):
     :param title: the page's title, and `heading` its headings, as `page_names` returns them.
     :param certainty: see `scrapy_simhash.fingerprint.Fingerprint`; empty if unknown. An index uses
         the certainty to choose its probes, and does not store it.
-    :param content: bytes that decide whether a page that is fetched again is unchanged.
+    :param content: decides whether the page is unchanged in a later crawl, see `content_bytes`.
     :param identity: what the page declares as its identity, see `identity_bytes`; or empty.
     :param links: sketch of the targets of the page's own links; empty if it has few.
     :param request: 8-byte hash of what the page's callback is called with; empty if unknown, or

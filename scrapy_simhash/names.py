@@ -146,6 +146,12 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     return not headings.isdisjoint(other_titles) or not other_headings.isdisjoint(titles)
 
 
+def is_renamed(page: Evidence, earlier: Evidence) -> bool:
+    """Return True if a page has another title or other headings than in an earlier crawl."""
+    titles = page.title[:KEY_BYTES], earlier.title[:KEY_BYTES]
+    return (all(titles) and titles[0] != titles[1]) or _headings(page) != _headings(earlier)
+
+
 def decisive_key(evidence: Evidence) -> int:
     """Return a number by which pages of one site can be told apart without comparing all keys.
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import name_bytes, site_number
+from scrapy_simhash.content import content_bytes
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector, PageFingerprint
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
@@ -170,12 +171,15 @@ class TestEvidence:
             title=title,
             heading=heading,
             certainty=SCHEME.certain_fingerprint(tokens).certainty,
+            content=content_bytes(tokens, token_hashes(tokens)),
         )
 
-    def test_a_plain_text_has_only_sketch_and_certainty(self):
+    def test_a_plain_text_has_no_names(self):
         found = Detector(SCHEME).fingerprint_text(ENGLISH).evidence
         assert found.sketch == sketch(token_hashes(SCHEME.tokens(ENGLISH)))
-        assert found == Evidence(sketch=found.sketch, certainty=found.certainty)
+        tokens = SCHEME.tokens(ENGLISH)
+        content = content_bytes(tokens, token_hashes(tokens))
+        assert found == Evidence(found.sketch, certainty=found.certainty, content=content)
 
     def test_without_sketches_there_is_only_the_certainty(self):
         found = Detector(SCHEME, sketches=False).fingerprint_page(PAGE)

@@ -89,7 +89,7 @@ class CrawlIndex:
         :param take_sequence: returns the number of the observation; called after the searches, so
             that a search that fails takes no number.
         """
-        own = None if last is None else self.rules.own(fingerprint, evidence, last)
+        own = None if last is None else self._compared(fingerprint, evidence, last)
 
         def neighbours_in(entries: Near) -> list[Neighbour]:
             others = [
@@ -126,7 +126,9 @@ class CrawlIndex:
         if result.kind != "unchanged":
             return result, observation, entry
         # An unchanged page has the text of `last`.
-        if stored is None or (stored is not last and not self.rules.same_text(observation, stored)):
+        if stored is None or (
+            stored is not last and not self._compared(fingerprint, evidence, stored).confirmed
+        ):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
             return result, replace(observation, provisional=True), entry
         if stored.last_sequence >= self.crawl_start:
@@ -137,9 +139,13 @@ class CrawlIndex:
         if not self.incremental:
             # Results must not differ from those of an empty index, which would have this text.
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
-        elif not stored.evidence.sketch:  # for example an entry that was imported
+        elif not stored.evidence.content:  # for example an entry that was imported
             seen_again = seen_again._replace(evidence=entry.evidence)
         return result, observation, seen_again
+
+    def _compared(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Neighbour:
+        """Return the comparison of a page with an entry of its key."""
+        return self.rules.own(fingerprint, evidence, entry, crawl_start=self.crawl_start)
 
     def _new_entry(self, page: Observation | PageToObserve, sequence: int) -> Entry:
         now_s, evidence = int(self._clock()), page.evidence
@@ -151,7 +157,7 @@ class CrawlIndex:
         """Return the entry to store for a page, from its entry and the stored one of its key."""
         if stored is None:
             return entry
-        if not self.rules.same_text(entry, stored):
+        if not self._compared(entry.fingerprint, entry.evidence, stored).confirmed:
             return entry._replace(first_seen_s=stored.first_seen_s)
         # The same text keeps its number and, if this crawl has seen it before, its fingerprint.
         is_eligible = self._is_eligible(stored)

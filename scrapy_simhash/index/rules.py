@@ -107,14 +107,24 @@ class Rules:
         neighbours.sort(key=_by_distance_and_age)
         return neighbours
 
-    def own(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Neighbour:
-        """Compare a page with the last seen entry of its key, stored or pending."""
+    def own(
+        self, fingerprint: int, evidence: Evidence, entry: Entry, *, crawl_start: int
+    ) -> Neighbour:
+        """Compare a page with the last seen entry of its key, stored or pending.
+
+        An entry that this crawl has seen has the same text if it resembles the page. One of an
+        earlier crawl has it only if the page is unchanged (`Confirmation.compare_versions`).
+
+        :param crawl_start: first sequence number of this crawl.
+        """
         distance = hamming_distance(entry.fingerprint, fingerprint)
-        similarity, resembles = self._without_names.compare(evidence, entry.evidence)
-        return Neighbour(distance, entry, similarity, distance <= self.max_distance and resembles)
+        is_earlier = entry.last_sequence < crawl_start
+        compare = self.confirmation.compare_versions if is_earlier else self._without_names.compare
+        similarity, is_same = compare(evidence, entry.evidence)
+        return Neighbour(distance, entry, similarity, distance <= self.max_distance and is_same)
 
     def same_text(self, one: Text, other: Text) -> bool:
-        """Return True if two pages under one key have the same text."""
+        """Return True if two pages that one crawl saw under one key have the same text."""
         return self._confirms(self._without_names, one, other)
 
     def is_copy(self, one: Text, other: Text) -> bool:

@@ -94,7 +94,11 @@ def predict(
     """
     matches = [match for match in index.query(fingerprint, evidence) if match.key != key]
     stored = None if key is None else index.entry(key)
-    own = None if stored is None else index.rules.own(fingerprint, evidence, stored)
+    own = (
+        None
+        if stored is None
+        else index.rules.own(fingerprint, evidence, stored, crawl_start=index.crawl_start)
+    )
     # `classify` needs the age of equally near pages. The order of `query` tells it.
     neighbours = [
         Neighbour(

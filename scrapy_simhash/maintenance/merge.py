@@ -128,7 +128,9 @@ class _Merging:
         stored = self.store.entry(entry.key)
         own = None
         if stored is not None:
-            own = self.rules.own(entry.fingerprint, entry.evidence, stored)
+            own = self.rules.own(
+                entry.fingerprint, entry.evidence, stored, crawl_start=self._first_sequence
+            )
         # To the later crawl, all entries are from earlier ones, so none is a representative.
         verdict = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
         if stored is not None:

@@ -13,7 +13,7 @@ again for eight times as many, without the dropped records.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,12 @@ from scrapy_simhash.evidence import decode_evidence
 from scrapy_simhash.spark.candidates import MORE, CandidateSearch, ShardRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import Column
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.evidence import Evidence
 
 _SHARD_SCHEMA = (
     "shard int, record long, prefix long, uncertain binary, subsets long, fingerprint binary, "
@@ -197,7 +198,7 @@ class Judging:
         incomplete = pairs.where(F.col("other") == MORE).select("record")
         pairs = self._with_parts(pairs, ("evidence",))
         links, _ = self.work.write(
-            pairs.mapInPandas(partial(_confirmed, confirmation), _LINK_SCHEMA)
+            pairs.mapInPandas(partial(_confirmed, confirmation.compare), _LINK_SCHEMA)
         )
         return links, incomplete
 
@@ -210,11 +211,11 @@ class Judging:
         return pairs
 
     def same_texts(self, pairs: DataFrame) -> DataFrame:
-        """Return links for pairs within the distance whose texts are copies. Names do not count.
+        """Return links for pairs within the distance that are unchanged versions of one page.
 
         :param pairs: records with the same key, as ``record`` and ``other``.
         """
-        confirmation = replace(self.confirmation, same_name=False)
+        compare = self.confirmation.compare_versions
         max_distance = self.search.max_distance
 
         def compared(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -225,7 +226,7 @@ class Judging:
                 )
                 bits = np.bitwise_count(one ^ two).reshape(len(frame), -1)
                 near = frame.assign(distance=bits.sum(axis=1, dtype=np.int16))
-                yield from _confirmed(confirmation, [near[near["distance"] <= max_distance]])
+                yield from _confirmed(compare, [near[near["distance"] <= max_distance]])
 
         pairs = self._with_parts(pairs, ("fingerprint", "evidence"))
         return pairs.mapInPandas(compared, _LINK_SCHEMA).where("confirmed")
@@ -301,11 +302,12 @@ def _search(search: CandidateSearch, frame: pd.DataFrame, max_candidates: int) -
 
 
 def _confirmed(
-    confirmation: Confirmation, frames: Iterable[pd.DataFrame]
+    compare: Callable[[Evidence, Evidence], tuple[float | None, bool]],
+    frames: Iterable[pd.DataFrame],
 ) -> Iterator[pd.DataFrame]:
     for frame in frames:
         ones, twos = (map(decode_evidence, frame[f"{side}_evidence"]) for side in ("one", "two"))
-        compared = [confirmation.compare(*pair) for pair in zip(ones, twos, strict=True)]
+        compared = [compare(*pair) for pair in zip(ones, twos, strict=True)]
         links = frame[["record", "other", "distance"]].copy()
         links["similarity"] = [similarity for similarity, _ in compared]
         links["confirmed"] = [confirmed for _, confirmed in compared]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +112,8 @@ def test_without_sketches_distance_and_names_decide(index):
 
 
 class TestThePageItself:
+    FINGERPRINTS: ClassVar = {"a": 0x00FF, "b": 0x0FF0, "c": 0xFF00}
+
     def test_another_text_within_k_is_changed(self, index):
         index.confirm(index.observe("a", 0, evidence()))
         page = index.observe("a", 1, evidence(100))
@@ -120,6 +124,26 @@ class TestThePageItself:
     def test_another_name_is_none(self, index):
         index.confirm(index.observe("a", 0, evidence(title="Red shoe")))
         assert index.observe("a", 1, evidence(title="Blue shoe")).kind == "unchanged"
+
+    @pytest.mark.parametrize("incremental", [True, False])
+    def test_since_an_earlier_crawl_only_a_typing_error_leaves_it_unchanged(
+        self, backend, incremental
+    ):
+        first = evidence(title="Shoe")._replace(content=bytes(16))
+        changed = first._replace(content=b"\1" * 16)
+        renamed = evidence(title="Shoe (sold out)")._replace(content=bytes(16))
+        with backend.open(confirmation=Confirmation()) as index:
+            for key, fingerprint in self.FINGERPRINTS.items():
+                index.confirm(index.observe(key, fingerprint, first))
+            # Within one crawl, the same page may come with other texts around its content.
+            assert index.observe("a", self.FINGERPRINTS["a"], changed).kind == "unchanged"
+        options = {"incremental": incremental, "confirmation": Confirmation()}
+        for kinds in (["unchanged", "changed", "changed"], ["unchanged"] * 3):
+            with backend.open(**options) as index:
+                for key, shown, kind in zip("abc", (first, changed, renamed), kinds, strict=True):
+                    page = index.observe(key, self.FINGERPRINTS[key], shown)
+                    assert page.kind == kind
+                    index.confirm(page)
 
     @pytest.mark.parametrize("incremental", [True, False])
     def test_met_again_it_gets_a_sketch(self, backend, incremental):
@@ -396,7 +420,7 @@ def test_what_is_decided(stored, pending, own, began, request):
 def test_names_say_nothing_of_a_page_under_its_own_key():
     rules = Rules(3, Confirmation())
     entry = Entry(1, "a", 0, 1, 0, 0, evidence=evidence(title="Red shoe"))
-    assert rules.own(1, evidence(title="Blue shoe"), entry).confirmed
+    assert rules.own(1, evidence(title="Blue shoe"), entry, crawl_start=1).confirmed
     assert rules.copy_of(entry._replace(evidence=evidence(title="Blue shoe")), entry) is None
     assert rules.copy_of(entry._replace(evidence=evidence(title="RED shoe")), entry) is not None
     assert rules.copy_of(entry._replace(fingerprint=0xF), entry) is None

@@ -1,0 +1,81 @@
+"""Content: has a page changed, beyond typing errors, since an earlier crawl?
+
+A sketch cannot tell: a new price, or "cancelled", is one word in hundreds. So entries also keep two
+64-bit numbers, each a sum over tokens, whatever their order:
+
+- of the hashes of all *exact* tokens: numbers, symbols, words of up to five letters, and words of
+  scripts without letter case, whose characters are words of their own. It also counts long words.
+- of random numbers, one for each letter, over the letters of *long words*. If one letter is
+  added, left out, replaced, or swapped with another one, as in a typing error, the difference is
+  one of a few thousand known numbers. If another long word is there, it is none of them.
+
+So a page is unchanged if its exact tokens are the same, and the letters of its long words differ by
+at most two.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from xxhash import xxh3_64_intdigest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MASK = (1 << 64) - 1
+_MIN_LONG_LETTERS = 6
+# Scripts from here on have no letter case, or write a word with one or two characters.
+_FIRST_EXACT_SCRIPT = "\u0590"
+# Letters are told apart by their lowest bits. These are different for the letters of one alphabet.
+_LETTERS = 64
+_LONG_WORD = xxh3_64_intdigest(b"a long word")
+
+
+def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> bytes:
+    """Return the two sums of a text, 16 bytes.
+
+    :param token_hashes: of all tokens in order, from `scrapy_simhash.hashes.token_hashes`.
+    """
+    import numpy as np
+
+    is_long = [
+        len(token) >= _MIN_LONG_LETTERS and token.isalpha() and max(token) < _FIRST_EXACT_SCRIPT
+        for token in tokens
+    ]
+    long = np.array(is_long, dtype=bool)
+    exact: int = int(token_hashes[~long].sum(dtype=np.uint64)) + sum(is_long) * _LONG_WORD
+    letters = "".join(token for token, chosen in zip(tokens, is_long, strict=True) if chosen)
+    codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), np.uint32)
+    counts = np.bincount(codes % _LETTERS, minlength=_LETTERS).tolist()
+    fuzzy: int = sum(count * number for count, number in zip(counts, _numbers(), strict=True))
+    return (exact & _MASK).to_bytes(8, "big") + (fuzzy & _MASK).to_bytes(8, "big")
+
+
+def content_differs(one: bytes, other: bytes) -> bool:
+    """Return True if two texts differ by more than a typing error.
+
+    :param one: `content_bytes`; if one side is empty, the result is False.
+    """
+    if one == other or not one or not other:
+        return False
+    if one[:8] != other[:8]:
+        return True
+    difference = int.from_bytes(one[8:], "big") - int.from_bytes(other[8:], "big")
+    return difference & _MASK not in _typing_errors()
+
+
+@lru_cache(maxsize=1)
+def _numbers() -> list[int]:
+    """Return a random number for each letter."""
+    return [xxh3_64_intdigest(bytes((letter,))) for letter in range(_LETTERS)]
+
+
+@lru_cache(maxsize=1)
+def _typing_errors() -> frozenset[int]:
+    """Return the sums of up to two letters, each added or subtracted."""
+    signed = [0, *_numbers(), *(-number for number in _numbers())]
+    return frozenset(one + other & _MASK for one in signed for other in signed)

@@ -1,0 +1,124 @@
+"""Is a page unchanged since an earlier crawl? A typing error leaves it so, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.content import content_bytes, content_differs
+from scrapy_simhash.detector import Detector
+from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.names import Names, page_names
+from scrapy_simhash.scheme import Scheme
+
+DETECTOR = Detector(Scheme.preset("wide"), min_tokens=1)
+TEXT = (
+    "The lamp of cast bronze hangs from a chain of forty links and costs 89 euro. It is in stock, "
+    "and sent within three working days. The concert takes place on Friday, 12 March, at half past "
+    "seven in the old brewery. Children under six need no ticket. "
+) * 3
+GREEK = "Το πλοίο φεύγει από το λιμάνι το μεσημέρι και μεταφέρει ποδήλατα και επιβάτες. " * 3
+CHINESE = "渡轮中午从码头出发，可以携带自行车和狗。票价为八十九元，今天停航。" * 3
+
+
+def evidence(text, title="", heading=""):
+    found = DETECTOR.fingerprint_text(text).evidence
+    title_bytes, heading_bytes = page_names(Names(title, [heading] if heading else []))
+    return found._replace(title=title_bytes, heading=heading_bytes)
+
+
+def is_unchanged(one, other, confirmation=None):
+    confirmation = confirmation or Confirmation(min_resemblance=0.1)
+    found = confirmation.compare_versions(one, other)[1]
+    assert confirmation.compare_versions(other, one)[1] is found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        (TEXT, "89 euro", "59 euro"),
+        (TEXT, "in stock", "sold out"),
+        (TEXT, "takes place", "is cancelled"),
+        (TEXT, "12 March", "19 March"),
+        (TEXT, "March", "April"),
+        (TEXT, "Friday", "Monday"),
+        (TEXT, "half past seven", "half past eight"),
+        (TEXT, "It is in stock", "It is not in stock"),
+        (TEXT, "need no ticket", "need ticket"),
+        (TEXT, "three working days", "five working days"),
+        (TEXT, "89 euro.", "89 euro. The chain was recalled, see below."),
+        (TEXT, "hangs from", "hangs from from"),
+        (TEXT, "ticket", "passport"),
+        (GREEK, "μεσημέρι", "απόγευμα"),
+        (CHINESE, "停航", "开航"),
+        (CHINESE, "八十九", "七十九"),
+    ],
+)
+def test_what_a_reader_would_care_about_is_a_change(text, before, after):
+    assert before in text
+    assert not is_unchanged(evidence(text), evidence(text.replace(before, after, 1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [
+        (TEXT, "concert", "conert"),
+        (TEXT, "concert", "conncert"),
+        (TEXT, "concert", "concret"),
+        (TEXT, "brewery", "brewary"),
+        (TEXT, "Children", "CHILDREN"),
+        (TEXT, "bronze hangs", "bronze,  hangs"),
+        (GREEK, "ποδήλατα", "ποδίλατα"),
+    ],
+)
+def test_a_typing_error_is_none(text, before, after):
+    assert before in text
+    assert is_unchanged(evidence(text), evidence(text.replace(before, after, 1)))
+
+
+@given(st.lists(st.text("abcdefghijklmno", min_size=6, max_size=12), min_size=1), st.data())
+def test_one_letter_of_a_long_word_is_a_typing_error(words, data):
+    at = data.draw(st.integers(0, len(words) - 1))
+    word, letter = words[at], data.draw(st.sampled_from("abcxyz"))
+    place = data.draw(st.integers(0, len(word) - 1))
+    before = content(words)
+    for edited in (word[:place] + letter + word[place:], word[:place] + letter + word[place + 1 :]):
+        assert not content_differs(before, content([*words[:at], edited, *words[at + 1 :]]))
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=9), unique=True, min_size=2),
+    st.sampled_from(["7", "no", "€", "八", "!"]),
+)
+def test_an_exact_token_more_or_less_is_a_change(words, token):
+    assert content_differs(content(words), content([*words, token]))
+    assert not content_differs(content(words), content(words[::-1]))
+
+
+def content(tokens):
+    return content_bytes(tokens, token_hashes(tokens))
+
+
+def test_another_name_is_a_change_unless_names_do_not_count():
+    page = evidence(TEXT, "Concert - Hall", "Concert")
+    assert is_unchanged(page, evidence(TEXT, "Concert - Hall", "Concert"))
+    for title, heading in (
+        ("Concert - Hall", "Concert (cancelled)"),
+        ("Cancelled: Concert - Hall", "Concert"),
+        ("Concert - Hall", ""),
+    ):
+        other = evidence(TEXT, title, heading)
+        assert not is_unchanged(page, other)
+        assert is_unchanged(page, other, Confirmation(same_name=False))
+
+
+def test_without_content_resemblance_decides():
+    page, other = evidence(TEXT), evidence(TEXT.replace("89", "59"))
+    assert not is_unchanged(page, other)
+    assert is_unchanged(page, other._replace(content=b""))
+    assert is_unchanged(page, other, UNCONFIRMED)
+    assert content(["a"]) == content(["a"]) != b""
+    assert len(content([])) == 16
