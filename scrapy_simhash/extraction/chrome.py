@@ -1,7 +1,7 @@
 """Find what a page's tags and attributes hide, and what they name as chrome or as the site's logo.
 
 Chrome is what surrounds the content of a page: navigation, footers, sidebars, dialogs, cookie
-banners.
+banners. Asides, such as comments, stand beside the content (`scrapy_simhash.extraction.asides`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from scrapy_simhash.extraction.asides import ASIDE_TAGS, is_form_to_write, named_as_aside
 from scrapy_simhash.extraction.consent import consent_banners
+from scrapy_simhash.extraction.named import Named, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,8 +24,10 @@ _CHROME_ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
 )
 _SECTION_TAGS = frozenset(("article", "main", "section"))
-# Elements that may contain the content, whatever their role or class.
-_NEVER_CHROME = frozenset(("html", "body", "main", "article"))
+# Elements that may contain the content, whatever their role or class, and those that are hidden. An
+# ``article`` may be a comment.
+_NEVER_ASIDE = frozenset(("html", "body", "main", "script"))
+_NEVER_CHROME = _NEVER_ASIDE | {"article"}
 
 _HIDING_STYLE = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)"
@@ -40,18 +44,28 @@ _LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
 # A form that contains one of these may be a whole page, and so may one with more links.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _MAX_LINKS_OF_FORM = 5
+# Tags that no page has.
+ASIDE, OUTER = "set-aside", "outer-block"
+_LEFT_OUT = frozenset(("aside", "dialog", "footer", "nav", "script", ASIDE))
+_OUTER_TAGS = (
+    *("address", "article", "blockquote", "center", "div", "dl", "fieldset", "figure", "form"),
+    *("li", "ol", "section", "ul"),
+)
+_BLOCK_TAGS = (*ASIDE_TAGS, "aside", "dialog", "h1", "h2", "h3", "header")
 _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 
 def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
-    """Change the tags of hidden elements, chrome and logos; return (element, former tag) of each.
+    """Change the tags of hidden elements, chrome, asides and logos, and of the blocks around the
+    headings; return (element, former tag) of each change, in order.
 
     The stylesheet matches only tags, because matching attributes would take most of its time.
     """
     renamed = []
 
     def rename(element: HtmlElement, tag: str) -> None:
-        if element.tag not in _NEVER_CHROME and element.tag != "script":
+        never = _NEVER_ASIDE if tag in (ASIDE, OUTER) else _NEVER_CHROME
+        if element.tag not in never:
             renamed.append((element, element.tag))
             element.tag = tag
 
@@ -60,14 +74,30 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         if _hides(value):
             rename(value.getparent(), "script")
     for value in attributes:
-        if value in _CHROME_ROLES and value.attrname == "role":
-            rename(value.getparent(), "nav")
+        if value.attrname == "role" and (value in _CHROME_ROLES or value == "main"):
+            rename(value.getparent(), "main" if value == "main" else "nav")
+    blocks = _Blocks(root)
     # Other consent dialogs are chrome by their tag or role already.
-    for element in consent_banners(root):
+    for element in consent_banners(root, blocks.named):
         rename(element, "nav")
+    for element in blocks.asides():
+        rename(element, ASIDE)
+    _rename_by_tag(blocks, rename)
+    left_out = _inside(lambda element: element.tag in _LEFT_OUT)
+    headings = [h1 for h1 in blocks.headings if h1.tag == "h1" and not left_out(h1)]
+    if headings:
+        around_all = set(headings[-1].iterancestors())
+        for element in headings[0].iterancestors(*_OUTER_TAGS):
+            if element in around_all:
+                rename(element, OUTER)
+    return renamed
+
+
+def _rename_by_tag(blocks: _Blocks, rename: Callable[[HtmlElement, str], None]) -> None:
+    """Rename logos, the page's own header, and forms without content."""
     named_as_logo = _inside(_is_named_as_logo)
     in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
-    for element in root.iter("h1", "header", "form"):
+    for element in blocks.elements:
         tag = element.tag
         if tag == "h1":
             if named_as_logo(element) or _is_link_home(element):
@@ -75,9 +105,47 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         elif tag == "header":
             if not in_section(element):  # an article may have a header of its own
                 rename(element, "nav")
-        elif not _holds_content(element):
+        elif tag == "form" and not _holds_content(element):
             rename(element, "nav")
-    return renamed
+
+
+def aside_elements(root: HtmlElement) -> list[HtmlElement]:
+    """Return the asides, in document order."""
+    return _Blocks(root).asides()
+
+
+class _Blocks:
+    """The elements of a page whose tags or names may make them chrome or asides.
+
+    :ivar elements: in document order.
+    :ivar named: the same, with their names.
+    :ivar headings: the ``h1`` of the page, or else the first heading of the next two levels.
+    :ivar around_headings: the elements that contain one of the headings.
+    """
+
+    def __init__(self, root: HtmlElement) -> None:
+        self.elements = list(root.iter(*_BLOCK_TAGS))
+        self.headings = [element for element in self.elements if element.tag == "h1"]
+        if not self.headings:
+            self.headings = [e for e in self.elements if e.tag in ("h2", "h3")][:1]
+        self.around_headings: set[HtmlElement | None] = {None}
+        for heading in self.headings:
+            above = heading.getparent()
+            while above not in self.around_headings:
+                self.around_headings.add(above)
+                above = above.getparent()
+        self.named = Named(self.elements)
+
+    def asides(self) -> list[HtmlElement]:
+        """Return the asides by name, and the forms to write something."""
+        found = set(named_as_aside(self.named))
+        return [
+            element
+            for element in self.elements
+            if (element in found or (element.tag == "form" and is_form_to_write(element)))
+            and element.tag in ASIDE_TAGS
+            and element not in self.around_headings
+        ]
 
 
 def _holds_content(form: HtmlElement) -> bool:
@@ -119,7 +187,7 @@ def is_logo(heading: HtmlElement) -> bool:
     """
     around = [heading, *heading.iterancestors()]
     return _is_link_home(heading) or any(
-        element.tag not in _NEVER_CHROME and any(map(_SURE_LOGO.search, _names(element).split()))
+        element.tag not in _NEVER_CHROME and any(map(_SURE_LOGO.search, names_of(element).split()))
         for element in around
     )
 
@@ -147,18 +215,13 @@ def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bo
 
 
 def _is_named_as_logo(element: HtmlElement) -> bool:
-    names = _names(element).lower()
+    names = names_of(element).lower()
     return (
         _has_one_of(_LOGO_WORDS, names)
         and element.tag not in _NEVER_CHROME
         # A heading named "header" is one; an element above it may be the header of the site.
         and any(map((_SURE_LOGO if element.tag == "h1" else _LOGO).search, names.split()))
     )
-
-
-def _names(element: HtmlElement) -> str:
-    """Return the classes and the id of an element."""
-    return f"{element.get('class', '')} {element.get('id', '')}"
 
 
 def _has_one_of(words: Iterable[str], names: str) -> bool:

@@ -17,6 +17,8 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.extraction.named import Named, names_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -43,7 +45,7 @@ _MAX_CHARACTERS = 400
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the cookie banners and the dialogs without an ``h1``, in document order."""
-    named = set(consent_banners(root))
+    named = set(consent_banners(root, Named(list(root.iter(*_TAGS)))))
     return _without_h1(
         root,
         [
@@ -54,17 +56,18 @@ def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     )
 
 
-def consent_banners(root: HtmlElement) -> list[HtmlElement]:
-    """Return the banners that are no dialogs by their tag or role, in document order."""
-    elements = list(root.iter(*_TAGS))
-    # Most pages have no such name. One search in all names together is fast.
-    if not _has_topic(" ".join(map(_names, elements)).lower()):
+def consent_banners(root: HtmlElement, named: Named) -> list[HtmlElement]:
+    """Return the banners that are no dialogs by their tag or role, in document order.
+
+    :param named: elements of the page, among them all that may be banners.
+    """
+    banners = [element for element, _ in named.with_words(_TOPICS) if element.tag in _TAGS]
+    if not banners:
         return []
-    named = [element for element in elements if _has_topic(_names(element).lower())]
     controlled = _holding(filter(_is_control, root.iter("button", "input", "a")))
     found = [
         element
-        for element in named
+        for element in banners
         if _FIXED.search(element.get("style", "").lower())
         or (element in controlled and (_says_banner(element) or _is_short_banner(element)))
     ]
@@ -73,7 +76,7 @@ def consent_banners(root: HtmlElement) -> list[HtmlElement]:
 
 def _says_banner(element: HtmlElement) -> bool:
     """Return True if a name of an element has a topic, and beside it only parts of a page."""
-    for name in _names(element).split():
+    for name in names_of(element).split():
         if not _has_topic(name.lower()):
             continue
         words = [word.lower() for word in _WORD.findall(name)]
@@ -125,8 +128,3 @@ def _holding(inner: Iterable[HtmlElement]) -> set[HtmlElement | None]:
 
 def _has_topic(names: str) -> bool:
     return any(topic in names for topic in _TOPICS)
-
-
-def _names(element: HtmlElement) -> str:
-    """Return the classes and the id of an element."""
-    return f"{element.get('class', '')} {element.get('id', '')}"

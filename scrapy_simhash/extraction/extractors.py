@@ -65,7 +65,8 @@ def extract(
 
 def _readability(page: Page) -> str:
     segments = page.content
-    article = _article(page, drop_consent=True)
+    drop_asides = not any(line.aside for line in segments)
+    article = _article(page, drop_consent=True, drop_asides=drop_asides)
     if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
         page.way = "segments"
         return join(segments)
@@ -75,10 +76,11 @@ def _readability(page: Page) -> str:
     return join(article)
 
 
-def _article(page: Page, *, drop_consent: bool = False) -> list[Line]:
+def _article(page: Page, *, drop_consent: bool = False, drop_asides: bool = False) -> list[Line]:
     if page.root is None:
         return []
-    return lines_of(article_of(page.root, page.parse, drop_consent=drop_consent), clean=True)
+    article = article_of(page.root, page.parse, drop_consent=drop_consent, drop_asides=drop_asides)
+    return lines_of(article, clean=True)
 
 
 def _trafilatura(page: Page) -> str:

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.extraction.chrome import rename_by_attributes
+from scrapy_simhash.extraction.chrome import ASIDE, OUTER, rename_by_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 # A browser shows each of these on lines of its own. Tags that are in no list separate no words.
 _BLOCK_TAGS = (
     "address article blockquote body br caption center details dir div dl fieldset figcaption "
-    "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup "
-    "option p pre section summary table tbody textarea tfoot thead title ul".split()
+    "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend menu ol optgroup option p "
+    "pre section summary table tbody textarea tfoot thead title ul".split()
 )
-# A table row is one line, and so is a term or a description in a list of terms.
-_ROW_TAGS = ("tr", "dt", "dd")
+# Each of these is one line: a row of a table, an item of a list, a term or its description.
+_ROW_TAGS = ("tr", "li", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "button")
 # Options and labels are the same on all pages with a form.
@@ -33,7 +33,7 @@ _CHROME_TAGS = ("nav", "footer", "aside", "dialog", "select", "form//label", "fo
 # on a `canvas` is unknown, so its fallback counts.
 _INVISIBLE_TAGS = (
     "annotation annotation-xml applet audio datalist defs desc head iframe metadata mphantom "
-    "noframes noscript script style svg//title symbol template video".split()
+    "noframes noscript rp script style svg//title symbol template video".split()
 )
 # The words of a picture or a formula stand apart.
 _WORD_TAGS = ("text", "mi", "mn", "ms", "mtext")
@@ -41,9 +41,15 @@ _WORD_TAGS = ("text", "mi", "mn", "ms", "mtext")
 _SIGNS = {"mfrac": "/", "msup": "^", "msub": "_", "mover": "^", "munder": "_"}
 # Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends,
 # and their targets have `_TARGET`.
-_BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK, _TARGET = map(chr, range(0xE000, 0xE007))
+_BREAK, _LINK, _TARGET, _HEADING, _ROW, *_SCOPES = map(chr, range(0xE000, 0xE00D))
+_CHROME, _END_CHROME, _ASIDE, _END_ASIDE, _OUTER, _END_OUTER, _MAIN, _END_MAIN = _SCOPES
+# What these marks add to the numbers of open chrome, asides and blocks around the headings.
+_OPENED = {
+    _CHROME: (1, 0, 0), _ASIDE: (0, 1, 0), _OUTER: (0, 0, 1), _MAIN: (0, 0, 1),
+    _END_CHROME: (-1, 0, 0), _END_ASIDE: (0, -1, 0), _END_OUTER: (0, 0, -1), _END_MAIN: (0, 0, -1),
+}  # fmt: skip
 # Beyond so many characters of a line in links, the line is mostly links.
-MAX_LINK_SHARE = 0.4
+MAX_LINK_SHARE = 0.5
 
 # Characters of scripts without spaces between words. Two of them count as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
@@ -59,9 +65,11 @@ class Line(NamedTuple):
     :param words: number of words, see `count_words`.
     :param link_characters: number of characters of the text that are in links.
     :param chrome: the line belongs to the chrome of the page.
-    :param row: the line begins a row of a table, or a term or description in a list of terms.
+    :param row: the line begins a row of a table, an item of a list, a term or its description.
     :param heading: the line is an ``h1``, and not the site's logo.
     :param targets: where the links lead that begin in the line, as the page writes it.
+    :param aside: the line belongs to an aside, see `scrapy_simhash.extraction.asides`.
+    :param level: number of blocks that contain both the line and all headings of the page.
     """
 
     text: str
@@ -71,6 +79,8 @@ class Line(NamedTuple):
     row: bool = False
     heading: bool = False
     targets: tuple[str, ...] = ()
+    aside: bool = False
+    level: int = 0
 
     @property
     def is_links(self) -> bool:
@@ -93,7 +103,7 @@ def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     try:
         text = str(_stylesheet()(root))
     finally:
-        for element, tag in renamed:
+        for element, tag in reversed(renamed):
             element.tag = tag
     return _split(text)
 
@@ -121,8 +131,9 @@ def count_words(text: str) -> int:
 def _split(marked: str) -> list[Line]:
     """Return the lines of the text that the stylesheet wrote."""
     lines = []
-    chrome_depth = 0
+    chrome = aside = level = 0
     in_link = False
+    outside_main = []
     targets: list[str] = []
     # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
@@ -133,12 +144,20 @@ def _split(marked: str) -> list[Line]:
             continue
         row = heading = False
         mark = text[0]  # all marks except `_LINK` come right after a break
-        if _CHROME <= mark <= _ROW:
-            chrome_depth += (mark == _CHROME) - (mark == _END_CHROME)
-            if mark <= _END_CHROME:  # what no text followed was on the other side
-                targets.clear()
-            row, heading = mark == _ROW, mark == _HEADING
+        if _HEADING <= mark <= _END_MAIN:
             text = text[1:].lstrip(" ")
+            row, heading = mark == _ROW, mark == _HEADING
+            if mark >= _CHROME:
+                # An unclosed tag may put the content of a page into its chrome.
+                if mark == _MAIN:
+                    outside_main.append((chrome, aside, in_link))
+                    chrome, aside, in_link = 0, 0, False
+                elif mark == _END_MAIN:
+                    chrome, aside, in_link = outside_main.pop()
+                elif mark <= _END_CHROME:  # what no text followed was on the other side
+                    targets.clear()
+                opened = _OPENED[mark]
+                chrome, aside, level = chrome + opened[0], aside + opened[1], level + opened[2]
         if _TARGET in text:
             parts = text.split(_TARGET)
             targets += filter(None, parts[1::2])
@@ -154,9 +173,8 @@ def _split(marked: str) -> list[Line]:
             link_characters = min(characters, len(text))
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-            chrome = chrome_depth > 0
-            of_line = tuple(targets)
-            lines.append(_make_line((text, words, link_characters, chrome, row, heading, of_line)))
+            facts = (chrome > 0, row, heading, tuple(targets), aside > 0, level)
+            lines.append(_make_line((text, words, link_characters, *facts)))
             targets.clear()
     return lines
 
@@ -182,6 +200,9 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         return (
             f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"{mode}/>'
             f"{template(_WORD_TAGS, ' ', ' ', mode)}{template(['mo'], ' ', '', mode)}{signs}"
+            # Furigana (rt) say how the base is read. One without an end tag contains the next base.
+            f'<xsl:template match="rt|rtc"{mode}><xsl:apply-templates select="rb"{mode}/>'
+            "</xsl:template>"
             # Text in a picture is in elements of its own.
             f'<xsl:template match="svg"{mode}><xsl:apply-templates select="*"{mode}/>'
             f'</xsl:template><xsl:template match="math[not(*)]"{mode}>'
@@ -201,13 +222,16 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         + f'<xsl:template match="h1"><xsl:text>{_BREAK}{_HEADING}</xsl:text>'
         f"<xsl:apply-templates{heading}/><xsl:text>{_BREAK}</xsl:text></xsl:template>"
         # A heading is one line, whatever blocks are inside.
-        + template((*_BLOCK_TAGS, *_ROW_TAGS), " ", " ", heading)
+        + template((*_BLOCK_TAGS, *_ROW_TAGS, "main", ASIDE), " ", " ", heading)
         + everywhere()
         + everywhere(heading)
         + template(_LINK_TAGS, _LINK + target, _LINK)
         # `_LINK` begins a link or ends it, so two of them inside a link change nothing.
         + template(nested_links, 2 * _LINK + target, 2 * _LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
+        + template(("main",), _BREAK + _MAIN, _BREAK + _END_MAIN)
+        + template((OUTER,), _BREAK + _OUTER, _BREAK + _END_OUTER)
+        + template((ASIDE,), _BREAK + _ASIDE, _BREAK + _END_ASIDE)
         + "</xsl:stylesheet>"
     )
     compiled: Callable[[HtmlElement], Any] = etree.XSLT(etree.XML(stylesheet))

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
 # Character references to control characters, noncharacters and the marks that `lines_of` writes
-# where blocks, links and chrome begin. The marks are U+E000 to U+E005; U+E006 is reserved.
+# where blocks, links and chrome begin. The marks are in U+E000 to U+E00F.
 _REFERENCES = re.compile(
     rb"&#(?:"
-    rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|57350|6553[45])(?![0-9])"
-    rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-6]|[fF]{3}[efEF])(?![0-9a-fA-F])"
+    rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|5735[0-9]|6553[45])(?![0-9])"
+    rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-9a-fA-F]|[fF]{3}[efEF])(?![0-9a-fA-F])"
     rb");?"
 )
 # Marks and noncharacters in UTF-8. `prepared` first looks for their first byte alone: this is
 # several times faster, and few pages in Latin script contain that byte.
-_MARKS = re.compile(b"\xee\x80[\x80-\x86]")
+_MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
 

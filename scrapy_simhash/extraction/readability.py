@@ -19,7 +19,7 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.extraction.chrome import hidden_elements
+from scrapy_simhash.extraction.chrome import aside_elements, hidden_elements
 from scrapy_simhash.extraction.consent import consent_elements
 
 if TYPE_CHECKING:
@@ -70,7 +70,11 @@ def _spend(work: float) -> None:
 
 
 def article_of(
-    root: HtmlElement, parse_again: Callable[[], Any], *, drop_consent: bool = False
+    root: HtmlElement,
+    parse_again: Callable[[], Any],
+    *,
+    drop_consent: bool = False,
+    drop_asides: bool = False,
 ) -> HtmlElement:
     """Return the article that readability finds, cleaned; an empty element beyond the budget.
 
@@ -85,6 +89,8 @@ def article_of(
     def prepare(tree: HtmlElement) -> HtmlElement:
         if drop_consent:
             drop_all(consent_elements(tree))
+        if drop_asides:
+            drop_all(aside_elements(tree))
         return tree
 
     document = _lean_document()(prepare(root), lambda: prepare(parse_again()))

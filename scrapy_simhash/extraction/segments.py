@@ -1,9 +1,11 @@
-"""Find the content of a page: the best contiguous run of lines.
+"""Find the content of a page: the best contiguous run of lines around its heading.
 
 Maximum subsequence segmentation (Pasternack and Roth, "Extracting Article Text from the Web with
-Maximum Subsequence Segmentation", WWW 2009): a line of running text, or a table row, scores its
-words. Other lines score below zero. The content is the run of lines with the largest sum of scores.
-``docs/decisions/extraction.md`` has the figures behind the constants.
+Maximum Subsequence Segmentation", WWW 2009): a line of running text, or a row of a table or list,
+scores its words. Other lines score below zero. The content is the run of lines with the largest sum
+of scores, from the page's heading on. Only the lines around the heading take part: those of the
+smallest element that contains it and enough text. Asides take part only if there is too little
+content without them. ``docs/decisions/extraction.md`` has the figures behind the constants.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ _MIN_SHARE_OF_PAGE = 0.4
 _MIN_SHARE_OF_LISTING = 0.4
 # And where list-like lines beside the best run have so many times its words.
 _MIN_TIMES_OF_RUN = 1.5
-_MAX_LINES_BETWEEN = 10
+# An element with this share of the words of the page is large enough to be around the content.
+_SHARE_AROUND_CONTENT = 0.5
 
 
 def content_lines(lines: Sequence[Line]) -> list[Line]:
@@ -41,15 +44,11 @@ def content_lines(lines: Sequence[Line]) -> list[Line]:
 
     :param lines: all lines of the page, from `scrapy_simhash.extraction.lines.lines_of`.
     """
-    content = _content_without_heading(lines)
-    heading = own_heading(lines)
-    if heading is None or heading in content:
-        return content
-    # A few lines between heading and content, such as a price, are content, too.
-    between = lines[lines.index(heading) + 1 : lines.index(content[0])]
-    if len(between) > _MAX_LINES_BETWEEN:
-        between = []
-    return [heading, *filter(_is_content, between), *content]
+    main = [line for line in lines if not line.aside]
+    content = _content(main)
+    if len(main) < len(lines) and words_of(content) < MIN_CONTENT_WORDS:
+        return _content(lines)
+    return content
 
 
 def words_of(lines: Iterable[Line]) -> int:
@@ -57,31 +56,63 @@ def words_of(lines: Iterable[Line]) -> int:
     return sum(line.words for line in lines)
 
 
+def _content(lines: Sequence[Line]) -> list[Line]:
+    """Return the content, with all text between the page's heading and the content."""
+    around = _around_heading(lines)
+    content = _content_without_heading(around)
+    heading = own_heading(around)
+    if heading is None or heading in content:
+        return content
+    between = around[around.index(heading) + 1 : around.index(content[0])]
+    return [heading, *filter(_is_text, between), *content]
+
+
+def _around_heading(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the lines of the smallest element that contains the heading and enough text."""
+    heading = own_heading(lines)
+    if heading is None:
+        return lines
+    enough = _SHARE_AROUND_CONTENT * sum(line.words for line in lines if not line.chrome)
+    first = last = lines.index(heading)
+    words = running_words = 0
+    for level in range(heading.level, 0, -1):
+        start, end = first, last
+        while first and lines[first - 1].level >= level:
+            first -= 1
+        while last < len(lines) and lines[last].level >= level:
+            last += 1
+        for line in (*lines[first:start], *lines[end:last]):
+            if not line.chrome:
+                words += line.words
+                if line.row or line.words >= _MIN_TEXT_WORDS:
+                    running_words += line.words * _is_text(line)
+        if words >= enough or running_words >= _MAX_SHORT_WORDS:
+            return lines[first:last]
+    return lines
+
+
 def _content_without_heading(lines: Sequence[Line]) -> list[Line]:
     """Return the content of the best run; if it is too short, more or all lines outside chrome.
 
     A short run beside many links is the introduction of a listing, whose content is the links.
     """
-    content = [line for line in _best_run(lines) if _is_content(line)]
-    words = words_of(content)
-    outside_chrome = [line for line in lines if not line.chrome]
+    run = list(filter(_is_text, _best_run(lines)))
+    words = words_of(run)
+    page = [line for line in lines if not line.chrome]
     if words >= _MAX_SHORT_WORDS:
-        short = words_of(filter(_is_short, outside_chrome)) - words_of(filter(_is_short, content))
-        return outside_chrome if short > _MIN_TIMES_OF_RUN * words else content
-    in_links = words_of(line for line in outside_chrome if line.is_links)
-    if in_links > _MIN_SHARE_OF_LISTING * words_of(outside_chrome):
-        return outside_chrome
-    if words >= MIN_CONTENT_WORDS:
-        return content if words >= _MIN_SHARE_OF_PAGE * words_of(outside_chrome) else outside_chrome
-    content = [line for line in lines if _is_content(line)]
-    return content if words_of(content) >= MIN_CONTENT_WORDS else outside_chrome
+        short = words_of(filter(_is_short, page)) - words_of(filter(_is_short, run))
+        return page if short > _MIN_TIMES_OF_RUN * words else run
+    text = list(filter(_is_text, page))
+    if words_of(text) < max((1 - _MIN_SHARE_OF_LISTING) * words_of(page), MIN_CONTENT_WORDS):
+        text = page
+    return run if words >= max(_MIN_SHARE_OF_PAGE * words_of(text), MIN_CONTENT_WORDS) else text
 
 
 def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
     """Return the contiguous lines with the largest sum of scores, found in one pass."""
     best = total = start = 0
     run = (0, 0)
-    for number, (text, words, link_characters, chrome, row, _, _) in enumerate(lines):
+    for number, (text, words, link_characters, chrome, row, *_) in enumerate(lines):
         if chrome:
             total += _CHROME_SCORE
         elif link_characters > MAX_LINK_SHARE * len(text):
@@ -102,6 +133,6 @@ def _is_short(line: Line) -> bool:
     return (line.row or line.words < _MIN_TEXT_WORDS) and not line.is_links
 
 
-def _is_content(line: Line) -> bool:
+def _is_text(line: Line) -> bool:
     """Return True for a line outside of chrome that is not mostly links."""
     return not line.chrome and not line.is_links

@@ -36,7 +36,9 @@ _ARGUMENT = re.compile(r"'([^']*)'|\"([^\"]*)\"|\b(\d+)\b")
 
 
 def own_targets(lines: Iterable[Line], content: Sequence[Line]) -> dict[str, int]:
-    """Return the pieces of the link targets outside of chrome, each with its weight from 1 to 36.
+    """Return the pieces of the targets of links, each with its weight from 1 to 36.
+
+    Links in chrome do not count, nor do those in asides that are not part of the content.
 
     The result is empty if the links have few words beside the content: their targets then say
     less of the page than its text does.
@@ -44,7 +46,12 @@ def own_targets(lines: Iterable[Line], content: Sequence[Line]) -> dict[str, int
     :param lines: all lines of the page.
     :param content: the lines of its content, see `scrapy_simhash.extraction.segments`.
     """
-    linked = [line for line in lines if line.targets and not line.chrome]
+    has_asides = any(line.aside for line in content)
+    linked = [
+        line
+        for line in lines
+        if line.targets and not line.chrome and (has_asides or not line.aside)
+    ]
     words = sum(map(_words_of_links, linked))
     if not words or words < _MIN_SHARE_OF_CONTENT * sum(line.words for line in content):
         return {}

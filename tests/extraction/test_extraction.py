@@ -244,11 +244,11 @@ class TestFallback:
 
     @pytest.mark.parametrize(("more", "way"), [(0, "readability"), (1, "segments")])
     def test_the_share_of_words_is_inclusive(self, more, way):
-        # readability leaves out comments. They have as many words as allowed, or one more.
+        # readability leaves out what is "extra". It has as many words as allowed, or one more.
         rest = round(400 / MIN_SHARE_OF_SEGMENTS) - 400 + more
         page = (
             f"<div class='content'><p>{'boats, ' * 400}</p></div>"
-            f"<div class='comment'><p>{'ships, ' * rest}</p></div>"
+            f"<div class='extra'><p>{'ships, ' * rest}</p></div>"
         )
         assert extract(page, "readability-only").text.count(",") == 400
         found = extract(page)

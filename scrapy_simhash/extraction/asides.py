@@ -1,0 +1,65 @@
+"""Find what stands beside the content of a page: comments, reviews, lists of other pages, forms.
+
+An aside differs from one date to the next, or from one version of a page to another, while the
+content stays. Unlike chrome, an aside may be all that a page has: a thread, or a list of the latest
+posts. So `scrapy_simhash.extraction.segments` leaves asides out only if the rest is enough.
+
+An element is an aside by its classes, its id or its microdata (``class="comment-list"``,
+``itemprop="review"``), or because it is a form to write something. Sites in all languages have
+English names in their markup, and the stem of "comment" is nearly the same in most languages.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.named import Named
+
+ASIDE_TAGS = ("article", "div", "form", "ol", "section", "table", "ul")
+# Discussions, which may be longer than the content. Commentaries are content.
+_DISCUSSION = re.compile(
+    r"[ck]om+ent(?!ary|ator)|disqus|respond(?![a-z])|reviews(?![a-z])|^(?:review|aggregaterating)$"
+)
+# A class or id with one of these words names a state of the page (comments-open).
+_STATE = re.compile(
+    r"(?:^|[-_])(?:no|has|with|without|open|closed?|on|off|enabled|disabled|allowed)(?:[-_]|$)"
+)
+_LIST = re.compile(
+    r"(?<!un)(?<!or)related|recommend|(?<![a-z])(?:shar(?:e|ing)|social)(?![a-z])|newsletter|subscri"
+)
+# Every match of these contains one of these words.
+_WORDS = (
+    *("comment", "komment", "coment", "koment", "disqus", "respond", "review", "aggregaterating"),
+    *("related", "recommend", "shar", "social", "newsletter", "subscri"),
+)
+# The content of a page may be named so, too ("social-policy"), but has fewer links.
+_MAX_WORDS_PER_LINK = 40
+_WRITTEN_IN = "boolean(.//textarea | .//input[@type='email' or @type='password'])"
+_CONTENT_IN = "boolean(.//article | .//main | .//table)"
+
+
+def named_as_aside(named: Named) -> list[HtmlElement]:
+    """Return the elements of `ASIDE_TAGS` that their names make asides."""
+    return [element for element, names in named.with_words(_WORDS) if _is_aside(element, names)]
+
+
+def is_form_to_write(form: HtmlElement) -> bool:
+    """Return True for a form that asks for a text, an address or a password, and has no content."""
+    return bool(form.xpath(_WRITTEN_IN)) and not form.xpath(_CONTENT_IN)
+
+
+def _is_aside(element: HtmlElement, names: list[str]) -> bool:
+    if any(_DISCUSSION.search(name) and not _STATE.search(name) for name in names):
+        return True
+    return any(map(_LIST.search, names)) and _is_list_of_links(element)
+
+
+def _is_list_of_links(element: HtmlElement) -> bool:
+    """Return True for a short element, and for one with a link in every few words."""
+    words = len(element.text_content().split())
+    links: float = 0 if words <= _MAX_WORDS_PER_LINK else element.xpath("count(.//a)")
+    return words <= _MAX_WORDS_PER_LINK * (1 + links)
