@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.dedupe.summary import plain_verdict
-from scrapy_simhash.detector import Detector
+from scrapy_simhash.detector import Detector, evidence_of
 from scrapy_simhash.evidence import evidence_from, plain_evidence
 from scrapy_simhash.policy import Policy
 
@@ -77,7 +77,7 @@ class Judge:
             batch = records[at : at + BATCH_RECORDS - len(self._lines)]
             self._index.prefetch(
                 [
-                    (record.page.fingerprint, record.page.evidence.certainty)
+                    (record.page.fingerprint, evidence_of(record.key, record.page))
                     for record in batch
                     if record.page.fingerprint is not None
                 ]

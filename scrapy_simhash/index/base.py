@@ -282,17 +282,23 @@ class Store(Protocol):
         """Return the entry of a key, or None."""
 
     def within(
-        self, fingerprint: int, max_distance: int, certainty: bytes = b""
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",
+        *,
+        mark: int | None = None,
     ) -> list[tuple[int, Entry]]:
         """Return (distance, entry) of the entries that the tables find within the distance.
 
         :param certainty: see `Evidence`.
+        :param mark: of the page (`scrapy_simhash.index.marks`). With it, most entries that cannot
+            be copies of the page may be left out, see `scrapy_simhash.index.crowds`.
         """
 
-    def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """Search for several (fingerprint, certainty) at once, which is faster than one by one.
-
-        `within` uses the results until an entry is added or removed.
+    def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
+        """Search for several (fingerprint, certainty, mark) at once, which is faster than one by
+        one. `within` uses the results until an entry is added or removed.
         """
 
     def write(

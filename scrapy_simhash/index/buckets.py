@@ -94,6 +94,7 @@ class Buckets:
         certainty: bytes = b"",  # noqa: ARG002 - see `Runs`
         *,
         flipped: bool = False,
+        mark: int | None = None,  # noqa: ARG002 - see `Runs`
     ) -> set[int]:
         """Return the ordinals of the entries that share a bucket with the fingerprint and whose
         checks are within the distance. The fingerprints of some of them may be farther away.

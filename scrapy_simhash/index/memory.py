@@ -31,6 +31,8 @@ class MemoryStore(Store):
         fingerprint: int,
         max_distance: int,
         certainty: bytes = b"",  # noqa: ARG002 - for probing; a scan needs none
+        *,
+        mark: int | None = None,  # noqa: ARG002 - for crowds; a scan is slow anyway
     ) -> list[tuple[int, Entry]]:
         return [
             (distance, entry)
@@ -38,7 +40,7 @@ class MemoryStore(Store):
             if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
         ]
 
-    def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+    def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
         """Do nothing: several queries at once would not be faster."""
 
     def write(

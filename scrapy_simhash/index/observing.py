@@ -15,6 +15,7 @@ from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Ending, Index
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
+from scrapy_simhash.index.marks import mark_of, without_name
 from scrapy_simhash.index.rules import Neighbour, Rules, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
@@ -108,7 +109,9 @@ class ObservingIndex(CrawlIndex, Index):
                 in_scope,
                 stored=stored,
                 last=last,
-                near=lambda: shared.within(fingerprint, self.max_distance, evidence.certainty),
+                near=lambda: shared.within(
+                    fingerprint, self.max_distance, evidence.certainty, mark=self._mark(evidence)
+                ),
                 take_sequence=shared.take_sequence,
             )
             # With other users of the store, `confirm` must search again: they may write until then.
@@ -124,7 +127,7 @@ class ObservingIndex(CrawlIndex, Index):
         with self._shared.lock:
             for page in pages:
                 check_page(self.scheme, page.key, page.fingerprint)
-            self.prefetch([(page.fingerprint, page.evidence.certainty) for page in pages])
+            self.prefetch([(page.fingerprint, page.evidence) for page in pages])
             try:
                 for key, fingerprint, evidence, in_scope in pages:
                     observed.append(self.observe(key, fingerprint, evidence, in_scope=in_scope))
@@ -134,9 +137,16 @@ class ObservingIndex(CrawlIndex, Index):
                 raise
         return observed
 
-    def prefetch(self, queries: Sequence[tuple[int, bytes]]) -> None:
-        """See `Store.prefetch`; for the next calls of `observe`."""
+    def prefetch(self, pages: Sequence[tuple[int, Evidence]]) -> None:
+        """See `Store.prefetch`; for the next calls of `observe`.
+
+        :param pages: (fingerprint, evidence).
+        """
         with self._shared.lock:
+            queries = [
+                (fingerprint, evidence.certainty, self._mark(evidence))
+                for fingerprint, evidence in pages
+            ]
             self._open().store.prefetch(queries, self.max_distance)
 
     def accept(self, observed: Observation) -> None:
@@ -266,6 +276,10 @@ class ObservingIndex(CrawlIndex, Index):
             raise IndexClosed(self._shared.location, "used after close()")
         return self._shared
 
+    def _mark(self, evidence: Evidence) -> int:
+        mark = mark_of(evidence)
+        return mark if self.confirmation.same_name else without_name(mark)
+
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
         """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
         None).
@@ -345,7 +359,10 @@ class ObservingIndex(CrawlIndex, Index):
             or entry.fingerprint != pending.entry.fingerprint
         ):
             near = shared.store.within(
-                entry.fingerprint, self.max_distance, pending.observation.evidence.certainty
+                entry.fingerprint,
+                self.max_distance,
+                pending.observation.evidence.certainty,
+                mark=self._mark(entry.evidence),
             )
             others = [(distance, other) for distance, other in near if other.key != entry.key]
             neighbours = self.rules.neighbours(entry.evidence, others)

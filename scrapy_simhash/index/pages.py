@@ -1,22 +1,24 @@
-"""The pages of a probed index by *position*: the fingerprint and the *id* of each page.
+"""The pages of a probed index by *position*: fingerprint, *id* and mark of each page.
 
 An id has 64 bits: the upper half is a hash of the page's key, the lower half the ordinal of its
-entry. The first pages are in two files, mapped into memory. The others are in arrays until a merge
+entry. For marks see `scrapy_simhash.index.marks`. The first pages are in three files, mapped into
+memory. The others are in arrays until a merge
 writes them, too.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from xxhash import xxh3_64_hexdigest
 
 from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.marks import KEY_BITS
 from scrapy_simhash.index.run import map_file
-from scrapy_simhash.index.run_files import FINGERPRINTS, IDS, KEY_HASH_BITS, PagePart
+from scrapy_simhash.index.run_files import FINGERPRINTS, IDS, KEY_HASH_BITS, MARKS, PagePart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 _WORD_BYTES = 8
 _ORDINAL_BITS = 64 - KEY_HASH_BITS
-_ORDINAL_MASK = (1 << _ORDINAL_BITS) - 1
+ORDINAL_MASK = (1 << _ORDINAL_BITS) - 1
 # The arrays have this many rows at first, and grow by at least as many.
 _MIN_ROWS = 8192
 # The bit counts of this many words, a byte each, are added by one multiplication.
@@ -35,8 +37,32 @@ _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
 _UPPER_BYTE = np.uint32(24)
 
 
+class Near(NamedTuple):
+    """Pages within the distance of queries, a row for each pair.
+
+    :param owners: numbers of the queries.
+    :param fingerprints: of the pages, in words.
+    """
+
+    owners: NDArray[np.int64]
+    fingerprints: NDArray[np.uint64]
+    ids: NDArray[np.uint64]
+    marks: NDArray[np.uint64]
+
+    def of(self, owner: int) -> Near:
+        """Return the rows of one query."""
+        return self.take(np.flatnonzero(self.owners == owner))
+
+    def take(self, rows: NDArray[np.int64]) -> Near:
+        """Return some of the rows."""
+        owners, fingerprints, ids, marks = self
+        return Near(
+            owners.take(rows), fingerprints.take(rows, axis=0), ids.take(rows), marks.take(rows)
+        )
+
+
 class Pages:
-    """The fingerprints of pages, in rows of 64-bit words, and their ids.
+    """The fingerprints of pages, in rows of 64-bit words, their ids and their marks.
 
     :param words: number of words of a fingerprint.
     :param durable: sync files before `write` returns.
@@ -49,8 +75,10 @@ class Pages:
         self._durable = durable
         self._stored = np.empty((0, words), np.uint64)
         self._stored_ids = np.empty(0, np.uint64)
+        self._stored_marks = np.empty(0, np.uint64)
         self._waiting = np.empty((_MIN_ROWS, words), np.uint64)
         self._waiting_ids = np.empty(_MIN_ROWS, np.uint64)
+        self._waiting_marks = np.empty(_MIN_ROWS, np.uint64)
         self.waiting = 0
         """Number of pages in memory."""
 
@@ -62,17 +90,19 @@ class Pages:
     @property
     def page_bytes(self) -> int:
         """Bytes of a page in the files."""
-        return _WORD_BYTES * (self._words + 1)
+        return _WORD_BYTES * (self._words + 2)
 
-    def add(self, fingerprint: int, key_hash: int, ordinal: int) -> None:
+    def add(self, fingerprint: int, key_hash: int, ordinal: int, mark: int) -> None:
         """Append a page to the pages in memory."""
         if self.waiting == len(self._waiting):
             rows = self.waiting // 2 + _MIN_ROWS
             unused = np.empty((rows, self._words), np.uint64)
             self._waiting = np.concatenate([self._waiting, unused])
-            self._waiting_ids = np.concatenate([self._waiting_ids, np.empty(rows, np.uint64)])
+            self._waiting_ids = np.concatenate([self._waiting_ids, unused[:, 0]])
+            self._waiting_marks = np.concatenate([self._waiting_marks, unused[:, 0]])
         self._waiting[self.waiting] = self.packed([fingerprint])
         self._waiting_ids[self.waiting] = key_hash << _ORDINAL_BITS | ordinal
+        self._waiting_marks[self.waiting] = mark
         self.waiting += 1
 
     def packed(self, fingerprints: Sequence[int]) -> NDArray[np.uint64]:
@@ -90,10 +120,9 @@ class Pages:
         *,
         in_files: int,
         newest: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]] | None:
-        """Compare pages with queries. Return (numbers of queries, fingerprints, ids) with a row for
-        each page within the distance of a query; None if there are none. Repeated positions give
-        repeated rows.
+    ) -> Near | None:
+        """Compare pages with queries. Return the pages within the distance of a query; None if
+        there are none. Repeated positions give repeated rows.
 
         :param queries: a fingerprint in each row, in words.
         :param positions: the pages to compare: `in_files` pages in files, then pages in memory.
@@ -120,15 +149,14 @@ class Pages:
         near_stored = near[near < in_files]
         near_waiting = near[(near >= in_files) & (near < count)] - in_files
         near_newest = (near[near >= count] - count) % max(newest_count, 1)
-        ids = np.concatenate(
-            [
-                self._stored_ids.take(stored[near_stored]),
-                self._waiting_ids.take(waiting[near_waiting]),
-                self._waiting_ids.take(near_newest + newest),
-            ]
-        )
+        places = stored[near_stored], waiting[near_waiting], near_newest + newest
         near_owners = np.zeros(len(near), np.int64) if len(queries) == 1 else owners.take(near)
-        return near_owners, differing[near] ^ queries.take(near_owners, axis=0), ids
+        return Near(
+            near_owners,
+            differing[near] ^ queries.take(near_owners, axis=0),
+            _joined(self._stored_ids, self._waiting_ids, *places),
+            _joined(self._stored_marks, self._waiting_marks, *places),
+        )
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the fingerprints of pages, which must all be in files, or all in memory."""
@@ -137,6 +165,14 @@ class Pages:
     def ids(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the ids of pages as rows of one word; see `fingerprints`."""
         return self._taken(self._stored_ids, self._waiting_ids, positions).reshape(-1, 1)
+
+    def marks(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Return the marks of pages as rows of one word; see `fingerprints`."""
+        return self._taken(self._stored_marks, self._waiting_marks, positions).reshape(-1, 1)
+
+    def names(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Return the result of `names_of` for pages; see `fingerprints`."""
+        return names_of(self.marks(positions), self.ids(positions))
 
     def id(self, position: int) -> int:
         """Return the id of a page."""
@@ -154,10 +190,15 @@ class Pages:
         fingerprint = int.from_bytes(self._stored[position].tobytes(), "little")
         return fingerprint, key_hash_of(self.id(position))
 
-    def newest(self, first: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return (fingerprints, ids as rows of one word) of the pages in memory from `first` on."""
+    def newest(
+        self, first: int
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return (fingerprints, ids, marks) of the pages in memory from `first` on; ids and marks
+        as rows of one word.
+        """
         ids = self._waiting_ids[first : self.waiting].reshape(-1, 1)
-        return self._waiting[first : self.waiting], ids
+        marks = self._waiting_marks[first : self.waiting].reshape(-1, 1)
+        return self._waiting[first : self.waiting], ids, marks
 
     def write(self, count: int) -> PagePart:
         """Append the first `count` pages in memory, at least one, to the files.
@@ -166,7 +207,11 @@ class Pages:
         them in the files. :raises OSError: the disk fails.
         """
         checksums = []
-        for name, rows in ((FINGERPRINTS, self._waiting), (IDS, self._waiting_ids)):
+        for name, rows in (
+            (FINGERPRINTS, self._waiting),
+            (IDS, self._waiting_ids),
+            (MARKS, self._waiting_marks),
+        ):
             packed = rows[:count].astype("<u8").tobytes()
             self._append(name, packed, self.stored * (len(packed) // count))
             checksums.append(xxh3_64_hexdigest(packed))
@@ -183,6 +228,7 @@ class Pages:
         self.open(parts)
         self._waiting = self._waiting[count:].copy()
         self._waiting_ids = self._waiting_ids[count:].copy()
+        self._waiting_marks = self._waiting_marks[count:].copy()
         self.waiting -= count
 
     def open(self, parts: Sequence[PagePart], *, check: bool = False) -> None:
@@ -196,12 +242,14 @@ class Pages:
             return
         self._stored = self._mapped(FINGERPRINTS, (count, self._words))
         self._stored_ids = self._mapped(IDS, (count,))
+        self._stored_marks = self._mapped(MARKS, (count,))
         first = 0
         for part in parts if check else ():
             stop = first + part.rows
             for name, rows, checksum in (
                 (FINGERPRINTS, self._stored, part.fingerprints_checksum),
                 (IDS, self._stored_ids, part.ids_checksum),
+                (MARKS, self._stored_marks, part.marks_checksum),
             ):
                 if xxh3_64_hexdigest(rows[first:stop].data) != checksum:
                     raise corrupt(self._location, f"the checksum of {self._folder / name} is wrong")
@@ -239,6 +287,26 @@ class Pages:
         return map_file(path, "<u8", shape)
 
 
+def _joined(
+    stored: NDArray[np.uint64],
+    waiting: NDArray[np.uint64],
+    in_stored: NDArray[Any],
+    in_waiting: NDArray[Any],
+    in_newest: NDArray[Any],
+) -> NDArray[np.uint64]:
+    parts = stored.take(in_stored), waiting.take(in_waiting), waiting.take(in_newest)
+    return np.concatenate(parts)
+
+
+def names_of(marks: NDArray[np.uint64], ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return what the table of names sorts: the mark of a page, or its id if its name is unknown.
+
+    Pages without names would all be in one bucket.
+    """
+    names: NDArray[np.uint64] = np.where(marks >> np.uint64(64 - KEY_BITS) > 0, marks, ids)
+    return names
+
+
 def key_hash_of(page_id: int) -> int:
     """Return the hash of the key in the id of a page."""
     return page_id >> _ORDINAL_BITS
@@ -246,7 +314,7 @@ def key_hash_of(page_id: int) -> int:
 
 def ordinal_of(page_id: int) -> int:
     """Return the ordinal in the id of a page."""
-    return page_id & _ORDINAL_MASK
+    return page_id & ORDINAL_MASK
 
 
 def row_sums(counts: NDArray[np.uint8]) -> NDArray[Any]:

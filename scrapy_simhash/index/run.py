@@ -1,8 +1,8 @@
 """A run: for each table, the positions of pages, sorted by the leading bits of the prefix.
 
-The last table is that of page keys, whose prefix is the hash of the key. The *position* of a page
-is its index in `scrapy_simhash.index.pages`. A *slot* is a value of the leading bits; a *bucket* is
-the positions in one slot. A *directory* says where each bucket of a table begins.
+The last two tables are those of page keys and of names, whose prefixes are hashes. The *position*
+of a page is its index in `scrapy_simhash.index.pages`. A *slot* is a value of the leading bits; a
+*bucket* is the positions in one slot. A *directory* says where each bucket of a table begins.
 `scrapy_simhash.index.runs` uses runs; docs/index-format.md describes their files.
 """
 
@@ -122,35 +122,58 @@ class Lookup:
         """Return (the positions in these buckets, ordered by run and then bucket; for each run, the
         index where its positions end; for each run and bucket, the number of its positions).
 
+        For the parameters see `extents`.
+        """
+        begins, counts = self.extents(tables, prefixes)
+        positions, ends = self.read(begins, counts)
+        return positions, ends, counts.ravel()
+
+    def extents(
+        self, tables: NDArray[np.int64], prefixes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return where these buckets begin, and the numbers of their positions; by run and bucket.
+
         :param tables: the table of each bucket.
         :param prefixes: the prefix of each bucket, multiplied by the factor of its field.
         """
         if not self._runs:
-            return np.empty(0, np.uint32), [], np.empty(0, np.int64)
+            return np.empty((0, len(tables)), np.uint32), np.empty((0, len(tables)), np.int64)
         # Indexes in directories, by run and bucket.
         slots = self._starts.take(tables, axis=1)
         slots += prefixes >> self._shifts
-        begin, end = np.empty(slots.shape, np.uint32), np.empty(slots.shape, np.uint32)
+        begins, ends = np.empty(slots.shape, np.uint32), np.empty(slots.shape, np.uint32)
         # No index is out of range. With "clip", numpy writes to `out` without a buffer.
         for number, run in enumerate(self._runs):
-            run.words.take(slots[number], out=begin[number], mode="clip")
+            run.words.take(slots[number], out=begins[number], mode="clip")
         slots += 1
         for number, run in enumerate(self._runs):
-            run.words.take(slots[number], out=end[number], mode="clip")
-        counts = np.subtract(end, begin, dtype=np.int64).ravel()
-        ends = counts.cumsum()
-        # Result i is in bucket b if ends[b - 1] <= i < ends[b], at begin[b] + i - ends[b - 1].
-        first = begin.ravel()
+            run.words.take(slots[number], out=ends[number], mode="clip")
+        return begins, np.subtract(ends, begins, dtype=np.int64)
+
+    def read(
+        self, begins: NDArray[np.uint32], counts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint32], list[int]]:
+        """Return (positions, for each run the index where its positions end); see `positions`.
+
+        :param begins: from `extents`.
+        :param counts: the numbers of positions to read from the buckets.
+        """
+        buckets = counts.shape[1]
+        if not self._runs or not buckets:
+            return np.empty(0, np.uint32), [0] * len(self._runs)
+        ends = counts.ravel().cumsum()
+        # Result i is in bucket b if ends[b - 1] <= i < ends[b], at begins[b] + i - ends[b - 1].
+        first = begins.ravel().copy()
         first[1:] -= ends[:-1].astype(np.uint32)
-        indexes = first.repeat(counts)
+        indexes = first.repeat(counts.ravel())
         indexes += np.arange(len(indexes), dtype=np.uint32)
         positions = np.empty_like(indexes)
-        run_ends: list[int] = ends[len(tables) - 1 :: len(tables)].tolist()
+        run_ends: list[int] = ends[buckets - 1 :: buckets].tolist()
         start = 0
         for run, stop in zip(self._runs, run_ends, strict=True):
             run.words.take(indexes[start:stop], out=positions[start:stop], mode="clip")
             start = stop
-        return positions, run_ends, counts
+        return positions, run_ends
 
 
 def sorted_run(slots_by_table: Iterable[NDArray[np.uint64]], bits: int, first: int) -> Run:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 FOLDER = "runs"
 FINGERPRINTS = "fingerprints"
 IDS = "ids"
-NAMES = frozenset({FINGERPRINTS, IDS})
+MARKS = "marks"
+NAMES = frozenset({FINGERPRINTS, IDS, MARKS})
 # Width of the key hash in the id of a page (`scrapy_simhash.index.pages`).
 KEY_HASH_BITS = 32
 
@@ -37,16 +38,17 @@ class RunFile:
 
 
 class PagePart(NamedTuple):
-    """The rows that one merge appended to each of the two files of pages: a row for each page."""
+    """The rows that one merge appended to each of the three files of pages: a row for each page."""
 
     rows: int
     fingerprints_checksum: str
     ids_checksum: str
+    marks_checksum: str
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """All files of runs, and the parts of the two files of pages.
+    """All files of runs, and the parts of the three files of pages.
 
     :param stop: all pages with lower ordinals are in the files, but removed ones may be left out.
     :param next_name: number that is the name of the next run's file, without its suffix.
@@ -67,7 +69,7 @@ class RunFiles:
         try:
             content: dict[str, Any] = json.loads(value)
             runs = [RunFile(**run) for run in content["runs"]]
-            pages = [PagePart(int(rows), str(a), str(b)) for rows, a, b in content["pages"]]
+            pages = [PagePart(int(rows), *map(str, sums)) for rows, *sums in content["pages"]]
             return RunFiles(runs, pages, int(content["stop"]), int(content["next_name"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"the row of runs makes no sense ({error})") from error

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,8 +27,18 @@ from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY
+from scrapy_simhash.index.crowds import (
+    COMPARED,
+    CROWD,
+    SAMPLE,
+    SCANNED,
+    may_be_copies,
+    nearest_copies,
+    with_key,
+)
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.pages import Pages, key_hash_of, ordinal_of
+from scrapy_simhash.index.marks import KEY_BITS, key_of, mark_of
+from scrapy_simhash.index.pages import Near, Pages, key_hash_of, names_of, ordinal_of
 from scrapy_simhash.index.plan import slot_bits
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.run import Field, Lookup, Merge, Run, Table, map_file, sorted_run
@@ -75,7 +86,7 @@ class _Merged(NamedTuple):
 
 
 class Runs:
-    """The probed tables, and page keys as the last table. It has the methods of `Buckets`.
+    """The probed tables, then page keys and names as tables. It has the methods of `Buckets`.
 
     :param durable: sync files before the database names them.
     :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is damaged.
@@ -98,7 +109,9 @@ class Runs:
         first_words, shifts = np.array([(field.word, field.shift) for field in fields]).T
         self._all_prefixes = Field(first_words, shifts.astype(np.uint64), plan.prefix_bits)
         self.tables = [Table(field, self.pages.fingerprints) for field in fields]
+        self._key_table = len(self.tables)
         self.tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self.pages.ids))
+        self.tables.append(Table(Field(0, KEY_BITS, KEY_BITS), self.pages.names))
         self._capacity = MEMORY_PAGES
         # The ordinals of the pages in memory, by the hash of the key.
         self._keys: dict[int, list[int]] = {}
@@ -129,51 +142,139 @@ class Runs:
         certainty: bytes = b"",
         *,
         flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
+        mark: int | None = None,
     ) -> set[int]:
         """Return the ordinals of the entries that are within the distance and in a probed bucket,
         including removed entries that a run still holds.
+
+        :param mark: of the page (`scrapy_simhash.index.marks`). With it, entries are left out as
+            `scrapy_simhash.index.crowds` says.
         """
-        return self.find_near_many([(fingerprint, certainty)], max_distance)[0]
+        marks = None if mark is None else [mark]
+        return self.find_near_many([(fingerprint, certainty)], max_distance, marks)[0]
 
     def find_near_many(
-        self, queries: Sequence[tuple[int, bytes]], max_distance: int
+        self,
+        queries: Sequence[tuple[int, bytes]],
+        max_distance: int,
+        marks: Sequence[int] | None = None,
     ) -> list[set[int]]:
         """Return the result of `find_near` for each (fingerprint, certainty), in less time."""
         # The prober uses the certainties of all queries or of none.
         if len({len(certainty) for _, certainty in queries}) > 1:
-            return [self.find_near(query[0], max_distance, query[1]) for query in queries]
-        found: list[set[int]] = [set() for _ in queries]
+            return [
+                self.find_near_many([query], max_distance, marks and [marks[number]])[0]
+                for number, query in enumerate(queries)
+            ]
+        found: list[set[int]] = []
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
-            batch = queries[start : start + _QUERIES_AT_ONCE]
-            rows = self.pages.packed([fingerprint for fingerprint, _ in batch])
-            (tables, prefixes), owners = self._prober.probes_of_many(batch)
-            if self._lookup is None:
-                self._lookup = Lookup([*self.runs, *self._in_memory()], self._plan.prefix_bits)
-            spread = prefixes * _FACTOR
-            spread &= (1 << self._plan.prefix_bits) - 1
-            positions, ends, counts = self._lookup.positions(tables, spread)
-            near = self.pages.near(
-                rows,
-                positions,
-                owners if len(batch) == 1 else np.tile(owners, len(ends)).repeat(counts),
-                max_distance,
-                in_files=ends[len(self.runs) - 1] if self.runs else 0,
-                newest=self._sorted_pages,
+            stop = start + _QUERIES_AT_ONCE
+            found += self._find_batch(
+                queries[start:stop], max_distance, marks and marks[start:stop]
             )
-            if near is None:
-                continue
+        return found
+
+    def _find_batch(
+        self, queries: Sequence[tuple[int, bytes]], max_distance: int, marks: Sequence[int] | None
+    ) -> list[set[int]]:
+        pages = self.pages
+        rows = pages.packed([fingerprint for fingerprint, _ in queries])
+        (tables, prefixes), owners = self._prober.probes_of_many(queries)
+        if self._lookup is None:
+            self._lookup = Lookup([*self.runs, *self._in_memory()], self._plan.prefix_bits)
+        spread = prefixes * _FACTOR
+        spread &= (1 << self._plan.prefix_bits) - 1
+        begins, counts = self._lookup.extents(tables, spread)
+        crowds: dict[int, NDArray[np.uint32]] = {}
+        if marks is not None and int(counts.sum()) > CROWD:
+            totals = np.bincount(owners, counts.sum(axis=0), len(queries))
+            for owner in np.flatnonzero(totals > CROWD).tolist():
+                is_own = slice(*owners.searchsorted((owner, owner + 1)))
+                own_prefixes = self._all_prefixes.read(rows[owner : owner + 1])[0]
+                exact = prefixes[is_own] == own_prefixes.take(tables[is_own]).astype(np.int64)
+                crowds[owner] = self._positions_in_crowd(
+                    marks[owner], begins[:, is_own][:, exact], counts[:, is_own][:, exact]
+                )
+                counts[:, is_own] = 0
+        positions, ends = self._lookup.read(begins, counts)
+        near = pages.near(
+            rows,
+            positions,
+            owners if len(queries) == 1 else np.tile(owners, len(ends)).repeat(counts.ravel()),
+            max_distance,
+            in_files=ends[len(self.runs) - 1] if self.runs else 0,
+            newest=self._sorted_pages,
+        )
+        parts = [] if near is None else [near]
+        for owner, crowd in crowds.items():
+            in_files = int(crowd.searchsorted(pages.stored))
+            near = pages.near(
+                rows[owner : owner + 1],
+                crowd,
+                np.zeros(len(crowd), np.int64),
+                max_distance,
+                in_files=in_files,
+                newest=pages.waiting,
+            )
+            if near is not None:
+                parts.append(near._replace(owners=near.owners + owner))
+        found: list[set[int]] = [set() for _ in queries]
+        if not parts:
+            return found
+        near = parts[0] if len(parts) == 1 else Near(*map(np.concatenate, zip(*parts, strict=True)))
+        for owner in {*near.owners.tolist()} if len(queries) > 1 else (0,):
+            is_own = slice(*owners.searchsorted((owner, owner + 1)))
             # Some of these pages have no probed prefix: all unsorted pages were compared, and a
             # slot with fewer bits than a prefix has the pages of several prefixes. Leave them out,
             # because results must not depend on which pages are sorted.
-            near_owners, fingerprints, ids = near
-            prefixes_of_near = self._all_prefixes.read(fingerprints).astype(np.int64)
-            for owner in np.unique(near_owners).tolist():
-                is_own = near_owners == owner
-                first, stop = owners.searchsorted((owner, owner + 1))
-                near_prefixes = prefixes_of_near[is_own].take(tables[first:stop], axis=1)
-                is_probed = (near_prefixes == prefixes[first:stop]).any(axis=1)
-                found[start + owner].update(map(ordinal_of, ids[is_own][is_probed].tolist()))
+            is_probed = partial(self._is_probed, tables[is_own], prefixes[is_own])
+            own = near if len(queries) == 1 else near.of(owner)
+            if marks is None:
+                ids = own.ids[is_probed(own.fingerprints)]
+            else:
+                ids = nearest_copies(rows[owner], marks[owner], own, is_probed)
+            found[owner].update(map(ordinal_of, ids.tolist()))
         return found
+
+    def _is_probed(
+        self,
+        tables: NDArray[np.int64],
+        prefixes: NDArray[np.int64],
+        fingerprints: NDArray[np.uint64],
+    ) -> NDArray[np.bool_]:
+        """Return True for each fingerprint that has one of the probed prefixes in its table."""
+        own = self._all_prefixes.read(fingerprints).astype(np.int64)
+        is_probed: NDArray[np.bool_] = (own.take(tables, axis=1) == prefixes).any(axis=1)
+        return is_probed
+
+    def _positions_in_crowd(
+        self, mark: int, begins: NDArray[np.uint32], counts: NDArray[np.int64]
+    ) -> NDArray[np.uint32]:
+        """Return the positions of a crowd to compare, sorted; see `scrapy_simhash.index.crowds`.
+
+        :param begins: of the buckets with the page's own prefixes, from `Lookup.extents`.
+        :param counts: the numbers of their positions.
+        """
+        assert self._lookup is not None
+        share = SCANNED // max(int(np.count_nonzero(counts)), 1)
+        scanned, ends = self._lookup.read(begins, np.minimum(counts, share))
+        in_files = ends[len(self.runs) - 1] if self.runs else 0
+        chosen = [scanned[:SAMPLE]]
+        chosen += [
+            part[may_be_copies(mark, self.pages.marks(part).ravel())][:COMPARED]
+            for part in (scanned[:in_files], scanned[in_files:])
+        ]
+        key = key_of(mark)
+        for run in (*self.runs, *self._in_memory()) if key else ():
+            slot = key >> KEY_BITS - run.bits
+            same = run.buckets(-1, slot, slot + 1)[:SCANNED]
+            chosen.append(with_key(mark, same, self.pages.marks(same).ravel()))
+        # numpy's `unique` takes much longer.
+        positions = np.concatenate(chosen)
+        positions.sort()
+        is_first = np.ones(len(positions), np.bool_)
+        is_first[1:] = positions[1:] != positions[:-1]
+        return positions[is_first]
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
         """Yield the result of `find_near` as a whole."""
@@ -186,7 +287,7 @@ class Runs:
         key_hash = self.key_hash(key)
         ordinals = []
         for run in self.runs:
-            for position in run.bucket(-1, key_hash >> KEY_HASH_BITS - run.bits):
+            for position in run.bucket(self._key_table, key_hash >> KEY_HASH_BITS - run.bits):
                 page_id = self.pages.id(position)
                 if key_hash_of(page_id) == key_hash:
                     ordinals.append(ordinal_of(page_id))
@@ -214,7 +315,7 @@ class Runs:
             return
         key_hash = self.key_hash(entry.key)
         self._keys.setdefault(key_hash, []).append(ordinal)
-        self.pages.add(entry.fingerprint, key_hash, ordinal)
+        self.pages.add(entry.fingerprint, key_hash, ordinal, mark_of(entry.evidence))
         if self.pages.waiting - self._sorted_pages >= YOUNG_PAGES:
             self._sort()
         if self.pages.waiting - self._frozen_pages >= self._capacity and not self.frozen:
@@ -330,12 +431,12 @@ class Runs:
     def _sort(self) -> None:
         """Replace the run `_sorted` by a run of all pages in memory that are not frozen."""
         self._lookup = None
-        fingerprints, ids = self.pages.newest(self._frozen_pages)
+        fingerprints, ids, marks = self.pages.newest(self._frozen_pages)
         self._sorted_pages = self.pages.waiting
         if not len(ids):
             self._sorted = None
             return
-        rows = [fingerprints] * len(self._plan.tables) + [ids]
+        rows = [fingerprints] * len(self._plan.tables) + [ids, names_of(marks, ids)]
         bits = slot_bits(self._plan.prefix_bits, len(ids))
         slots = (
             table.field.slots(words, bits) for table, words in zip(self.tables, rows, strict=True)

@@ -107,12 +107,17 @@ class SharedStore:
         return sequence
 
     def within(
-        self, fingerprint: int, max_distance: int, certainty: bytes = b""
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",
+        *,
+        mark: int | None = None,
     ) -> tuple[list[tuple[int, Entry]], list[tuple[int, Entry]]]:
         """Return two lists of (distance, entry): the stored and the pending entries within the
-        distance. A key is in both if its page is pending again.
+        distance. A key is in both if its page is pending again. For `mark` see `Store.within`.
         """
         return (
-            self.store.within(fingerprint, max_distance, certainty),
+            self.store.within(fingerprint, max_distance, certainty, mark=mark),
             self.pending.within(fingerprint, max_distance),
         )

@@ -18,6 +18,7 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Store
 from scrapy_simhash.index.buckets import SPILL_EVERY, Buckets
 from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ class TableStore(RowReader, Store):
             self._buckets = Runs(database, plan, durable=sync != "no")
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
-        # Results of `prefetch` by (fingerprint, certainty, distance): ordinals.
-        self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
+        # Results of `prefetch` by (fingerprint, certainty, mark, distance): ordinals.
+        self._prefetched: dict[tuple[int, bytes, int | None, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
         # After an interrupted write, records in memory may be incomplete, so they are not spilled.
@@ -135,16 +136,23 @@ class TableStore(RowReader, Store):
         return None
 
     def within(
-        self, fingerprint: int, max_distance: int, certainty: bytes = b"", *, flipped: bool = False
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",
+        *,
+        flipped: bool = False,
+        mark: int | None = None,
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`.
 
         :param flipped: see `Buckets.find_near`; no effect on tables that are probed.
+        :param mark: no effect on tables that are not probed.
         """
-        ordinals = self._prefetched.get((fingerprint, certainty, max_distance))
+        ordinals = self._prefetched.get((fingerprint, certainty, mark, max_distance))
         if ordinals is None:
             ordinals = self._buckets.find_near(
-                fingerprint, max_distance, certainty, flipped=flipped
+                fingerprint, max_distance, certainty, flipped=flipped, mark=mark
             )
         if not ordinals:
             return []
@@ -154,11 +162,13 @@ class TableStore(RowReader, Store):
             if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
         ]
 
-    def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+    def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
         """See `Store.prefetch`. No effect on buckets, for which it would not be faster."""
         if isinstance(self._buckets, Buckets):
             return
-        results = self._buckets.find_near_many(queries, max_distance)
+        marks = [mark for _, _, mark in queries]
+        pairs = [(fingerprint, certainty) for fingerprint, certainty, _ in queries]
+        results = self._buckets.find_near_many(pairs, max_distance, marks)
         self._prefetched = {
             (*query, max_distance): ordinals
             for query, ordinals in zip(queries, results, strict=True)
@@ -200,8 +210,12 @@ class TableStore(RowReader, Store):
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         state, removed = self._state, [*outdated]
-        # If the fingerprint stays, so do the row's key and the records.
-        keeps_row = replaced is not None and replaced.fingerprint == put.fingerprint
+        # If fingerprint and mark stay, so do the row's key and the records.
+        keeps_row = (
+            replaced is not None
+            and replaced.fingerprint == put.fingerprint
+            and mark_of(replaced.evidence) == mark_of(put.evidence)
+        )
         if replaced is not None and keeps_row:
             put = put._replace(ordinal=replaced.ordinal)
             state = state._replace(next_sequence=next_sequence)

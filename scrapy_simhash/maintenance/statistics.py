@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.marks import KEY_BITS
 from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.run_files import KEY_HASH_BITS
@@ -180,7 +181,8 @@ def _tables_of_runs(
     from scrapy_simhash.index.runs import Runs
 
     runs = Runs(database, manifest.plan)
-    tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
+    hashed = TableStatistics("page keys", KEY_HASH_BITS), TableStatistics("names", KEY_BITS)
+    tables = [*_empty_tables(manifest.plan), *hashed]
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]
         field, words = runs.tables[number]
@@ -188,11 +190,11 @@ def _tables_of_runs(
         _, buckets = np.unique(prefixes, return_counts=True)
         table.used, table.records = len(buckets), len(prefixes)
         table.largest = int(buckets.max(initial=0))
-        totals = rows["page keys" if table is tables[-1] else "buckets"]
+        totals = rows["page keys" if table is hashed[0] else "buckets"]
         totals.rows += len(prefixes)
         directories = [run.directory(number) for run in runs.runs]
         totals.value_bytes += sum(array.nbytes for array in positions + directories)
-    # All tables share the files with fingerprints and ids, so these are added once.
+    # All tables share the files with fingerprints, ids and marks, so these are added once.
     rows["buckets"].value_bytes += runs.pages.stored * runs.pages.page_bytes
     return tables
 

@@ -41,9 +41,7 @@ def observed(index, *, together):
     for start in range(0, len(made), BATCH):
         batch = made[start : start + BATCH]
         if together:
-            index.prefetch(
-                [(fingerprint, evidence.certainty) for _, fingerprint, evidence in batch]
-            )
+            index.prefetch([(fingerprint, evidence) for _, fingerprint, evidence in batch])
         for number, (key, fingerprint, evidence) in enumerate(batch):
             observation = index.observe(key, fingerprint, evidence)
             seen.append((observation.kind, observation.representative, observation.distance))
@@ -70,7 +68,7 @@ def test_observations_are_the_same(tmp_path, kind, plan):
 def test_a_look_up_ends_when_an_entry_is_written_or_removed(tmp_path):
     """One handle looks up, another one of the same process writes."""
     fingerprint, certainty = 1 << 100, bytes(128)
-    asked = (fingerprint, certainty)
+    asked = (fingerprint, Evidence(certainty=certainty))
     backend = make_backend("leveldb", tmp_path / "index", PROBED)
     with (
         backend.open(max_distance=K, confirmation=UNCONFIRMED) as index,

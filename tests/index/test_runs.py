@@ -203,7 +203,7 @@ def test_a_run_stays_when_its_merge_is_not_written(tmp_path):
         assert made.spill()[1] == spilling[1]  # the same again, as nobody says that it is written
         assert Runs(database, PLAN).pages.stored == 0
         files = sorted(path.name for path in (tmp_path / "runs").iterdir())
-        assert files == ["fingerprints", "ids"]
+        assert files == ["fingerprints", "ids", "marks"]
 
 
 def test_at_most_two_runs_and_no_other_files_whatever_came(tmp_path):
@@ -338,8 +338,8 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog):
 
 def test_statistics_count_the_records_of_runs(closed):
     found = statistics(closed.directory)
-    assert [table.records for table in found.tables] == [60] * 4
-    assert [table.name for table in found.tables][-2:] == ["table 2", "page keys"]
+    assert [table.records for table in found.tables] == [60] * 5
+    assert [table.name for table in found.tables][-3:] == ["table 2", "page keys", "names"]
     folder = closed.directory / closed.name / "runs"
     held = sum(path.stat().st_size for path in folder.iterdir())
     assert found.rows["buckets"].value_bytes + found.rows["page keys"].value_bytes == held

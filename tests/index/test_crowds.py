@@ -1,0 +1,164 @@
+"""Crowds: thousands of pages of one template within k of each other, and copies among them."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.evidence import Evidence
+from scrapy_simhash.index import TablePlan, crowds, runs
+from scrapy_simhash.names import name_bytes
+
+from .backends import DATABASE_KINDS, INSTALLED_KINDS, make_backend
+from .test_runs import small_runs
+
+PLAN = TablePlan(128, 6, prefix_bits=12, probes=40)
+K = 20
+NAMED = Confirmation(min_resemblance=0.5)
+
+
+@contextmanager
+def small_crowds(*, crowd=30, scanned=60, compared=40, sample=10, copies=8, others=4):
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (crowds, runs):
+            for name, value in (
+                ("CROWD", crowd),
+                ("SCANNED", scanned),
+                ("COMPARED", compared),
+                ("SAMPLE", sample),
+                ("COPIES", copies),
+                ("OTHERS", others),
+            ):
+                if hasattr(module, name):
+                    patch.setattr(module, name, value)
+        yield
+
+
+def page_of_template(rng, number, *, name=None, flips=6, **evidence):
+    """Return (key, fingerprint, evidence) of a page near all others of the template."""
+    fingerprint = (1 << 127) // 3
+    for bit in rng.sample(range(128), flips):
+        fingerprint ^= 1 << bit
+    heading = name_bytes(name if name is not None else f"Page {number}")
+    evidence = Evidence(**{"site": 1, "heading": heading, **evidence})
+    return f"https://a.example/{number}", fingerprint, evidence
+
+
+def store(index, pages):
+    for key, fingerprint, evidence in pages:
+        observed = index.observe(key, fingerprint, evidence)
+        index.confirm(observed)
+        yield observed
+
+
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+@pytest.mark.parametrize("memory", [40, 1000])
+def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar(
+    tmp_path, kind, memory
+):
+    rng = random.Random(1)
+    pages = [page_of_template(rng, number) for number in range(400)]
+    backend = make_backend(kind, tmp_path, PLAN)
+    with small_crowds(), small_runs(young=10, memory=memory):
+        with backend.open(max_distance=K, confirmation=NAMED) as index:
+            kinds = {observed.kind for observed in store(index, pages)}
+            assert kinds == {"new"}
+            for number in range(0, 400, 7):
+                key, fingerprint, evidence = pages[number]
+                found = index.observe(f"{key}?print", fingerprint ^ 0b11, evidence)
+                assert (found.kind, found.representative) == ("near-duplicate", key)
+        with backend.open(max_distance=K, confirmation=NAMED, incremental=True) as index:
+            key, fingerprint, evidence = page_of_template(rng, 1000)
+            observed = index.observe(key, fingerprint, evidence)
+            assert observed.kind == "new"
+            assert observed.similar_to in {key for key, _, _ in pages}
+
+
+def test_few_entries_of_a_crowd_are_read(tmp_path, monkeypatch):
+    rng = random.Random(2)
+    backend = make_backend(INSTALLED_KINDS[0], tmp_path, PLAN)
+    with backend.open(max_distance=K, confirmation=NAMED) as index:
+        list(store(index, [page_of_template(rng, number) for number in range(1500)]))
+        tables = index._shared.store
+        read = []
+        entries_of = tables._entries_of
+        monkeypatch.setattr(
+            tables,
+            "_entries_of",
+            lambda ordinals: entries_of(read.extend(ordinals) or read[-len(ordinals) :]),
+        )
+        index.observe(*page_of_template(rng, 5000))
+        assert 0 < len(read) <= crowds.OTHERS
+        read.clear()
+        index.observe(*page_of_template(rng, 5001, name=""))
+        assert crowds.OTHERS < len(read) <= crowds.COPIES
+
+
+def test_copies_with_the_request_of_a_page_come_first(tmp_path):
+    rng = random.Random(3)
+    requests = [number.to_bytes(8, "big") for number in range(1, 400)]
+    pages = [
+        page_of_template(rng, number, name="No reviews yet", request=request)
+        for number, request in enumerate(requests)
+    ]
+    backend = make_backend(INSTALLED_KINDS[0], tmp_path, PLAN)
+    with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
+        for key, fingerprint, evidence in pages:
+            observed = index.observe(key, fingerprint, evidence)
+            assert not (observed.representative and observed.earlier.same_request)
+            if observed.kind == "near-duplicate":
+                index.accept(observed)
+            index.confirm(observed)
+        for key, fingerprint, evidence in pages[::17]:
+            observed = index.observe(f"{key}?again", fingerprint ^ 1, evidence)
+            assert observed.representative == key
+            assert observed.earlier.same_request
+
+
+def test_a_page_that_got_another_name_is_found_by_it(tmp_path):
+    rng = random.Random(4)
+    backend = make_backend(INSTALLED_KINDS[0], tmp_path, PLAN)
+    with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
+        list(store(index, [page_of_template(rng, number) for number in range(100)]))
+    with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
+        key, fingerprint, _ = page_of_template(random.Random(4), 0)
+        renamed = Evidence(site=1, heading=name_bytes("Renamed"))
+        list(store(index, [(key, fingerprint, renamed)]))
+        assert index.observe("copy", fingerprint, renamed).representative == key
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32), st.data())
+def test_verdicts_equal_those_of_a_scan_of_all_pages(tmp_path_factory, seed, data):
+    """With crowds that are not larger than what is compared of them, the verdicts are exact."""
+    rng = random.Random(seed)
+    pages = [
+        page_of_template(
+            rng,
+            data.draw(st.integers(0, 30)),
+            name=data.draw(st.sampled_from(["", "Mill 1", "Mill 2", "Mill 3"])),
+            flips=data.draw(st.integers(0, 9)),
+            site=data.draw(st.sampled_from([0, 1, 1, 2])),
+        )
+        for _ in range(data.draw(st.integers(20, 60)))
+    ]
+    verdicts = []
+    for kind in ("memory", INSTALLED_KINDS[0]):
+        backend = make_backend(kind, tmp_path_factory.mktemp("crowd"), PLAN)
+        with (
+            small_runs(young=5, memory=20),
+            backend.open(max_distance=3, confirmation=NAMED) as index,
+        ):
+            # At this distance, the tables find all pairs.
+            verdicts.append(
+                [
+                    (seen.kind, seen.representative, seen.distance, seen.similar_to is None)
+                    for seen in store(index, pages)
+                ]
+            )
+    assert verdicts[0] == verdicts[1]
