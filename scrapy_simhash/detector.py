@@ -110,22 +110,27 @@ class Detector:
         """Return the fingerprint of a plain text."""
         return self.fingerprint_extraction(Extraction(text))
 
-    def fingerprint_fields(self, fields: Mapping[str, Sequence[str]]) -> PageFingerprint:
+    def fingerprint_fields(
+        self,
+        fields: Mapping[str, Sequence[str]],
+        beside: Mapping[str, Sequence[str]] | None = None,
+    ) -> PageFingerprint:
         """Return the fingerprint of a record: the fields of an item, which make up one text.
 
         A field such as ``title`` is the name of the record, see `name_of_record`.
 
         :param fields: field → its texts, with or without markup.
+        :param beside: further fields, which may be the name, but are not part of the text.
         """
         started = time.thread_time()
         try:
             texts = {name: "\n".join(map(plain_text, parts)) for name, parts in fields.items()}
+            more = {n: "\n".join(map(plain_text, parts)) for n, parts in (beside or {}).items()}
         except ExtractionError as error:
             return PageFingerprint(skipped="extraction_error", error=str(error))
         text = "\n".join(filter(None, texts.values()))
-        page = self.fingerprint_extraction(
-            Extraction(text, name_of_record(texts)), _cpu_ms_since(started), record=texts
-        )
+        extraction = Extraction(text, name_of_record({**texts, **more}))
+        page = self.fingerprint_extraction(extraction, _cpu_ms_since(started), record=texts)
         empty = tuple(name for name, text in texts.items() if not text.strip())
         return replace(page, text=text, unmatched=empty)
 

@@ -187,6 +187,19 @@ class TestEvidence:
         assert found.fingerprint == with_sketch.fingerprint
         assert found.evidence == Evidence(certainty=with_sketch.evidence.certainty)
 
+    @pytest.mark.parametrize("field", ["title", "name", "headline"])
+    def test_a_field_beside_the_text_is_the_name_of_a_record(self, field):
+        detector = Detector(SCHEME)
+        text = {"text": PARAGRAPHS}
+        unnamed, named = (
+            detector.fingerprint_fields(text, beside)
+            for beside in (None, {field: ["<b>Ferry</b>"]})
+        )
+        among = detector.fingerprint_fields({**text, field: ["Ferry"]})
+        assert named.fingerprint == unnamed.fingerprint != among.fingerprint
+        assert named.text == unnamed.text
+        assert named.evidence.title == among.evidence.title != unnamed.evidence.title
+
     @pytest.mark.parametrize("preset", PRESETS)
     def test_every_preset_gives_evidence(self, preset):
         scheme = Scheme.preset(preset)

@@ -22,7 +22,7 @@ from w3lib.encoding import read_bom
 
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.workers.pages import PageWorkers
+from scrapy_simhash.workers.pages import PageWorkers, Texts
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -132,11 +132,11 @@ class Fingerprinter:
         self._cache.put(checksum, page)
         return page, False
 
-    async def fingerprint_fields(self, fields: dict[str, list[str]]) -> PageFingerprint:
+    async def fingerprint_fields(self, fields: Texts, beside: Texts) -> PageFingerprint:
         """Return the fingerprint of an item. :raises WorkerError: see `fingerprint`."""
         if self.pool is None:
-            return await run_in_thread(self.item_detector.fingerprint_fields, fields)
-        return await result_of(self.pool.submit(lambda: fields))
+            return await run_in_thread(self.item_detector.fingerprint_fields, fields, beside)
+        return await result_of(self.pool.submit(lambda: (fields, beside)))
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""

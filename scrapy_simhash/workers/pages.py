@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEFAULT_TIMEOUT_MS = 10_000
-Content = str | bytes | dict[str, list[str]]
-"""A page as text or as bytes in UTF-8 without a byte order mark, or an item as field → texts."""
+Texts = dict[str, list[str]]
+Content = str | bytes | tuple[Texts, Texts]
+"""A page as text or as bytes in UTF-8 without a byte order mark, or an item as field → texts: its
+fields, and those beside them (`Detector.fingerprint_fields`)."""
 # The first byte of a message: for a page that was text, a page that was bytes, or an item.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
 _WARM_UP = (
@@ -71,7 +73,7 @@ def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], bytes]:
 
     def answer(message: bytes) -> bytes:
         if message[:1] == _FIELDS:
-            page = detector.fingerprint_fields(json.loads(message[1:]))
+            page = detector.fingerprint_fields(*json.loads(message[1:]))
         else:
             page = detector.fingerprint_page(decode_page(message))
         fields = vars(page) | {"evidence": plain_evidence(page.evidence)}
@@ -82,7 +84,7 @@ def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], bytes]:
 
 def encode_page(content: Content) -> tuple[bytes, bytes]:
     """Return the parts of the message for a page or an item."""
-    if isinstance(content, dict):
+    if isinstance(content, tuple):
         return _FIELDS, json.dumps(content).encode("ascii")
     if isinstance(content, str):
         return _TEXT, content.encode("utf-8", "surrogatepass")

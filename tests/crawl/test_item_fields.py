@@ -82,6 +82,11 @@ def results(pages, module_path):
             {"/a": [item("mill", title=text("bees")), item("mill", 1, title=text("paper"))]},
             FIELDS | {"SIMHASH_ITEM_FIELDS": "title,text"},
         ),
+        "named": crawl(
+            pages,
+            {"/a": [item("mill", copy, title=f"Mill {copy % 2}") for copy in range(3)]},
+            FIELDS | {"SIMHASH_ACTION": "drop"},
+        ),
     }
     return run_named(module_path, crawls)
 
@@ -98,6 +103,11 @@ def test_near_duplicate_items_are_dropped(results):
     ]
     assert result.stats["item_dropped_reasons_count/NearDuplicateItem"] == 4
     assert not result.lines("WARNING", "Dropped")
+
+
+def test_items_with_other_titles_are_no_copies(results):
+    assert ids(results["named"]) == ["mill", "mill 1"]
+    assert [drop["item"]["id"] for drop in results["named"].dropped] == ["mill 2"]
 
 
 def test_items_are_counted_apart_from_pages(results):

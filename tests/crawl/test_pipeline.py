@@ -53,7 +53,7 @@ class Extension:
         self.fingerprinter = self
         self._fingerprints = iter(fingerprints)
 
-    async def fingerprint_fields(self, _):
+    async def fingerprint_fields(self, _fields, _beside):
         return next(self._fingerprints)
 
 
