@@ -180,7 +180,7 @@ def test_settings_in_a_block_are_allowed(text, tmp_path, monkeypatch):
         name: value for name, value in named.items() if name.startswith("SIMHASH_")
     }
     assert given
-    assert unknown_settings(Settings(given)) == []
+    assert unknown_settings(Settings(given)) == {}
     SimhashSettings(Settings(given), "spider")
 
 

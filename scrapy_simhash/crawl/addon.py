@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from scrapy_simhash.crawl.settings import is_enabled
+from scrapy_simhash.crawl.settings import is_enabled, require_known, unknown_settings
+from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -26,10 +27,13 @@ class Addon:
         """Add the components to the settings, except those that are listed there already.
 
         :raises NotConfigured: SIMHASH_ENABLED is False. The components are then not imported.
-        :raises SettingsError: SIMHASH_ENABLED is not a boolean.
+        :raises SettingsError: SIMHASH_ENABLED is not a boolean, or misspelled.
         """
-        if not is_enabled(settings):
-            raise NotConfigured
+        with logged_settings_errors():
+            if not is_enabled(settings):
+                if "SIMHASH_ENABLED" in unknown_settings(settings).values():  # misspelled
+                    require_known(settings)
+                raise NotConfigured
         from scrapy_simhash.crawl.extension import SimhashExtension
         from scrapy_simhash.crawl.middleware import (
             SimhashDownloaderMiddleware,

@@ -49,7 +49,7 @@ def warn_of_arguments(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) 
     passed = stats.kept("request")
     if passed < _MIN_PASSED or passed < _MIN_PASSED_SHARE * stats.near_duplicates:
         return
-    shown = ", ".join(printable(str(name)) for name, _ in names.most_common(_SHOWN_ARGUMENTS))
+    shown = ", ".join(loggable(str(name)) for name, _ in names.most_common(_SHOWN_ARGUMENTS))
     errors.warn(
         "simhash: %d copies passed, because their callbacks got other arguments than those of the "
         "pages that they are copies of (simhash/kept/request). %s. If the items do not depend on "

@@ -27,7 +27,8 @@ from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.page_passages import PagePassages
-from scrapy_simhash.crawl.settings import SimhashSettings, is_on, unknown_settings
+from scrapy_simhash.crawl.settings import SimhashSettings, is_on
+from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
@@ -139,7 +140,8 @@ class SimhashExtension:
         """Return the extension. :raises NotConfigured: the plugin is off, or this is no crawl."""
         if not is_on(crawler):
             raise NotConfigured
-        extension = cls(crawler)
+        with logged_settings_errors():
+            extension = cls(crawler)
         handlers: list[tuple[Any, object]] = [
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_idle, signals.spider_idle),
@@ -176,8 +178,6 @@ class SimhashExtension:
 
     def spider_opened(self, spider: Spider) -> None:
         """Open the indexes. If one cannot be opened, close the spider or crawl without them."""
-        for message in unknown_settings(self.crawler.settings):
-            self.errors.warn("simhash: %s", message)
         settings = self.settings
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()

@@ -36,13 +36,6 @@ UrlRulesMode = Literal["learn", "apply"]
 
 _PREFIX = "SIMHASH_"
 _COMMANDS_OF_SCRAPY = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
-_REMOVED = {
-    "SIMHASH_DROP_WEAK": (
-        "SIMHASH_DROP_WEAK has no effect any more: no verdict is weak. A short text is dropped "
-        "like any other that is confirmed as a copy (SIMHASH_MIN_RESEMBLANCE, SIMHASH_SAME_TITLE). "
-        "Remove the setting"
-    ),
-}
 SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "SIMHASH_ENABLED": False,
@@ -99,6 +92,7 @@ class SimhashSettings:
     """
 
     def __init__(self, settings: BaseSettings, spider_name: str) -> None:  # noqa: PLR0915 - a line each
+        require_known(settings)
         read = SettingsReader(settings, SETTINGS)
         self.policy: Final = read_policy(read)
         self.ignore_arguments: Final = read.names("SIMHASH_IGNORE_ARGUMENTS")
@@ -231,20 +225,23 @@ def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmatio
     )
 
 
-def unknown_settings(settings: BaseSettings) -> list[str]:
-    """Return a message for each unknown or removed setting with the prefix SIMHASH_, by name."""
-    unknown = (str(name) for name in settings if name not in SETTINGS)
-    return [_about_unknown(name) for name in sorted(unknown) if name.startswith(_PREFIX)]
+def unknown_settings(settings: BaseSettings) -> dict[str, str]:
+    """Return {unknown setting with the prefix SIMHASH_: the most similar setting, or ""}."""
+    known = [name.removeprefix(_PREFIX) for name in SETTINGS]
+    found = {}
+    for name in sorted(map(str, settings)):
+        if name.startswith(_PREFIX) and name not in SETTINGS and settings[name] is not None:
+            # Compared without the prefix, which makes any two names similar.
+            similar = get_close_matches(name.removeprefix(_PREFIX), known, n=1)
+            found[name] = f"{_PREFIX}{similar[0]}" if similar else ""
+    return found
 
 
-def _about_unknown(name: str) -> str:
-    if name in _REMOVED:
-        return _REMOVED[name]
-    # Compared without the prefix, which makes any two names similar.
-    settings = [setting.removeprefix(_PREFIX) for setting in SETTINGS]
-    similar = get_close_matches(name.removeprefix(_PREFIX), settings, n=1)
-    hint = f": did you mean {_PREFIX}{similar[0]}?" if similar else ""
-    return f"there is no setting {name}{hint}"
+def require_known(settings: BaseSettings) -> None:
+    """Raise SettingsError for the first unknown setting with the prefix SIMHASH_."""
+    for name, similar in unknown_settings(settings).items():
+        hint = f": did you mean {similar}?" if similar else ""
+        raise SettingsError(name, settings[name], f"there is no such setting{hint}")
 
 
 def is_on(crawler: Crawler) -> bool:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 from scrapy.settings import Settings
 
@@ -9,7 +13,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.crawl.settings import SETTINGS, SimhashSettings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import ADDONS, Crawl, child_environment, run
 from tests.crawl.pages import page
 
 # Setting → bad values, and the allowed ones in the message.
@@ -163,23 +167,50 @@ def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
     assert file.read_text() == "not a directory"
 
 
-def test_unknown_settings_are_warned_about(url, tmp_path):
-    settings = {
-        "SIMHASH_ACTOIN": "tag",
-        "SIMHASH_MAX_DISTNACE": 3,
-        "SIMHASH_XYLOPHONE": 1,
-        "SIMHASH_DROP_WEAK": True,
-        "HTTPCACHE_DIR": "x",
-    }
-    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
-    warnings = [line.partition("simhash: ")[2] for line in result.lines("WARNING", "simhash: ")]
-    assert warnings[0] == "there is no setting SIMHASH_ACTOIN: did you mean SIMHASH_ACTION?"
-    assert warnings[1].startswith("SIMHASH_DROP_WEAK has no effect any more: ")
-    assert warnings[2:] == [
-        "there is no setting SIMHASH_MAX_DISTNACE: did you mean SIMHASH_MAX_DISTANCE?",
-        "there is no setting SIMHASH_XYLOPHONE",
-    ]
-    assert result.finish_reason == "finished"
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("SIMHASH_ACTOIN", "there is no such setting: did you mean SIMHASH_ACTION?"),
+        ("SIMHASH_MAX_DISTNACE", "there is no such setting: did you mean SIMHASH_MAX_DISTANCE?"),
+        ("SIMHASH_XYLOPHONE", "there is no such setting"),
+    ],
+)
+def test_an_unknown_setting_is_an_error_that_names_the_nearest(tmp_path, name, said):
+    given = Settings({"SIMHASH_DIR": str(tmp_path), name: "tag", "HTTPCACHE_DIR": "x"})
+    with pytest.raises(SettingsError) as raised:
+        SimhashSettings(given, "pages")
+    assert str(raised.value) == f"{name} = 'tag': {said}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["SIMHASH_ENABLED=1", "SIMHASH_ACTION=dorp"], "must be one of 'drop', 'tag'"),
+        (["SIMHASH_ENABLED=1", "SIMHASH_ACTON=tag"], "did you mean SIMHASH_ACTION?"),
+        (["SIMHASH_ENABLE=1"], "did you mean SIMHASH_ENABLED?"),
+        (["SIMHASH_ENABLED=on"], "must be True or False"),
+    ],
+)
+def test_a_bad_setting_is_a_message_and_leaves_the_feed_as_it_is(tmp_path, arguments, said):
+    (tmp_path / "spider.py").write_text(
+        "import scrapy\nclass S(scrapy.Spider):\n    name = 's'\n"
+        "    start_urls = ['data:text/html,x']\n"
+        "    def parse(self, response): yield {'a': 1}\n"
+    )
+    feed = tmp_path / "feed.jsonl"
+    feed.write_text("of yesterday")
+    command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-O", str(feed)]
+    for argument in (f"ADDONS={json.dumps(ADDONS)}", *arguments):
+        command += ["-s", argument]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=child_environment(), capture_output=True, text=True
+    )
+    assert ended.returncode == 1
+    [line] = [line for line in ended.stderr.splitlines() if "SIMHASH_" in line and "=" in line]
+    assert "ERROR: simhash: SIMHASH_" in line
+    assert said in line
+    assert "Traceback" not in ended.stderr
+    assert feed.read_text() == "of yesterday"
 
 
 @pytest.mark.parametrize(
