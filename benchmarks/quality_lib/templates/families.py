@@ -12,7 +12,7 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from quality_lib.templates import consents, notices, reference, shops, sites, timings
+from quality_lib.templates import consents, naming, notices, reference, shops, sites, timings
 from quality_lib.templates.sites import Site, slug
 
 if TYPE_CHECKING:
@@ -69,14 +69,16 @@ def pages(family: Family, seed: int) -> list[Page]:
 
 
 def _page(site: Site, content: Content, names: list[str], dice: random.Random) -> Page:
-    url = f"https://{site.host}/{site.folder}/{slug(content.name)}"
+    site = _site_of(site, content)
+    url = f"https://{site.host}/{site.folder}/{content.path or slug(content.name)}"
     html = site.layout(sites.frame(site, content, names, dice))
     return Page(url, html, content, url)
 
 
 def _copy(page: Page, kind: str, site: Site, names: list[str], dice: random.Random) -> Page:
+    site = _site_of(site, page.content)
     frame = sites.frame(site, page.content, names, dice)
-    path = f"/{site.folder}/{slug(page.content.name)}"
+    path = f"/{site.folder}/{page.content.path or slug(page.content.name)}"
     layout, host = site.layout, site.host
     if kind == SESSION:
         frame = replace(frame, query=f"?sid={dice.getrandbits(96):024x}")
@@ -89,6 +91,12 @@ def _copy(page: Page, kind: str, site: Site, names: list[str], dice: random.Rand
     else:
         path = f"/archive/{dice.randint(2019, 2026)}{path}"
     return Page(f"https://{host}{path}", layout(frame), page.content, page.url, kind)
+
+
+def _site_of(site: Site, content: Content) -> Site:
+    if not content.brand:
+        return site
+    return replace(site, name=content.brand, host=f"www.{slug(content.brand)}.example")
 
 
 _RIGHTS = "All rights reserved. Reproduction, even in part, needs our written permission."
@@ -437,5 +445,82 @@ FAMILIES = (
             footer=("Wildmere Footpaths Society, founded 1931.",),
         ),
         consents.walks,
+    ),
+    Family(
+        "colours, own headings",
+        Site(
+            "Fellgate",
+            "www.fellgate.example",
+            "jackets",
+            "Jackets|Trousers|Packs|Repairs|Stories",
+            layout=sites.columns,
+            title="{name} | {site}",
+            footer=("Fellgate makes clothes for hills and harbours.", _RIGHTS),
+        ),
+        naming.own_headings,
+    ),
+    Family(
+        "quick views",
+        Site(
+            "Wolle & Leder",
+            "wolleleder.example",
+            "quickview",
+            "Shoes|Boots|Slippers|Care",
+            layout=sites.fragment,
+            footer=("Sewn by hand.",),
+        ),
+        naming.quick_views,
+        own="neither (fragments)",
+    ),
+    Family(
+        "white labels",
+        Site(
+            "",
+            "",
+            "about",
+            "Home|Boat|Workshop|Claims|Contact",
+            layout=sites.sections,
+            footer=("A member of the union of mutual insurers.",),
+        ),
+        naming.white_labels,
+    ),
+    Family(
+        "currency pairs",
+        Site(
+            "Kurswert",
+            "www.kurswert.example",
+            "pair",
+            "Currencies|Metals|Alarms|Calculator|About",
+            layout=sites.weblog,
+            title="{name} - {site}",
+            footer=("No advice. Rates are delayed by a minute.",),
+        ),
+        naming.currency_pairs,
+    ),
+    Family(
+        "scales and compounds",
+        Site(
+            "The Little Handbook",
+            "littlehandbook.example",
+            "entry",
+            "Music|Chemistry|Editors|Errata",
+            layout=sites.manual,
+            title="{name} – {site}",
+            footer=("Sixth edition.", _RIGHTS),
+        ),
+        naming.symbols,
+    ),
+    Family(
+        "operators",
+        Site(
+            "Quill 2.4 reference",
+            "docs.quill.example",
+            "range",
+            "Index|Classes|Functions|Releases",
+            layout=sites.manual,
+            title="{name} - {site}",
+            footer=("Generated from the sources of Quill 2.4.",),
+        ),
+        naming.operators,
     ),
 )

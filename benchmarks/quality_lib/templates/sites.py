@@ -23,11 +23,15 @@ class Content(NamedTuple):
 
     :param body: HTML below the page's heading.
     :param heading: the h1 where it is not the name.
+    :param path: the last part of its URL where that cannot be made from the name.
+    :param brand: the firm on whose own domain the page is, if one template serves several.
     """
 
     name: str
     body: str
     heading: str = ""
+    path: str = ""
+    brand: str = ""
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,14 @@ def print_version(page: Frame) -> str:
         f'{page.head("<style>body { font: 11pt serif }</style>")}<div class="print-logo">'
         f'{page.logo}</div>\n<div class="print-content">\n{page.heading}\n{page.content.body}\n'
         f'</div>\n<p class="print-source">{escape(page.printed_from)}</p>\n</body>\n</html>\n'
+    )
+
+
+def fragment(page: Frame) -> str:
+    """Return what a script loads into a dialog: no title and no heading."""
+    return (
+        f'<div class="quick-view"><div class="product">{escape(page.content.name)}</div>\n'
+        f"{page.content.body}\n<button>Add to basket</button></div>\n"
     )
 
 
