@@ -98,25 +98,45 @@ class Ours(Contestant):
         import time
 
         from scrapy_simhash.index import open_index
-        from scrapy_simhash.maintenance.statistics import statistics
 
         begin = time.perf_counter()
         self.index.close()
         closed = time.perf_counter()
         open_index(self.url).close()
         opened = time.perf_counter()
-        found = statistics(self.directory)
-        rows = found.rows
-        ids = rows["entries"].key_bytes + rows["entries"].value_bytes - found.page_key_bytes
-        buckets = rows["buckets"].key_bytes + rows["buckets"].value_bytes
-        keys = rows["page keys"].key_bytes + rows["page keys"].value_bytes
+        sizes = self._sizes_bytes()
         self.folder.cleanup()
+        return {"close_s": closed - begin, "open_s": opened - closed, **sizes}
+
+    def _sizes_bytes(self) -> dict[str, float]:
+        """Return bytes for each entry: of tables with ids, of page keys, and of all files."""
+        from scrapy_simhash.index import records
+        from scrapy_simhash.index.offline import opened_database
+
+        with opened_database(self.directory) as (manifest, database):
+            entries = list(database.rows(b"E", b"F"))
+            width_bytes = manifest.plan.bits // 8
+            names = sum(records.page_key_length(value, width_bytes) for _, value in entries)
+            ids = sum(len(row) + len(value) for row, value in entries) - names
+            if manifest.plan.prefix_bits:
+                from scrapy_simhash.index.runs import Runs
+
+                runs = Runs(database, manifest.plan)
+                *tables, keys = (
+                    sum(run.positions(n).nbytes + run.directory(n).nbytes for run in runs.runs)
+                    for n in range(len(manifest.plan.tables) + 1)
+                )
+                buckets = sum(tables) + runs.pages.stored * runs.pages.page_bytes
+            else:
+                buckets, keys = (
+                    sum(len(row) + len(value) for row, value in database.rows(*ends))
+                    for ends in ((b"T", b"U"), (b"K", b"L"))
+                )
+            files = [path.stat().st_size for path in database.path.rglob("*") if path.is_file()]
         return {
-            "close_s": closed - begin,
-            "open_s": opened - closed,
-            "fingerprint_bytes": (buckets + ids) / found.entries,
-            "page_key_bytes": (keys + found.page_key_bytes) / found.entries,
-            "file_bytes": found.file_bytes / found.entries,
+            "fingerprint_bytes": (buckets + ids) / len(entries),
+            "page_key_bytes": (keys + names) / len(entries),
+            "file_bytes": sum(files) / len(entries),
         }
 
 
@@ -127,7 +147,7 @@ class OursRocksDB(Ours):
 
 
 class OursImported(Ours):
-    """The same, but filled as by ``scrapy simhash import``, and asked from there on."""
+    """The same, but filled as by ``scrapy simhash index import``, and asked from there on."""
 
     grown = "by import"
 

@@ -12,23 +12,15 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.commands import (
     _output,
     calibrate,
-    changes,
-    clusters,
     compare,
     dedupe,
-    explain,
-    export,
     extract,
-    import_,
+    index,
     passages,
-    plan,
-    query,
     report,
     rules,
-    stats,
 )
 from scrapy_simhash.commands._options import WrongUsage
-from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -52,21 +44,13 @@ SUBCOMMANDS = {
     command.name: command
     for command in (
         report.COMMAND,
-        stats.COMMAND,
-        clusters.COMMAND,
-        query.COMMAND,
-        explain.COMMAND,
-        changes.COMMAND,
+        index.COMMAND,
         extract.COMMAND,
         compare.COMMAND,
         calibrate.COMMAND,
-        plan.COMMAND,
         dedupe.COMMAND,
         passages.COMMAND,
         rules.COMMAND,
-        *MAINTENANCE_COMMANDS,
-        export.COMMAND,
-        import_.COMMAND,
     )
 }
 

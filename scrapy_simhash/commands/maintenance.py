@@ -1,4 +1,4 @@
-"""The commands that maintain an index: check, repair, expire, remove, rebuild, merge, compact."""
+"""The commands that maintain an index: check, remove, rebuild, merge."""
 
 from __future__ import annotations
 
@@ -57,52 +57,48 @@ def _show_rewritten(
     _show_result(options, where, {**only_json, **asdict(result)}, *lines)
 
 
+def _add_check_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="rewrite an index in a directory with all rows that can be read",
+    )
+
+
 def _check(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.check import check
 
     where = index_location(options)
+    if options.repair:
+        return _repair(options, where)
     with progress("entries") as on_progress:
         report = check(where, on_progress=on_progress)
-    counts = f"{report.entries:,} entries, {report.records:,} records in buckets"
-    lines = [f"{counts}, {report.near_duplicates:,} lines in the near-duplicate log"]
-    if report.buffered:
-        lines.append(f"{report.buffered:,} entries get their records at the next opening")
+    lines = [_size(report.entries, report.near_duplicates, where)]
     lines += [f"problem: {problem}" for problem in report.problems]
     if not report.problems:
         lines.append("no problems found")
     elif isinstance(where, Path):
-        lines.append("problems found: repair the index")
+        lines.append("problems found: copy the directory, and add --repair")
     else:
         lines.append("problems found: export the index, and import it under another name")
     _show_result(options, where, asdict(report), *lines)
     return 1 if report.problems else 0
 
 
-def _repair(options: argparse.Namespace) -> None:
-    from scrapy_simhash.maintenance.repair import repair
+def _repair(options: argparse.Namespace, where: Location) -> int:
+    from scrapy_simhash.maintenance.check import repair
     from scrapy_simhash.maintenance.sources import require_directory
 
-    directory = require_directory(index_location(options), "repair")
+    directory = require_directory(where, "check --repair")
     with progress("entries") as on_progress:
         report = repair(directory, on_progress=on_progress)
     lines = []
     if report.salvaged:
         lines.append("some files could not be read: the database kept the readable rows")
-    lines.append(
-        f"{report.entries:,} entries and {report.near_duplicates:,} lines of the near-duplicate "
-        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt"
-    )
+    lines.append(f"{report.dropped:,} rows dropped; the old database is in *-damaged")
+    lines.append(_size(report.entries, report.near_duplicates, directory))
     _show_result(options, directory, asdict(report), *lines)
-
-
-def _compact(options: argparse.Namespace) -> None:
-    from scrapy_simhash.maintenance.rebuild import compact
-
-    where = index_location(options)
-    before_bytes, after_bytes = compact(where)
-    sizes = {"before_bytes": before_bytes, "after_bytes": after_bytes}
-    line = f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {where}"
-    _show_result(options, where, sizes, line)
+    return 0
 
 
 def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,38 +121,6 @@ def _merge(options: argparse.Namespace) -> None:
     _show_rewritten(options, where, result, merged=str(other))
 
 
-def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
-    when = parser.add_mutually_exclusive_group(required=True)
-    when.add_argument(
-        "--not-seen-for",
-        dest="before_s",
-        metavar="AGE",
-        type=point_in_time,
-        help="such as 36h, 30d or 8w (s, m, h, d, w)",
-    )
-    when.add_argument(
-        "--not-seen-since",
-        dest="before_s",
-        metavar="DATE",
-        type=point_in_time,
-        help="such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
-    )
-    parser.add_argument(
-        "--log",
-        action="store_true",
-        help="also remove older lines of the near-duplicate log, which report and explain show",
-    )
-
-
-def _expire(options: argparse.Namespace) -> None:
-    from scrapy_simhash.maintenance.remove import expire
-
-    where = index_location(options)
-    with progress("entries") as on_progress:
-        result = expire(where, options.before_s, log=options.log, on_progress=on_progress)
-    _show_rewritten(options, where, result, not_seen_since=shown_time(options.before_s))
-
-
 def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "keys",
@@ -164,18 +128,37 @@ def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help="a page's URL or other key; - reads keys from standard input, one per line",
     )
+    parser.add_argument(
+        "--unseen-since",
+        metavar="WHEN",
+        type=point_in_time,
+        help="remove all pages that no crawl has seen since then: an age such as 36h or 90d (s, m, "
+        "h, d, w), or a date such as 2026-01-31",
+    )
+    parser.add_argument(
+        "--log",
+        action="store_true",
+        help="with --unseen-since: also remove older lines of the near-duplicate log",
+    )
     parser.add_argument("--all", action="store_true", help="delete the whole index")
 
 
 def _remove(options: argparse.Namespace) -> int:
-    from scrapy_simhash.maintenance.remove import delete, remove
+    from scrapy_simhash.maintenance.remove import delete, expire, remove
 
-    if options.all == bool(options.keys):
-        raise WrongUsage("give either keys or --all")
+    ways = (options.all, bool(options.keys), options.unseen_since is not None)
+    if sum(ways) != 1 or (options.log and not ways[2]):
+        raise WrongUsage("give keys, --unseen-since (with or without --log) or --all")
     where = index_location(options)
     if options.all:
         delete(where)
         _show_result(options, where, {"deleted": True}, f"deleted {where}")
+        return 0
+    if options.unseen_since is not None:
+        since_s = options.unseen_since
+        with progress("entries") as on_progress:
+            result = expire(where, since_s, log=options.log, on_progress=on_progress)
+        _show_rewritten(options, where, result, unseen_since=shown_time(since_s))
         return 0
     keys = list(dict.fromkeys(_read_keys(options.keys)))
     removed = remove(where, keys)
@@ -291,58 +274,35 @@ def _reindex(options: argparse.Namespace, directory: Path) -> None:
 MAINTENANCE_COMMANDS = (
     Command(
         "check",
-        "check the consistency of an index",
+        "check the consistency of an index, or repair it",
         """\
-Reads all rows of an index and checks that they are consistent. Nothing is changed.
+Reads all rows of an index, checks that they are consistent, and that tables find its entries.
 
   {program} check --index .scrapy/simhash/spiders/news
+  {program} check --repair --index .scrapy/simhash/spiders/news
 
-The exit code is 1 if there are problems. `repair` mends an index in a directory.
+The exit code is 1 if there are problems. With --repair, every readable entry is written to a new
+database; pages whose entries are lost count as new in the next crawl. If the command is
+interrupted, start it again.
 """,
         _check,
-        index=True,
-    ),
-    Command(
-        "repair",
-        "rebuild a damaged index",
-        """\
-Keeps every readable entry of a damaged index and rebuilds its buckets. Pages whose entries are lost
-count as new in the next crawl. Copy the directory first if you cannot crawl again. If the command
-is interrupted, start it again.
-
-  {program} repair --index .scrapy/simhash/spiders/news
-""",
-        _repair,
-        index=True,
-    ),
-    Command(
-        "expire",
-        "remove pages that no crawl has seen for some time",
-        """\
-Removes the entries of pages that no crawl has seen since a given time. An index in a directory is
-rewritten atomically: if the command is interrupted, nothing has changed. An index in Redis is
-changed while crawls go on; if the command is interrupted, start it again.
-
-  {program} expire --not-seen-for 90d
-  {program} expire --not-seen-since 2026-01-31 --log
-""",
-        _expire,
-        _add_expire_arguments,
+        _add_check_arguments,
         index=True,
     ),
     Command(
         "remove",
         "remove pages from an index",
         """\
-Removes the entries of pages from an index; in a directory, all in one write. The pages no longer
-represent other pages, and count as new when a crawl sees them again. The near-duplicate log keeps
-its lines.
+Removes the entries of pages from an index: of given pages, or of all pages that no crawl has seen
+for some time. They no longer represent other pages, and count as new when a crawl sees them again.
+The near-duplicate log keeps its lines, unless --log is given.
 
   {program} remove https://example.com/blocked
   grep '/search?' urls.txt | {program} remove -
+  {program} remove --unseen-since 90d
   {program} remove --all --redis-key shop:simhash
 
-The exit code is 1 if a page has no entry; the entries of the other pages are still removed.
+The exit code is 1 if a given page has no entry; the entries of the others are still removed.
 """,
         _remove,
         _add_remove_arguments,
@@ -386,19 +346,6 @@ merge into the index of a paused crawl (JOBDIR), which would count the merged pa
 """,
         _merge,
         _add_merge_arguments,
-        index=True,
-    ),
-    Command(
-        "compact",
-        "free disk space of an index",
-        """\
-Makes the database free the space of overwritten and deleted rows now; otherwise, it does so over
-time. This takes as much time and temporary disk space as a copy of the index, and can be
-interrupted. In Redis, removes the rows of pages that are gone or have changed, while crawls go on.
-
-  {program} compact --index .scrapy/simhash/spiders/news
-""",
-        _compact,
         index=True,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,24 +20,31 @@ from scrapy_simhash.commands._output import (
     reasons_against_copy,
     show,
     show_json,
+    show_result,
     shown_fingerprint,
+    shown_time,
 )
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
-from scrapy_simhash.documents.escaping import escaped
+from scrapy_simhash.documents.escaping import escaped, printable
 
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy_simhash.index.observing import ObservingIndex
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
 Fetches or reads a page, and looks up its main text in an index. Shows the representatives within k
 bits, the reasons why some are no copies of the page, and what a crawl with the project's settings
-would do with the page if it had seen all pages of the index. Writes nothing.
+would do with the page if it had seen all pages of the index; and what the index has stored about
+it: since when it is a representative, and which pages it was a near-duplicate of. Writes nothing.
+The exit code is 1 if --stored finds nothing.
 
   {program} query https://example.com/article?print=1
   {program} query --spider news page.html
+  {program} query --stored https://example.com/print?article=7
   curl -s https://example.com/ | {program} query --key https://example.com/ -
 
 Pages are fetched with the project's settings, and fingerprinted by the scheme of the index. Instead
@@ -52,6 +60,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the page's identity, such as its URL, to tell unchanged from new (default: its URL "
         "after redirects)",
     )
+    parser.add_argument(
+        "--stored",
+        action="store_true",
+        help="fetch nothing: show only what the index has stored about the page with this key",
+    )
     add_max_distance(
         parser,
         "use this k; beyond that of the index, the tables may miss pages (default: "
@@ -60,12 +73,70 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--top", "number of matches to show", 0, default=20)
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> int:
+    from scrapy_simhash.maintenance.sources import opened_index
+
+    if options.stored:
+        with opened_index(index_location(options)) as index:
+            stored = _stored(index, options.key or options.page)
+        show_result(options, stored, *_stored_lines(stored))
+        return 0 if stored["entry"] or stored["near_duplicates"] or stored["copies"] else 1
     answer = _answer(options)
     if options.json:
         show_json(answer | {"matches": answer["matches"][: options.top]})
-    else:
-        _show(answer, options.top)
+        return 0
+    _show(answer, options.top)
+    for line in _stored_lines(answer["stored"]) if answer["stored"] else ():
+        show(line)
+    return 0
+
+
+def _stored(index: ObservingIndex | RedisIndex, key: str) -> dict[str, Any]:
+    """Return what an index knows about a key, as values for JSON."""
+    from scrapy_simhash.maintenance.explain import stored_about
+
+    entry, lines = stored_about(index, key)
+    bits = index.scheme.bits
+    as_json = [
+        {name: value for name, value in asdict(line).items() if name != "sequence"}
+        | {"fingerprint": shown_fingerprint(line.fingerprint, bits)}
+        for line in lines
+    ]
+    return {
+        "key": key,
+        "entry": None
+        if entry is None
+        else {
+            "fingerprint": shown_fingerprint(entry.fingerprint, bits),
+            "first_seen_s": entry.first_seen_s,
+            "last_seen_s": entry.last_seen_s,
+        },
+        "near_duplicates": [line for line in as_json if line["key"] == key],
+        "copies": [line for line in as_json if line["key"] != key],
+    }
+
+
+def _stored_lines(stored: dict[str, Any]) -> list[str]:
+    """Return what an index knows about a key, in words."""
+    entry, shown = stored["entry"], [f"stored       {printable(stored['key'])}"]
+    if entry is not None:
+        times = [shown_time(entry[name]) for name in ("first_seen_s", "last_seen_s")]
+        shown.append(f"  representative since {times[0]}, last seen {times[1]}")
+    for line in (*stored["near_duplicates"], *stored["copies"]):
+        is_own = line["key"] == stored["key"]
+        role = ("similar to", "near-duplicate of")[line["confirmed"]]
+        names = f"{role} {printable(line['representative'])}"
+        if not is_own:
+            names = f"{printable(line['key'])} was {role} it"
+        similarity = (
+            "" if line["similarity"] is None else f", {percent(line['similarity'])} similar"
+        )
+        action = f", {line['action']}" if line["action"] else ""
+        shown.append(
+            f"  {shown_time(line['seen_at_s'])} {names} at distance {line['distance']}"
+            f"{similarity}{action}"
+        )
+    return shown if len(shown) > 1 else [*shown, "  nothing is known about it"]
 
 
 def _answer(options: argparse.Namespace) -> dict[str, Any]:
@@ -91,12 +162,13 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     else:
         page = PageFingerprint(fingerprint=fingerprint)
         name, key = options.page, options.key
-    prediction, action, finds = None, "keep", None
+    prediction, action, finds, stored = None, "keep", None, None
     if page.fingerprint is not None:
         with opened_index(where, max_distance=k, confirmation=confirmation) as index:
             in_scope = page_scope(options.settings)(key or name)
             evidence = evidence_of(key or "", page)
             prediction = predict(index, key, page.fingerprint, evidence, in_scope=in_scope)
+            stored = _stored(index, key) if key else None
             if fingerprint is not None:
                 finds = _reach(index.plan, k)
         verdict = Verdict(kind=prediction.kind, key=key or name, bits=bits)
@@ -132,6 +204,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
             }
             for match in matches
         ],
+        "stored": stored,
         "match_count": len(matches),
         "copy_count": sum(match.confirmed for match in matches),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
-from scrapy_simhash.commands._output import bar, percent, progress, show, show_json
+from scrapy_simhash.commands._output import bar, percent, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.duplication import Duplication
-    from scrapy_simhash.maintenance.statistics import IndexStatistics
+    from scrapy_simhash.maintenance.sources import Source
 
 _DESCRIPTION = """\
 Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
@@ -35,35 +35,47 @@ _BAR_CHARACTERS = 40
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--top", "number of clusters and hosts to show", 0, default=10)
     parser.add_argument(
-        "--tables",
-        action="store_true",
-        help="also show rows and tables, and how evenly the tables are filled",
+        "--tables", action="store_true", help="also show what the tables find and cost"
     )
 
 
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.duplication import duplication as duplication_in
     from scrapy_simhash.maintenance.sources import opened_source
-    from scrapy_simhash.maintenance.statistics import statistics as statistics_of
 
     where = index_location(options)
     with opened_source(where) as source:
-        duplication = duplication_in(source)
-    with progress("rows") as on_progress:
-        statistics = statistics_of(where, on_progress=on_progress)
-    result = _as_json(str(where), statistics, duplication, options.top)
+        duplication, manifest = duplication_in(source), source.manifest
+        result = _as_json(str(where), source, duplication, options.top)
+    if options.tables and manifest.check_bits:
+        result["tables"] = _tables(manifest, result["entries"])
     if options.json:
         show_json(result)
         return
-    _show(result, statistics.manifest)
-    if options.tables:
-        _show_tables(result)
+    _show(result, manifest)
+    if "tables" in result:
+        _show_tables(result["tables"], manifest.max_distance)
 
 
-def _as_json(
-    where: str, statistics: IndexStatistics, duplication: Duplication, top: int
-) -> dict[str, Any]:
-    manifest, distances = statistics.manifest, duplication.distances
+def _tables(manifest: Manifest | RedisManifest, pages: int) -> dict[str, Any]:
+    """Return what the tables of an index find and cost."""
+    from scrapy_simhash.index.cost import bytes_per_page, cost_us
+
+    plan, k = manifest.plan, manifest.max_distance
+    steps = range(plan.guaranteed_distance + 1, plan.bits, max(plan.bits // 64, 1))
+    return {
+        "tables": len(plan.tables),
+        "guaranteed_distance": plan.guaranteed_distance,
+        "recall": plan.recall(k),
+        "expected_recall": {d: plan.expected_recall(d) for d in steps if d <= 2 * k},
+        "candidates_per_query": plan.expected_candidates(pages),
+        "bytes_per_page": bytes_per_page(plan, k),
+        "cost_us": cost_us(plan, k, pages),
+    }
+
+
+def _as_json(where: str, source: Source, duplication: Duplication, top: int) -> dict[str, Any]:
+    manifest, distances = source.manifest, duplication.distances
     nearest, farthest = min(distances, default=0), max(distances, default=-1)
     return {
         "index": where,
@@ -72,12 +84,9 @@ def _as_json(
         "max_distance": manifest.max_distance,
         "confirmation": asdict(manifest.confirmation),
         "plan": asdict(manifest.plan),
-        "check_bits": manifest.check_bits,
-        "file_bytes": statistics.file_bytes,
-        "page_key_bytes": statistics.page_key_bytes,
+        "file_bytes": source.size_bytes(),
         "representatives": duplication.representatives,
-        "entries": statistics.entries,
-        "buffered": statistics.buffered,
+        "entries": sum(1 for _ in source.entries()),
         "near_duplicates": duplication.near_duplicates,
         "similar": len(duplication.similar),
         "log_lines": duplication.lines,
@@ -95,8 +104,6 @@ def _as_json(
             }
             for host, count in duplication.hosts.most_common(top)
         ],
-        "rows": {kind: asdict(rows) for kind, rows in statistics.rows.items()},
-        "tables": [{**asdict(table), "skew": table.skew} for table in statistics.tables],
     }
 
 
@@ -149,18 +156,14 @@ def _conditions(confirmation: Confirmation) -> str:
     return ", ".join(conditions)
 
 
-def _show_tables(result: dict[str, Any]) -> None:
-    show(
-        f"\n{result['buffered']:,} entries are not in buckets yet; {result['page_key_bytes']:,} "
-        "bytes of page keys"
-    )
-    show(f"{'rows':<16}{'rows':>12}{'key bytes':>14}{'value bytes':>14}")
-    for kind, rows in result["rows"].items():
-        show("{:<16}{rows:>12,}{key_bytes:>14,}{value_bytes:>14,}".format(kind, **rows))
-    show(f"{'table':<16}{'prefix bits':>12}{'records':>14}{'used':>10}{'largest':>9}{'skew':>8}")
-    row = "{name:<16}{prefix_bits:>12}{records:>14,}{used:>10,}{largest:>9,}{skew:>8.1f}"
-    for table in result["tables"]:
-        show(row.format(**table))
+def _show_tables(tables: dict[str, Any], k: int) -> None:
+    show(f"\nthe tables find all pairs to distance {tables['guaranteed_distance']}")
+    show(f"expected recall of real near-duplicates within {k} bits: {tables['recall']:.3f}")
+    for distance, share in tables["expected_recall"].items():
+        show(f"  {share:.3f} of the pairs at distance {distance}, if all bits differ equally often")
+    show(f"candidates per query: {tables['candidates_per_query']:,.1f}")
+    show(f"bytes on disk per page, without key and evidence: {tables['bytes_per_page']:,}")
+    show(f"estimated CPU time to query and insert a page: {tables['cost_us']:,.0f} µs")
 
 
 COMMAND = Command(

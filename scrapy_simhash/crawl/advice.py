@@ -79,7 +79,7 @@ def warn_of_templates(errors: ErrorLog, stats: CrawlStats, what: str, location: 
             what,
             loggable(template.pattern),
             template.dropped,
-            f"scrapy simhash clusters {option}{host_option}",
+            f"scrapy simhash index clusters {option}{host_option}",
         )
     further = len(templates) - _MAX_SHOWN_TEMPLATES
     if further > 0:

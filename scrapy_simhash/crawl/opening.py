@@ -111,12 +111,13 @@ def _exchange(
 def _way_back(aside: Path, error: IndexMismatch | IndexCorrupt) -> str:
     """Return what brings the content of an index back that was set aside."""
     if isinstance(error, IndexCorrupt):
-        return f"`scrapy simhash repair --index {aside}` keeps what can still be read"
+        return f"`scrapy simhash index check --repair --index {aside}` keeps what can still be read"
     if error.part != "scheme":
         return "nothing was deleted"
     return (
-        "with the old settings, the next crawl uses it again; or `scrapy simhash rebuild --index "
-        f"{aside} --preset …` recomputes its fingerprints from stored texts, and `merge` adds them"
+        "with the old settings, the next crawl uses it again; or `scrapy simhash index rebuild "
+        f"--index {aside} --preset …` recomputes its fingerprints from stored texts, and `merge` "
+        "adds them"
     )
 
 
@@ -172,7 +173,7 @@ def _url(directory: Path, kind: str | None, warn: Warn) -> str:
     if kind not in (None, manifest.database):
         warn(
             "simhash: SIMHASH_INDEX = %r is for a new index, and the one in %s is in %s. The crawl "
-            "uses it as it is; `scrapy simhash rebuild --database %s` converts it",
+            "uses it as it is; `scrapy simhash index rebuild --database %s` converts it",
             kind,
             directory,
             manifest.database,

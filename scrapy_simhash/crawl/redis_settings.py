@@ -57,7 +57,10 @@ class RedisSettings:
                 "must be the URL of a server, such as redis://user:password@host:6379/0",
             )
         for name, reason in (
-            ("SIMHASH_RESET", "others may use the index: `scrapy simhash remove --all` deletes it"),
+            (
+                "SIMHASH_RESET",
+                "others may use the index: `scrapy simhash index remove --all` deletes it",
+            ),
             ("SIMHASH_KEEP_TEXT", "an index in Redis stores no texts"),
         ):
             if read.boolean(name):

@@ -70,7 +70,7 @@ def index_among(paths: Sequence[Path]) -> Path | None:
             if len(paths) > 1:
                 raise SimhashError(
                     f"{path} is an index, and must be the only set to compare with: merge indexes "
-                    "with `scrapy simhash merge`, or add files to one with `dedupe --index`"
+                    "with `scrapy simhash index merge`, or add files to one with `dedupe --index`"
                 )
             return path
     return None

@@ -89,12 +89,13 @@ _OTHERWISE = (
 )
 # What to do if an existing index has another value than a caller asks for, by property.
 _ADVICE = {
-    "database": f"`scrapy simhash rebuild --database …` converts it to another kind{_OTHERWISE}",
-    "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
+    "database": "`scrapy simhash index rebuild --database …` converts it to another kind"
+    f"{_OTHERWISE}",
+    "scheme": "`scrapy simhash index rebuild --preset …` recomputes its fingerprints if texts were "
     f"stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
-    "tables": f"`scrapy simhash rebuild --tables …` replaces its tables{_OTHERWISE}",
-    "distance": "replace the tables with `scrapy simhash rebuild --max-distance {distance}`, which "
-    "keeps the entries; or lower the distance; or start over with SIMHASH_RESET = True",
+    "tables": f"`scrapy simhash index rebuild --tables …` replaces its tables{_OTHERWISE}",
+    "distance": "replace the tables with `scrapy simhash index rebuild --max-distance {distance}`, "
+    "which keeps the entries; or lower the distance; or start over with SIMHASH_RESET = True",
 }
 
 
@@ -328,7 +329,8 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
                 if Manifest.read(directory) is None:
                     return False
             texts = (texts_path(directory, kind) for kind in DATABASES)
-            for path in (*databases(directory), *filter(Path.is_dir, texts)):
+            kept = directory.glob("*-damaged")  # old databases of repairs
+            for path in (*databases(directory), *kept, *filter(Path.is_dir, texts)):
                 destroy_database(str(directory), path)
             (directory / REPAIRING).unlink(missing_ok=True)
             (directory / FILE_NAME).unlink()

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 Row = tuple[bytes, bytes]
 
 REDIS_REMEDY = (
-    "restore a backup of the server, or delete the index with `scrapy simhash remove --all` and "
-    "its --redis and --redis-key, and crawl again"
+    "restore a backup of the server, or delete the index with `scrapy simhash index remove --all` "
+    "and its --redis and --redis-key, and crawl again"
 )
-"""What `corrupt` advises for an index in Redis, which `repair` does not take."""
+"""What `corrupt` advises for an index in Redis, which `check --repair` does not take."""
 
 
 class Database(ABC):
@@ -200,8 +200,8 @@ def corrupt(location: str, detail: object, remedy: str = "") -> IndexCorrupt:
     :param remedy: what to do; by default, repair the index in the directory `location`.
     """
     remedy = remedy or (
-        f"`scrapy simhash repair --index {location}` keeps what can still be read; or restore a "
-        "backup, or start over with SIMHASH_RESET = True"
+        f"`scrapy simhash index check --repair --index {location}` keeps what can still be read; "
+        "or restore a backup, or start over with SIMHASH_RESET = True"
     )
     return IndexCorrupt(location, f"it is damaged ({detail})", f"{remedy}; nothing was deleted")
 

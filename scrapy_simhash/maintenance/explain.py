@@ -1,4 +1,4 @@
-"""Explain past verdicts on a page from an index and its near-duplicate log; predict the next."""
+"""Predict the verdict on a page from an index, and return what the index has stored about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.rules import Neighbour, classify
-from scrapy_simhash.maintenance.sources import opened_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,46 +16,18 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Match, NearDuplicate, ObservationKind
     from scrapy_simhash.index.observing import ObservingIndex
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.maintenance.sources import Location
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """The entry and the log lines of a page.
+def stored_about(
+    index: ObservingIndex | RedisIndex, key: str
+) -> tuple[Entry | None, list[NearDuplicate]]:
+    """Return the entry of a page, and the log lines that name it, oldest first. Lines with the key
+    of the page say what it was a near-duplicate of, or similar to.
 
-    :param max_distance: k of the index.
-    :param entry: the entry of the page; None if the index has none.
-    :param near_duplicates: log lines of this page, as a near-duplicate of another page or similar
-        to it, oldest first.
-    :param copies: log lines of pages that are near-duplicates of this one or similar to it, oldest
-        first.
+    :raises StorageError: the index cannot be read.
     """
-
-    key: str
-    scheme_id: str
-    bits: int
-    max_distance: int
-    entry: Entry | None
-    near_duplicates: Sequence[NearDuplicate]
-    copies: Sequence[NearDuplicate]
-
-
-def explain(where: Location, key: str) -> Explanation:
-    """Return the entry and the log lines of a page, after reading the whole near-duplicate log.
-
-    For errors, see `opened_index`.
-    """
-    with opened_index(where) as index:
-        lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
-        return Explanation(
-            key,
-            index.scheme.id,
-            index.scheme.bits,
-            index.max_distance,
-            index.entry(key),
-            [line for line in lines if line.key == key],
-            [line for line in lines if line.representative == key],
-        )
+    lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
+    return index.entry(key), lines
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.cost import check_bits, require_distance
-from scrapy_simhash.index.offline import opened_database, read_manifest
+from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.plan import MIN_RECALL
-from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import copying_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
-from scrapy_simhash.maintenance.sources import Location, file_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,17 +61,3 @@ def rebuild(
             with copying_texts(directory, manifest.database, directory, database):
                 pass
     return result
-
-
-def compact(where: Location) -> tuple[int, int]:
-    """Free the space of overwritten and deleted data; return (bytes before, bytes after)."""
-    if isinstance(where, RedisAddress):
-        with where.open() as index:
-            before_bytes = index.memory_bytes()
-            index.compact()
-            return before_bytes, index.memory_bytes()
-    path = read_manifest(where).database_path(where)
-    before_bytes = file_bytes(path)
-    with opened_database(where) as (_, database):
-        database.compact()
-    return before_bytes, file_bytes(path)

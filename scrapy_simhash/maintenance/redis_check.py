@@ -51,7 +51,6 @@ def check_in_redis(
             row = layout.journal_row(digest, entry.fingerprint)
             entries[layout.row_id(row)] = entry.key
     for row in chain.from_iterable(index.journal()):
-        report.records += 1
         entries.pop(layout.row_id(row), None)
     for page_key in entries.values():
         report.add(f"the entry of {page_key!r} has no row in the journal")

@@ -49,6 +49,8 @@ def rewriting(
     directory: Path,
     *,
     side_rows: Sequence[SideKind] = get_args(SideKind),
+    damaged: bool = False,
+    old_as: str | None = None,
     **changes: Any,
 ) -> Iterator[tuple[DatabaseSource, TableStore]]:
     """Yield the old index and an empty store. At the end, the store replaces the old index.
@@ -57,15 +59,18 @@ def rewriting(
     unchanged.
 
     :param side_rows: kinds of side rows to copy.
+    :param damaged: the index may be damaged, see `DatabaseSource`.
+    :param old_as: a name under which the old database stays in the directory; None deletes it.
     :param changes: changed fields of the manifest, such as `plan`.
     :raises SchemeError: a kind of database is unknown, or its driver is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     location = str(directory)
-    require_whole(directory)
+    if not damaged:
+        require_whole(directory)
     try:
         with opened_database(directory) as (manifest, database):
-            source = DatabaseSource(database, manifest)
+            source = DatabaseSource(database, manifest, damaged=damaged)
             _delete_leftovers(directory, manifest)
             new = replace(manifest, generation=manifest.generation + 1, **changes)
             with _new_store(directory, new) as store:
@@ -75,6 +80,8 @@ def rewriting(
                     for name, row in source.side_rows(kind):
                         store.write_side_row(kind, name, row)
             new.replace(directory)
+        if old_as is not None:
+            manifest.database_path(directory).rename(directory / old_as)
         with suppress(StorageError, OSError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)
     except OSError as error:

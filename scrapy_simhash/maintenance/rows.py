@@ -37,8 +37,8 @@ class Row(NamedTuple):
 def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
     """Yield the rows of entries, log lines and side rows, and rows of no known kind, in this order.
 
-    Buckets, runs, marks of removed entries and the state row are left out: `repair` deletes them
-    or makes them again.
+    Buckets, runs, marks of removed entries and the state row are left out: `repair` makes
+    them again.
 
     :param width_bytes: bytes of a fingerprint.
     """

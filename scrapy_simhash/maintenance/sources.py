@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import index_url, open_index, records
 from scrapy_simhash.index.database import REDIS_REMEDY
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
@@ -92,20 +92,26 @@ def file_bytes(path: Path) -> int:
 class DatabaseSource(RowReader):
     """The content of an open database.
 
+    :param damaged: accept a damaged state row, and newer entries that cannot be decoded.
     :raises IndexCorrupt: the state row, or an entry newer than that row, cannot be decoded.
     """
 
     remedy = ""
     """What `corrupt` advises for damage."""
 
-    def __init__(self, database: Database, manifest: Manifest) -> None:
+    def __init__(self, database: Database, manifest: Manifest, *, damaged: bool = False) -> None:
         super().__init__(database, manifest.plan.bits // 8)
-        self.manifest = manifest
-        state = self._read_state() or EMPTY_STATE
-        self.next_sequence = max(state.next_sequence, 1)
-        # The state row may be older than the newest entries, which have higher sequence numbers.
-        for entry in self.entries(state.next_ordinal):
-            self.next_sequence = max(self.next_sequence, entry.last_sequence + 1)
+        self.manifest, self.database = manifest, database
+        self.next_sequence = 1
+        try:
+            state = self._read_state() or EMPTY_STATE
+            self.next_sequence = max(state.next_sequence, 1)
+            # The state row may be older than the newest entries, which have higher numbers.
+            for entry in self.entries(state.next_ordinal):
+                self.next_sequence = max(self.next_sequence, entry.last_sequence + 1)
+        except IndexCorrupt:
+            if not damaged:
+                raise
 
     def size_bytes(self) -> int:
         """Return the size of the database on disk."""

@@ -32,7 +32,7 @@ def index(folder):
 
 
 def test_one_json_document_a_line(run, index):
-    ran = run("changes", "--index", index, "--since", "1970-01-03")
+    ran = run("index", "changes", "--index", index, "--since", "1970-01-03")
     assert (ran.code, ran.err) == (0, "")
     assert not any(c in ran.out for c in "\x1b\u202e")
     new, gone = map(json.loads, ran.out.splitlines())
@@ -51,20 +51,20 @@ def test_one_json_document_a_line(run, index):
         "first_seen": day_2,
         "last_seen": day_2,
     }
-    assert run("changes", "--index", index, "--since", "1d").out == ""
-    # An age and a date, with and without an offset, as of `expire`.
+    assert run("index", "changes", "--index", index, "--since", "1d").out == ""
+    # An age and a date, with and without an offset, as of `remove`.
     for when in ("9999w", "1970-01-03T01:00+01:00", "1970-01-02T00:00:01"):
-        assert len(run("changes", "--index", index, "--since", when).out.splitlines()) == 2
+        assert len(run("index", "changes", "--index", index, "--since", when).out.splitlines()) == 2
 
 
 @pytest.mark.parametrize(
     "when", ["", "yesterday", "-1d", "1y", "2026-13-01", "99999999999d", "1e9"]
 )
 def test_what_is_no_time(run, index, when):
-    ran = run("changes", "--index", index, f"--since={when}")
+    ran = run("index", "changes", "--index", index, f"--since={when}")
     assert (ran.code, ran.out) == (2, "")
     assert "neither an age" in ran.err
 
 
 def test_since_is_needed(run, index):
-    assert "--since" in run("changes", "--index", index).err
+    assert "--since" in run("index", "changes", "--index", index).err

@@ -25,7 +25,7 @@ def clusters(run):
     """Run the command for its JSON."""
 
     def run_it(*arguments):
-        ran = run("clusters", "--json", "--top", "0", *arguments)
+        ran = run("index", "clusters", "--json", "--top", "0", *arguments)
         assert ran.code == 0
         assert SIMILAR.fullmatch(ran.err)
         found = json.loads(ran.out)
@@ -58,7 +58,7 @@ def test_as_the_crawl_found_them(clusters, run, index):
     assert pairs == {(line["representative"], line["key"]) for line in log if line["confirmed"]}
     sizes = [len(members) for members in found.values()]
     assert sizes == sorted(sizes, reverse=True)
-    ran = run("clusters", "--index", index, "--top", "2")
+    ran = run("index", "clusters", "--index", index, "--top", "2")
     assert ran.out.count("  distance ") == sum(sizes[:2])
     similar = ran.err.removesuffix(f"{len(sizes) - 2} more clusters: --top 0 shows all\n")
     assert similar != ran.err
@@ -68,9 +68,9 @@ def test_as_the_crawl_found_them(clusters, run, index):
 def test_grouped_anew_fingerprints_alone_decide(clusters, run, index):
     found = clusters("--index", index)
     anew = clusters("--index", index, "--method", "leader")
-    [similar] = json.loads(run("clusters", "--json", "--similar", "--index", index).out)["shown"][
-        :1
-    ]
+    [similar] = json.loads(run("index", "clusters", "--json", "--similar", "--index", index).out)[
+        "shown"
+    ][:1]
     pages = {page for one, others in anew.items() for page in (one, *others)}
     # Similar pages are within k, and so in a cluster; as the crawl found them, they are not.
     assert similar["representative"] in pages
@@ -113,18 +113,18 @@ def test_a_host_with_and_without_its_port(clusters, tmp_path, host, count):
 
 @pytest.mark.parametrize("name", ["e.jsonl.gz", "e.parquet"])
 def test_an_export_is_grouped(clusters, run, small, name):
-    assert run("export", "--index", small, name).code == 0
+    assert run("index", "export", "--index", small, name).code == 0
     found = clusters("--file", name, "--max-distance", "3")
     assert found == {"https://x.example/a": {"https://x.example/b": 2}}
-    ran = run("clusters", "--file", name)
+    ran = run("index", "clusters", "--file", name)
     assert (ran.code, ran.out) == (2, "")
     assert "give --max-distance" in ran.err
 
 
 def test_the_distance_of_a_presets_export_is_known(clusters, run, index):
-    run("export", "--index", index, "e.jsonl")
+    run("index", "export", "--index", index, "e.jsonl")
     assert clusters("--file", "e.jsonl", "--min-pages", "1")
-    run("export", "--index", index, "--near-duplicates", "n.jsonl")
+    run("index", "export", "--index", index, "--near-duplicates", "n.jsonl")
     assert clusters("--file", "n.jsonl", "--min-pages", "1")
 
 
@@ -138,24 +138,24 @@ def test_small_clusters(clusters, index):
 
 
 def test_nothing_to_show(run, small, folder):
-    ran = run("clusters", "--index", small)
+    ran = run("index", "clusters", "--index", small)
     assert (ran.code, ran.out, ran.err) == (0, "", "no clusters found\n")
     (folder / "empty.jsonl").write_text("")
-    assert run("clusters", "--file", "empty.jsonl").code == 0
+    assert run("index", "clusters", "--file", "empty.jsonl").code == 0
 
 
 def test_a_k_that_is_too_large_for_an_index_without_pages(run, folder):
     import_entries(folder / "none", new_manifest(Scheme(bits=64, tie="one"), 1, 1000), [])
-    ran = run("clusters", "--index", "none", "--max-distance", "64")
+    ran = run("index", "clusters", "--index", "none", "--max-distance", "64")
     assert (ran.code, ran.out) == (2, "")
     assert "must be less than 64" in ran.err
 
 
 def test_a_scheme_that_is_no_text(run, folder):
     (folder / "e.jsonl").write_text('{"key": "a", "fingerprint": "00ff", "scheme": ["b"]}')
-    ran = run("clusters", "--file", "e.jsonl", "--max-distance", "3")
+    ran = run("index", "clusters", "--file", "e.jsonl", "--max-distance", "3")
     assert (ran.code, ran.err) == (0, "no clusters found\n")
-    assert run("clusters", "--file", "e.jsonl").code == 2
+    assert run("index", "clusters", "--file", "e.jsonl").code == 2
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_scheme_that_is_no_text(run, folder):
 )
 def test_files_that_make_no_sense(run, folder, line, told):
     (folder / "e.jsonl").write_text(line + "\n")
-    ran = run("clusters", "--file", "e.jsonl", "--max-distance", "3")
+    ran = run("index", "clusters", "--file", "e.jsonl", "--max-distance", "3")
     assert (ran.code, ran.out) == (1, "")
     assert told in ran.err
     assert "Traceback" not in ran.err
@@ -186,19 +186,21 @@ def test_options_that_do_not_go_together(run, small):
         ["--file", "e", "--index", small],
         ["--index", small, "--max-distance", "64"],
     ):
-        ran = run("clusters", *arguments)
+        ran = run("index", "clusters", *arguments)
         assert (ran.code, ran.out) == (2, "")
 
 
 def test_members_of_a_cluster_that_are_shown(run, index):
-    full = json.loads(run("clusters", "--json", "--index", index).out)["shown"][0]
+    full = json.loads(run("index", "clusters", "--json", "--index", index).out)["shown"][0]
     assert full["pages"] == len(full["near_duplicates"]) + 1 > 2
     [short] = json.loads(
-        run("clusters", "--json", "--index", index, "--top", "1", "--members", "1").out
+        run("index", "clusters", "--json", "--index", index, "--top", "1", "--members", "1").out
     )["shown"]
     assert short == full | {"near_duplicates": full["near_duplicates"][:1]}
-    shown = run("clusters", "--index", index, "--top", "1", "--members", "1").out.splitlines()
+    shown = run(
+        "index", "clusters", "--index", index, "--top", "1", "--members", "1"
+    ).out.splitlines()
     assert len(shown) == 3
     assert shown[2] == f"  and {full['pages'] - 2} more"
-    everything = run("clusters", "--index", index, "--top", "1", "--members", "1000").out
+    everything = run("index", "clusters", "--index", index, "--top", "1", "--members", "1000").out
     assert len(everything.splitlines()) == full["pages"]

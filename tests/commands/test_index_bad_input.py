@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrapy_simhash.commands.index import COMMANDS
 from scrapy_simhash.commands.main import SUBCOMMANDS
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.manifest import Manifest
@@ -29,24 +30,23 @@ PAGE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in rang
 # What each takes besides --index; `other`, `page` and `new` are in the working directory.
 ARGUMENTS = {
     "report": ["report.html"],
-    "stats": [],
-    "query": ["page"],
-    "explain": ["https://nowhere.example/"],
-    "changes": ["--since", "1d"],
-    "clusters": [],
-    "check": [],
-    "repair": [],
-    "expire": ["--not-seen-for", "1d"],
-    "remove": ["https://nowhere.example/"],
-    "rebuild": [],
-    "merge": ["other"],
-    "export": ["-"],
-    "compact": [],
+    "index stats": [],
+    "index query": ["page"],
+    "index query --stored": ["https://nowhere.example/"],
+    "index changes": ["--since", "1d"],
+    "index clusters": [],
+    "index check": [],
+    "index check --repair": [],
+    "index remove --unseen-since 1d": [],
+    "index remove": ["https://nowhere.example/"],
+    "index rebuild": [],
+    "index merge": ["other"],
+    "index export": ["-"],
     "rules": [],
 }
-# Those that take an index, but not by --index.
-OTHERS = {"passages", "plan", "import", "extract", "compare", "calibrate", "dedupe"}
-READERS = sorted(ARGUMENTS.keys() - {"repair"})
+# Those that take no index, or not by --index.
+OTHERS = {"passages", "index import", "extract", "compare", "calibrate", "dedupe"}
+READERS = sorted(ARGUMENTS.keys() - {"index check --repair"})
 
 
 @pytest.fixture
@@ -78,22 +78,23 @@ def assert_error(ran, *told):
 
 
 def test_all_commands_are_tried():
-    assert set(ARGUMENTS) | OTHERS == set(SUBCOMMANDS)
+    tried = {re.sub(" --.*", "", name) for name in ARGUMENTS} | OTHERS
+    assert tried == (set(SUBCOMMANDS) - {"index"}) | {f"index {one.name}" for one in COMMANDS}
 
 
 @pytest.mark.parametrize("command", ARGUMENTS)
 def test_a_missing_index(run, index, folder, command):
     before = state_of(folder)
-    ran = run(command, "--index", "missing", *ARGUMENTS[command])
+    ran = run(*command.split(), "--index", "missing", *ARGUMENTS[command])
     assert_error(ran, "missing", "no such directory")
-    ran = run(command, "--index", "", *ARGUMENTS[command])
+    ran = run(*command.split(), "--index", "", *ARGUMENTS[command])
     assert_error(ran)
     assert state_of(folder) == before
 
 
 @pytest.mark.parametrize("command", ARGUMENTS)
 def test_no_index_at_all(run, folder, command):
-    assert_error(run(command, *ARGUMENTS[command]), ".scrapy/simhash", "--index")
+    assert_error(run(*command.split(), *ARGUMENTS[command]), ".scrapy/simhash", "--index")
     assert list(folder.iterdir()) == []
 
 
@@ -108,7 +109,7 @@ def test_a_directory_that_is_no_index(run, index, folder, command, what):
         if what == "foreign":
             (place / "notes.txt").write_text("mine")
     before = state_of(folder)
-    assert_error(run(command, "--index", place, *ARGUMENTS[command]), str(place))
+    assert_error(run(*command.split(), "--index", place, *ARGUMENTS[command]), str(place))
     assert state_of(folder) == before
 
 
@@ -128,7 +129,7 @@ def test_an_index_that_is_open_elsewhere(run, index, folder):
     try:
         assert holder.stdout.readline() == "open\n"
         for name, arguments in ARGUMENTS.items():
-            ran = run(name, "--index", index, *arguments)
+            ran = run(*name.split(), "--index", index, *arguments)
             assert_error(ran, str(index), "another process has it open")
     finally:
         holder.communicate("\n", timeout=60)
@@ -142,7 +143,7 @@ def test_an_index_of_another_format(run, index, folder, command, version):
     made = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**made, "format_version": version}))
     before = state_of(index)
-    assert_error(run(command, "--index", index, *ARGUMENTS[command]), "version")
+    assert_error(run(*command.split(), "--index", index, *ARGUMENTS[command]), "version")
     assert state_of(index) == before
 
 
@@ -157,9 +158,9 @@ def test_a_damaged_index(run, index, command, what):
     else:
         (index / ".repairing").touch()
     before = state_of(index)
-    ran = run(command, "--index", index, *ARGUMENTS[command])
-    if what == "repairing" and command in {"check", "compact"}:
-        assert (ran.code, ran.err) == (1 if command == "check" else 0, "")
+    ran = run(*command.split(), "--index", index, *ARGUMENTS[command])
+    if what == "repairing" and command == "index check":
+        assert (ran.code, ran.err) == (1, "")
         return
     assert_error(ran, str(index))
     after = state_of(index)
@@ -179,7 +180,7 @@ def test_ctrl_c_in_the_middle(run, index, command, monkeypatch):
 
         def do(*arguments, **named):
             steps.append(method)
-            if len(steps) == (1 if command == "compact" else 3):
+            if len(steps) == 3:
                 raise KeyboardInterrupt
             return original(*arguments, **named)
 
@@ -188,22 +189,42 @@ def test_ctrl_c_in_the_middle(run, index, command, monkeypatch):
     with monkeypatch.context() as patch:
         for method in ("get", "get_all", "rows", "write", "compact", "close"):
             patch.setattr(class_, method, interrupt(method))
-        ran = run(command, "--index", index, *ARGUMENTS[command])
+        ran = run(*command.split(), "--index", index, *ARGUMENTS[command])
     assert (ran.code, ran.err) == (130, "interrupted\n")
     assert content(index) == before
     assert check(index).problems == []
-    again = run(command, "--index", index, *ARGUMENTS[command])
-    assert again.code == (1 if command in {"explain", "remove"} else 0), again.err
+    again = run(*command.split(), "--index", index, *ARGUMENTS[command])
+    assert again.code == (1 if command in {"index query --stored", "index remove"} else 0), (
+        again.err
+    )
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("command", ["expire", "rebuild", "merge", "export", "check", "stats"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "index remove --unseen-since 1d",
+        "index rebuild",
+        "index merge",
+        "index export",
+        "index check",
+        "index stats",
+    ],
+)
 def test_ctrl_c_to_a_process(index, folder, command):
     """With the default handler of the signal; whether it comes early or late."""
     before = content(index)
     for line_first in (False, True):
         process = start(
-            *(sys.executable, "-c", WAITING, command, "--index", index, *ARGUMENTS[command]),
+            *(
+                sys.executable,
+                "-c",
+                WAITING,
+                *command.split(),
+                "--index",
+                index,
+                *ARGUMENTS[command],
+            ),
             in_folder=folder,
             stdin=subprocess.PIPE,
         )
@@ -235,7 +256,10 @@ sys.exit(main(sys.argv[1:]))
     "command",
     [
         pytest.param(
-            name, marks=() if name in {"stats", "export", "merge"} else pytest.mark.thorough
+            name,
+            marks=()
+            if name in {"index stats", "index export", "index merge"}
+            else pytest.mark.thorough,
         )
         for name in ARGUMENTS
     ],
@@ -244,7 +268,9 @@ def test_nobody_reads_the_result(index, folder, command):
     ours, theirs = os.pipe()
     os.close(ours)
     process = start(
-        *(*MODULE, command, "--index", index, *ARGUMENTS[command]), in_folder=folder, stdout=theirs
+        *(*MODULE, *command.split(), "--index", index, *ARGUMENTS[command]),
+        in_folder=folder,
+        stdout=theirs,
     )
     os.close(theirs)
     ran = finish(process)
@@ -261,7 +287,7 @@ def test_nobody_reads_the_result(index, folder, command):
 
 def test_head_of_an_export(index, folder):
     key = content(index)[0][0]
-    process = start(*MODULE, "export", "--index", index, "-", in_folder=folder)
+    process = start(*MODULE, "index", "export", "--index", index, "-", in_folder=folder)
     with process, process.stdout, process.stderr:
         assert json.loads(process.stdout.readline())["key"] == key
         process.stdout.close()
@@ -281,16 +307,16 @@ def test_head_of_an_export(index, folder):
 def test_files_that_cannot_be_imported(run, folder, name, told):
     (folder / "folder").mkdir()
     (folder / "binary").write_bytes(b"\x00\xff" * 100)
-    assert_error(run("import", name, "new"), told)
+    assert_error(run("index", "import", name, "new"), told)
     assert not (folder / "new").exists() or not list((folder / "new").iterdir())
 
 
 def test_an_index_is_not_imported_over(run, index, folder):
     (folder / "none.jsonl").write_text("")
     before = state_of(index)
-    assert_error(run("import", "none.jsonl", index), "not empty")
+    assert_error(run("index", "import", "none.jsonl", index), "not empty")
     assert state_of(index) == before
-    assert run("import", "none.jsonl", "new").code == 0
+    assert run("index", "import", "none.jsonl", "new").code == 0
     with open_index(index_url(folder / "new")) as empty:
         assert len(empty) == 0
 
@@ -311,14 +337,14 @@ def test_files_that_cannot_be_exported_to(run, index, folder, name, told):
     (folder / "folder").mkdir()
     (folder / "taken.jsonl").write_text("mine")
     before = state_of(folder)
-    assert_error(run("export", "--index", index, name), told)
+    assert_error(run("index", "export", "--index", index, name), told)
     assert state_of(folder) == before
 
 
 @pytest.mark.parametrize("other", ["missing", "page", ""])
 def test_what_is_no_index_is_not_merged(run, index, folder, other):
     before = content(index)
-    assert_error(run("merge", "--index", index, other))
+    assert_error(run("index", "merge", "--index", index, other))
     assert content(index) == before
 
 
@@ -326,7 +352,7 @@ def test_what_is_no_index_is_not_merged(run, index, folder, other):
 def test_what_is_no_page_is_not_asked_for(run, index, folder, page):
     (folder / "empty").touch()
     (folder / "binary").write_bytes(bytes(range(256)) * 10)
-    ran = run("query", "--index", index, page)
+    ran = run("index", "query", "--index", index, page)
     if ran.code == 0:  # a page without text is skipped, as in a crawl
         assert "skipped: " in ran.out
         assert page in {"empty", "binary"}
@@ -339,7 +365,11 @@ def test_names_with_control_characters_are_shown_escaped(run, index):
         key = "https://a.example/\x1b[31m\u202e"
         opened.confirm(opened.observe(key, 1 << 250))
         opened.observe("https://b.example/\x07", 1 << 250)
-    for arguments in (["stats", "--top", "99"], ["explain", key], ["clusters", "--top", "99"]):
+    for arguments in (
+        ["index", "stats", "--top", "99"],
+        ["index", "query", "--stored", key],
+        ["index", "clusters", "--top", "99"],
+    ):
         ran = run(*arguments, "--index", index)
         assert ran.code == 0
         assert not any(c in ran.out for c in "\x1b\x07\u202e")

@@ -47,8 +47,8 @@ def options(address):
 def filled(ran_json, index, address, options):
     """The demo's index, merged into a new one in Redis."""
     Path("nothing.jsonl").write_text("")
-    assert ran_json("import", "nothing.jsonl", "--pages", 1000, *options)["entries"] == 0
-    merged = ran_json("merge", str(index), *options)
+    assert ran_json("index", "import", "nothing.jsonl", "--pages", 1000, *options)["entries"] == 0
+    merged = ran_json("index", "merge", str(index), *options)
     assert merged["entries"] == len(list(entry_records(index)))
     return address
 
@@ -58,26 +58,27 @@ def without(found, *names):
 
 
 def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, options):
-    here = ran_json("stats", "--index", index)
-    there = ran_json("stats", *options)
+    here = ran_json("index", "stats", "--index", index)
+    there = ran_json("index", "stats", *options)
     assert (there["index"], there["database"]) == (str(filled), "redis")
-    of_storage = ("index", "database", "plan", "check_bits", "file_bytes", "rows", "tables")
+    of_storage = ("index", "database", "plan", "file_bytes")
     assert without(there, *of_storage) == without(here, *of_storage)
-    assert there["file_bytes"] > there["page_key_bytes"] > 0
-    for table in there["tables"]:
-        assert table["records"] == there["entries"] >= table["used"]
-    assert f"{there['file_bytes']:,} bytes in redis" in run("stats", "--tables", *options).out
-    for arguments in (("clusters",), ("clusters", "--similar"), ("clusters", "--max-distance", 20)):
-        assert ran_json(*arguments, *options) == ran_json(*arguments, "--index", index), arguments
+    assert (
+        f"{there['file_bytes']:,} bytes in redis" in run("index", "stats", "--tables", *options).out
+    )
+    for more in ((), ("--similar",), ("--max-distance", 20)):
+        clusters = ("index", "clusters", *more)
+        assert ran_json(*clusters, *options) == ran_json(*clusters, "--index", index), more
     line = next(iter(near_duplicate_records(index)))
     for key in (line["key"], line["representative"]):
-        assert ran_json("explain", key, *options) == ran_json("explain", key, "--index", index)
+        stored = ("index", "query", "--stored", key)
+        assert ran_json(*stored, *options) == ran_json(*stored, "--index", index)
     fingerprint = line["fingerprint"]
     assert (
-        ran_json("query", fingerprint, *options)["matches"]
-        == ran_json("query", fingerprint, "--index", index)["matches"]
+        ran_json("index", "query", fingerprint, *options)["matches"]
+        == ran_json("index", "query", fingerprint, "--index", index)["matches"]
     )
-    assert ran_json("check", *options)["problems"] == []
+    assert ran_json("index", "check", *options)["problems"] == []
 
 
 def test_the_report(ran_json, index, filled, options, folder):
@@ -89,30 +90,30 @@ def test_the_report(ran_json, index, filled, options, folder):
 
 
 def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
-    """`repair` takes a directory, so its advice would lead nowhere."""
+    """`check --repair` takes a directory, so its advice would lead nowhere."""
     with filled.open() as opened:
         for kind in ("history", "url-rules"):
             opened.change_side_row(kind, "example.com", lambda _: b"{")
-    for command in (["changes", "--since", "1d"], ["report", "report.html"], ["rules"]):
+    for command in (["index", "changes", "--since", "1d"], ["report", "report.html"], ["rules"]):
         ran = run(*command, *options)
         assert ran.code == 1
         assert "damaged" in ran.err
         assert "restore a backup of the server" in ran.err
-        assert "simhash repair" not in ran.err
-    assert run("remove", "--all", *options).code == 0
+        assert "--repair" not in ran.err
+    assert run("index", "remove", "--all", *options).code == 0
     assert filled.delete() is False
 
 
 def test_there_and_back(ran_json, index, filled, options, folder):
     assert list(entry_records(filled)) == list(entry_records(index))
     assert list(near_duplicate_records(filled)) == list(near_duplicate_records(index))
-    ran_json("export", "there.jsonl.gz", *options)
-    ran_json("import", "there.jsonl.gz", "back")
+    ran_json("index", "export", "there.jsonl.gz", *options)
+    ran_json("index", "import", "there.jsonl.gz", "back")
     fields = ("near_duplicates",)
     there, back = list(entry_records(index)), list(entry_records(folder / "back"))
     assert [without(one, *fields) for one in back] == [without(one, *fields) for one in there]
-    ran_json("import", "nothing.jsonl", "empty")
-    ran_json("merge", "--index", "empty", f"{filled.url}#{filled.name}")
+    ran_json("index", "import", "nothing.jsonl", "empty")
+    ran_json("index", "merge", "--index", "empty", f"{filled.url}#{filled.name}")
     assert list(entry_records(folder / "empty")) == there
     assert list(near_duplicate_records(folder / "empty")) == list(near_duplicate_records(index))
 
@@ -122,10 +123,10 @@ def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled
     second = index.parent / "second"
     shutil.copytree(index, second)
     key = next(iter(entry_records(index)))["key"]
-    ran_json("remove", key, "--index", second)
-    ran_json("remove", key, *options)
-    here = ran_json("merge", index, "--index", second)
-    there = ran_json("merge", index, *options)
+    ran_json("index", "remove", key, "--index", second)
+    ran_json("index", "remove", key, *options)
+    here = ran_json("index", "merge", index, "--index", second)
+    there = ran_json("index", "merge", index, *options)
     assert without(there, "index", "merged") == without(here, "index", "merged")
     assert list(entry_records(filled)) == list(entry_records(second))
     assert list(near_duplicate_records(filled)) == list(near_duplicate_records(second))
@@ -133,47 +134,42 @@ def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled
 
 
 def test_imports_are_all_or_nothing(ran_json, run, index, address, options):
-    ran_json("export", "pages.jsonl", "--index", index)
-    count = ran_json("import", "pages.jsonl", "--pages", "20000", *options)["entries"]
+    ran_json("index", "export", "pages.jsonl", "--index", index)
+    count = ran_json("index", "import", "pages.jsonl", "--pages", "20000", *options)["entries"]
     assert check(address).entries == count
     with address.open() as opened:
         assert opened.layout.group_bits == 11
         assert opened.next_sequence > count
-    ran = run("import", "pages.jsonl", *options)
+    ran = run("index", "import", "pages.jsonl", *options)
     assert (ran.code, "there is an index of that name" in ran.err) == (1, True)
     assert address.delete()
     lines = Path("pages.jsonl").read_text().splitlines()
     Path("twice.jsonl").write_text("\n".join([*lines, lines[3]]))
-    ran = run("import", "twice.jsonl", *options)
+    ran = run("index", "import", "twice.jsonl", *options)
     assert ran.code == 1
     assert "came before; nothing was imported" in ran.err
     assert not address.delete()
 
 
-def test_expire_remove_and_compact(ran_json, run, index, filled, options):
+def test_remove(ran_json, run, index, filled, options):
     keys = [record["key"] for record in entry_records(filled)]
-    found = ran_json("remove", keys[0], "https://a.example/unknown", *options, code=1)
+    found = ran_json("index", "remove", keys[0], "https://a.example/unknown", *options, code=1)
     assert (found["removed"], found["missing"]) == ([keys[0]], ["https://a.example/unknown"])
-    rows = check(filled).records
-    sizes = ran_json("compact", *options)
-    assert sizes["after_bytes"] <= sizes["before_bytes"]
-    assert check(filled).records == rows - 1 == len(keys) - 1
-    found = ran_json("expire", "--not-seen-for", "52w", *options)
+    found = ran_json("index", "remove", "--unseen-since", "52w", *options)
     assert (found["removed_entries"], found["entries"]) == (0, len(keys) - 1)
-    found = ran_json("expire", "--not-seen-since", "2200-01-01", "--log", *options)
+    found = ran_json("index", "remove", "--unseen-since", "2200-01-01", "--log", *options)
     assert (found["removed_entries"], found["entries"]) == (len(keys) - 1, 0)
     assert (found["removed_near_duplicates"] > 0, found["near_duplicates"]) == (True, 0)
-    report = check(filled)
-    assert (report.problems, report.records) == ([], 0)
-    assert run("remove", "--all", *options).code == 0
-    ran = run("stats", *options)
+    assert check(filled).problems == []
+    assert run("index", "remove", "--all", *options).code == 0
+    ran = run("index", "stats", *options)
     assert (ran.code, "there is no index of that name" in ran.err) == (1, True)
 
 
 def test_an_index_in_a_directory_is_removed_whole(run, index):
-    assert run("remove", "--index", index).code == 2
-    assert run("remove", "--all", "https://a.example/", "--index", index).code == 2
-    ran = run("remove", "--all", "--index", index)
+    assert run("index", "remove", "--index", index).code == 2
+    assert run("index", "remove", "--all", "https://a.example/", "--index", index).code == 2
+    ran = run("index", "remove", "--all", "--index", index)
     assert (ran.code, ran.out) == (0, f"deleted {index}\n")
     assert list(index.iterdir()) == []
 
@@ -182,16 +178,16 @@ def test_crawls_stop_what_they_would_break(run, index, filled, options):
     with filled.open() as crawl:
         page = crawl.observe("https://a.example/pending", 5)
         for arguments in (("merge", index), ("remove", "--all")):
-            ran = run(*arguments, *options)
+            ran = run("index", *arguments, *options)
             assert (ran.code, "1 pending pages" in ran.err) == (1, True), arguments
-        assert run("expire", "--not-seen-for", "1s", *options).code == 0
+        assert run("index", "remove", "--unseen-since", "1s", *options).code == 0
         crawl.confirm(page)
         assert crawl.entry(page.key) is not None
 
 
-@pytest.mark.parametrize("command", ["repair", "rebuild"])
+@pytest.mark.parametrize("command", ["check --repair", "rebuild"])
 def test_what_needs_a_directory_says_so(run, options, command):
-    ran = run(command, *options)
+    ran = run("index", *command.split(), *options)
     assert ran.code == 1
     assert f"{command} works on an index in a directory, not on one in Redis" in ran.err
 
@@ -203,14 +199,14 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
         "SIMHASH_KEEP_TEXT = True\n"
     )
     monkeypatch.syspath_prepend(folder)
-    ran = run("stats", "--spider", "site")
+    ran = run("index", "stats", "--spider", "site")
     assert (ran.code, ran.err) == (0, "")
     assert str(filled) in ran.out
-    ran = run("stats")
+    ran = run("index", "stats")
     assert (ran.code, "give --spider or --redis-key" in ran.err) == (1, True)
-    assert run("stats", "--redis-key", "site:simhash").code == 0
+    assert run("index", "stats", "--redis-key", "site:simhash").code == 0
     (folder / "empty").mkdir()
-    ran = run("stats", "--index", "empty")
+    ran = run("index", "stats", "--index", "empty")
     assert (ran.code, "there is no index" in ran.err) == (1, True)
 
 
@@ -231,7 +227,7 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
     ],
 )
 def test_wrong_options_are_refused_without_secrets(run, arguments, code, message):
-    ran = run(*arguments)
+    ran = run("index", *arguments)
     assert ran.code == code
     assert message in ran.err
     assert "geheim" not in ran.err

@@ -161,10 +161,10 @@ def test_a_damaged_row_is_reported_and_repaired(run, index):
     ran = run("rules", "--index", index)
     assert ran.code == 1
     assert "repair" in ran.err
-    assert run("check", "--index", index).code == 1
-    assert run("repair", "--index", index).code == 0
+    assert run("index", "check", "--index", index).code == 1
+    assert run("index", "check", "--repair", "--index", index).code == 0
     assert set(stored(index)) == {"example.com"}
-    assert run("check", "--index", index).code == 0
+    assert run("index", "check", "--index", index).code == 0
     # Rewriting an index keeps its rules.
-    assert run("rebuild", "--index", index, "--pages", "5000000").code == 0
+    assert run("index", "rebuild", "--index", index, "--pages", "5000000").code == 0
     assert len(stored(index)["example.com"]) == 5

@@ -1,4 +1,4 @@
-"""`explain` knows a dropped page, whatever happened to its crawl."""
+"""The log knows a dropped page, whatever happened to its crawl."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 
-from scrapy_simhash.maintenance.explain import explain
+from scrapy_simhash.maintenance.explain import stored_about
+from scrapy_simhash.maintenance.sources import opened_index
 from tests.crawl.harness import child_environment
 from tests.crawl.pages import page
 
@@ -50,10 +51,12 @@ def test_the_log_has_a_dropped_page_though_the_process_dies_at_once(site, tmp_pa
     )
     assert child.returncode == -signal.SIGKILL, child.stderr
     directory = tmp_path / "spiders" / "dying"
-    [line] = explain(directory, copy).near_duplicates
+    with opened_index(directory) as index:
+        _, [line] = stored_about(index, copy)
+        _, of_original = stored_about(index, original)
     assert (line.representative, line.confirmed) == (original, True)
     assert line.action == "dropped"
     assert line.similarity > 0.9
     assert 0 < line.distance <= 36
     assert line.fingerprint.bit_count() > 0
-    assert [line.key for line in explain(directory, original).copies] == [copy]
+    assert of_original == [line]

@@ -47,7 +47,7 @@ def kept(*results):
 
 def checked_size(index):
     """Check that the index opens and has no damage."""
-    assert main(["check", "--index", str(index)]) == 0
+    assert main(["index", "check", "--index", str(index)]) == 0
     with open_index(index_url(index)) as opened:
         return len(opened)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.maintenance.explain import explain
+from scrapy_simhash.maintenance.explain import stored_about
+from scrapy_simhash.maintenance.sources import opened_index
 from scrapy_simhash.url_patterns import MIN_PAGES
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
@@ -127,13 +128,17 @@ def test_the_closing_line_counts_what_was_done(results, urls):
 
 def test_the_log_says_what_was_done(results, urls, site, module_path):
     directory = module_path / "simhash" / "spiders" / "drop"
-    [line] = explain(directory, urls[1]).near_duplicates
+
+    def line_of(key, directory=directory):
+        with opened_index(directory) as index:
+            [line] = [line for line in stored_about(index, key)[1] if line.key == key]
+        return line
+
+    line = line_of(urls[1])
     assert (line.confirmed, line.action, line.representative) == (False, "passed", urls[0])
-    [line] = explain(directory, site.url("/p/copy")).near_duplicates
+    line = line_of(site.url("/p/copy"))
     assert (line.confirmed, line.action) == (True, "dropped")
-    [line] = explain(
-        module_path / "simhash" / "spiders" / "tag", site.url("/p/copy")
-    ).near_duplicates
+    line = line_of(site.url("/p/copy"), module_path / "simhash" / "spiders" / "tag")
     assert (line.confirmed, line.action) == (True, "tagged")
 
 
@@ -149,7 +154,10 @@ def test_a_part_of_a_site_that_looks_like_a_template_is_a_warning(
     )
     assert f"({dropped} were dropped)" in line
     directory = module_path / "simhash" / "spiders" / name
-    assert f"`scrapy simhash clusters --index {directory} --host {pattern.split('/')[0]}`" in line
+    assert (
+        f"`scrapy simhash index clusters --index {directory} --host {pattern.split('/')[0]}`"
+        in line
+    )
     assert not results["debug"].lines("perhaps they share a template")
 
 

@@ -217,7 +217,7 @@ def test_no_product_of_a_shop_is_lost(project):
     assert found == skus, log
     index = ".scrapy/simhash/spider-items/shop"
     assert f"--index {index}\n" in (DOCS / "shop.md").read_text(encoding="utf-8")
-    assert "/all/CH-100" in project.scrapy("simhash", "clusters", "--index", index).stdout
+    assert "/all/CH-100" in project.scrapy("simhash", "index", "clusters", "--index", index).stdout
 
 
 @tutorial("site-audit")

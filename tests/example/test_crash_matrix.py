@@ -73,7 +73,7 @@ def test_what_was_confirmed_is_not_kept_again_by_an_incremental_crawl(matrix):
 
 def test_indexes_are_sound(matrix, capsys):
     for index in matrix[3]:
-        assert main(["check", "--index", str(index)]) == 0
+        assert main(["index", "check", "--index", str(index)]) == 0
 
 
 def test_incremental_without_following_links_content_waits_behind_pages_that_are_known(

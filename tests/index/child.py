@@ -301,7 +301,7 @@ def race(kind: str, directory: str, bits: int) -> None:
 
 def repair(directory: str, dies_at: str) -> None:
     """Repair an index, and die before or after a write of it."""
-    from scrapy_simhash.maintenance.repair import repair as repair_index
+    from scrapy_simhash.maintenance.check import repair as repair_index
 
     made = manifest.Manifest.read(Path(directory))
     Killer(made.database, dies_at).install()
@@ -366,7 +366,7 @@ def serve() -> None:
     for package, module in (("plyvel", "leveldb"), ("rocksdict", "rocksdb")):
         if find_spec(package):
             import_module(f"scrapy_simhash.index.{module}")
-    import_module("scrapy_simhash.maintenance.repair")
+    import_module("scrapy_simhash.maintenance.check")
     import_module("scrapy_simhash.maintenance.rebuild")
     say("ready")
     while line := read_line():

@@ -323,11 +323,11 @@ class TestCommands:
         return str(tmp_path / "index")
 
     def test_clusters_say_what_was_done_and_similar_pages_are_apart(self, made, capsys):
-        assert main(["clusters", "--index", made]) == 0
+        assert main(["index", "clusters", "--index", made]) == 0
         shown = capsys.readouterr()
         assert shown.out.splitlines() == ["a", "  distance   1   90 %  dropped   b"]
         assert "only similar to others" in shown.err
-        assert main(["clusters", "--index", made, "--similar"]) == 0
+        assert main(["index", "clusters", "--index", made, "--similar"]) == 0
         assert capsys.readouterr().out.splitlines() == ["a", "  distance   1    0 %  passed    c"]
 
     def test_explain_says_so_too(self, made, capsys):
@@ -337,7 +337,7 @@ class TestCommands:
         assert similar.endswith("c was similar to it at distance 1, similarity 0 %, passed")
 
     def test_stats_count_them_apart(self, made, capsys):
-        assert main(["stats", "--index", made]) == 0
+        assert main(["index", "stats", "--index", made]) == 0
         shown = capsys.readouterr().out
         assert "near-duplicates  1, 33 % of the pages\n" in shown
         assert "similar          1, within k, but not copies\n" in shown

@@ -13,11 +13,10 @@ from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.history import read_history
 from scrapy_simhash.index.redis import RedisAddress, open_redis_index
 from scrapy_simhash.maintenance.changes import changes
-from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.check import check, repair
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire
-from scrapy_simhash.maintenance.repair import repair
 from scrapy_simhash.verdict import Verdict
 from tests.index.conftest import redis_server
 from tests.index.redis_servers import needs_redis
@@ -223,7 +222,7 @@ def test_a_damaged_row(tmp_path, row):
     start = played.crawl(1, {A: "a", B: "b"})
     with played._opened() as index:
         index.change_side_row("history", f"{start:013d}", lambda _: row)
-    with pytest.raises(IndexCorrupt, match="scrapy simhash repair"):
+    with pytest.raises(IndexCorrupt, match="scrapy simhash index check --repair"):
         played.since(0)
     assert len(check(where).problems) == 1
     # No crawl is kept from its work.

@@ -26,11 +26,10 @@ from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.rebuild import compact, rebuild
+from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.maintenance.sources import opened_source
-from scrapy_simhash.maintenance.statistics import statistics
 from tests.index.backends import (
     BITS,
     INSTALLED_KINDS,
@@ -271,13 +270,6 @@ def test_another_distance_with_its_tables(index):
         rebuild(index.directory, TablePlan(64, 4))
 
 
-def test_compacting_changes_nothing(index):
-    before = rows(index.directory)
-    before_bytes, after_bytes = compact(index.directory)
-    assert rows(index.directory) == before
-    assert min(before_bytes, after_bytes) > 0
-
-
 def test_merged_times_are_of_the_first_and_the_last_sight(tmp_path):
     """Of pages that both have: unchanged, changed, and seen earlier by the later crawl."""
     directories = tmp_path / "one", tmp_path / "other"
@@ -328,9 +320,7 @@ OPERATIONS = {
     "merge": lambda directory: merge(directory, directory.with_name("other")),
     "merged": lambda directory: merge(directory.with_name("other"), directory),
     "remove": lambda directory: remove(directory, ["a"]),
-    "compact": compact,
     "check": check,
-    "statistics": statistics,
     "export": lambda directory: list(entry_records(directory)),
 }
 
@@ -385,7 +375,7 @@ def test_a_damaged_index_is_said_and_stays(operation, index, row):
     try:
         operation(index.directory)
     except StorageError as error:
-        assert f"scrapy simhash repair --index {index.directory}" in str(error)  # noqa: PT017
+        assert f"scrapy simhash index check --repair --index {index.directory}" in str(error)  # noqa: PT017
         assert rows(index.directory) == before
         assert Manifest.read(index.directory).generation == 0
     else:  # it had nothing to do with that row
