@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import xxhash
@@ -21,14 +20,15 @@ from twisted.internet.defer import Deferred
 from w3lib.encoding import read_bom
 
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.detector import Detector
+from scrapy_simhash.crawl.slow_hosts import SlowHosts
+from scrapy_simhash.detector import Detector, PageFingerprint
+from scrapy_simhash.sites import hostname_of
 from scrapy_simhash.workers.pages import PageWorkers, Texts
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from scrapy_simhash.crawl.settings import SimhashSettings
-    from scrapy_simhash.detector import PageFingerprint
 
 CACHED_PAGES = 10_000
 # The event loop computes the checksums, and larger pages are rare.
@@ -36,10 +36,17 @@ MAX_CACHED_BODY_BYTES = 1 << 20
 # For canonical URL and error message together: each may be as long as the page.
 MAX_CACHED_TEXT_CHARACTERS = 4096
 # Reasons that depend on the worker, not on the page.
-_NOT_CACHED = ("timeout", "worker_died")
+_NOT_CACHED = ("timeout", "worker_died", "slow_host")
 
 Checksum = tuple[bytes, int, int, int]
 _Result = TypeVar("_Result")
+
+
+class _SlowHost(Exception):
+    """The host of a page has become slow while the page waited."""
+
+
+_OF_SLOW_HOST = PageFingerprint(skipped="slow_host")
 
 
 class FingerprintCache:
@@ -96,6 +103,7 @@ class Fingerprinter:
         )
         self._settings = settings
         self._cache = FingerprintCache()
+        self._slow_hosts = SlowHosts()
         self.pool: PageWorkers | None = None
 
     def start(self) -> None:
@@ -126,11 +134,30 @@ class Fingerprinter:
         if self.pool is None:
             page = await run_in_thread(self._fingerprint, response)
         else:
-            # A thread of the pool calls `page_for_worker`, because detecting a charset would block
-            # the event loop.
-            page = await result_of(self.pool.submit(partial(page_for_worker, response)))
+            page = await self._fingerprint_in_worker(self.pool, response)
         self._cache.put(checksum, page)
         return page, False
+
+    async def _fingerprint_in_worker(
+        self, pool: PageWorkers, response: TextResponse
+    ) -> PageFingerprint:
+        host = hostname_of(response.url)
+        if self._slow_hosts.passes(host):
+            return _OF_SLOW_HOST
+
+        def content() -> str | bytes:
+            # A thread of the pool calls this, because detecting a charset would block the event
+            # loop. The host may have become slow while the page waited.
+            if self._slow_hosts.is_slow(host):
+                raise _SlowHost
+            return page_for_worker(response)
+
+        try:
+            page = await result_of(pool.submit(content))
+        except _SlowHost:
+            return _OF_SLOW_HOST
+        self._slow_hosts.add(host, timed_out=page.skipped == "timeout")
+        return page
 
     async def fingerprint_fields(self, fields: Texts, beside: Texts) -> PageFingerprint:
         """Return the fingerprint of an item. :raises WorkerError: see `fingerprint`."""

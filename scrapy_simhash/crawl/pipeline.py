@@ -77,7 +77,7 @@ class SimhashPipeline(Component):
             return PageFingerprint()
         self._lane.stats.fingerprinted(fingerprint)
         # After a failure, `unmatched` is empty, although no field was read.
-        if fingerprint.skipped not in ("extraction_error", "timeout", "worker_died"):
+        if fingerprint.skipped not in ("extraction_error", "timeout", "worker_died", "slow_host"):
             extension.unmatched_fields.count(fingerprint.unmatched)
         return fingerprint
 

@@ -47,10 +47,10 @@ def extract(
     :raises SchemeError: the extractor is missing or not installed, or a selector is not valid.
     """
     extract_text = find_extractor(extractor)
-    content = prepared(html)
-    if not content:
-        return Extraction("", way=extractor)
     try:
+        content = prepared(html)
+        if not content:
+            return Extraction("", way=extractor)
         page = Page(content, selectors or Selectors())
         about = page.about
         if page.selected is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.declared import declared
@@ -37,6 +38,12 @@ _REFERENCES = re.compile(
 )
 # Marks and noncharacters in UTF-8. `prepared` first looks for their first byte alone: this is
 # several times faster, and few pages in Latin script contain that byte.
+# Each element takes up to a kilobyte of memory. No page that people read has as many tags.
+MAX_TAGS = 300_000
+# The parser compares each attribute of a tag to all before it, so thousands take it seconds.
+MAX_ATTRIBUTES = 200
+_MIN_LONG_TAG_BYTES = 4096
+_ATTRIBUTE = re.compile(rb"""[^\s"'=/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"']+))?""")
 _MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
@@ -75,7 +82,9 @@ def prepared(html: str) -> bytes:
 
     Spaces replace control characters, noncharacters, the marks of `lines_of`, and references to
     these. NUL is removed. Browsers do not show control characters, and lxml raises an error if text
-    with them is moved in the tree.
+    with them is moved in the tree. Attributes of a tag beyond `MAX_ATTRIBUTES` are removed.
+
+    :raises ValueError: the page has more than `MAX_TAGS` tags.
     """
     data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
@@ -83,7 +92,22 @@ def prepared(html: str) -> bytes:
         data = _NONCHARACTERS.sub(b" ", data)
     if b"\xee" in data:
         data = _MARKS.sub(b" ", data)
+    parts = data.split(b"<")
+    if len(parts) > MAX_TAGS:
+        raise ValueError(f"the page has more than {MAX_TAGS} tags")
+    if len(max(parts, key=len)) > _MIN_LONG_TAG_BYTES:
+        data = b"<".join(map(_with_few_attributes, parts))
     return data.strip()
+
+
+def _with_few_attributes(part: bytes) -> bytes:
+    """Return what follows a ``<``, without further attributes of a tag with very many."""
+    tag, end, rest = part.partition(b">")
+    if len(tag) <= _MIN_LONG_TAG_BYTES:
+        return part
+    # The first match is the name of the tag.
+    last = next(islice(_ATTRIBUTE.finditer(tag), MAX_ATTRIBUTES, None), None)
+    return part if last is None else tag[: last.end()] + end + rest
 
 
 class Page:
