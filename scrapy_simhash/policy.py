@@ -93,6 +93,8 @@ class Circumstances:
     :param depth_limited: the crawl has a DEPTH_LIMIT.
     :param gives_items: the crawl takes items from pages. So a page that gave none may have been a
         wrong one, such as a version that the spider does not use.
+    :param is_start: the request is one of ``start()``. Without the links on its page, the crawl
+        would end at once.
     :param no_retry: the reason why the page could not be requested again after a failure of its
         representative; None if it could.
     """
@@ -108,6 +110,7 @@ class Circumstances:
     arguments: Sequence[str] = ()
     depth_limited: bool = False
     gives_items: bool = False
+    is_start: bool = False
     no_retry: NoRetry | None = None
 
 
@@ -123,11 +126,13 @@ class Policy:
         runs, because it finds the links, and only its items are dropped.
     :param incremental: content of earlier crawls counts as seen: unchanged pages are treated like
         near-duplicates.
+    :param follow_unchanged: follow the links on unchanged pages; None for the value of `follow`.
     """
 
     action: PolicyAction = "drop"
     follow: bool = False
     incremental: bool = False
+    follow_unchanged: bool | None = None
 
     def seen(self, verdict: Verdict) -> bool:
         """Return True if the content of a page was seen. Similar content does not count."""
@@ -143,10 +148,11 @@ class Policy:
         With the reason ``no_items``, the callback runs, but links are followed only if those of
         seen content are. If the callback gives no items, nothing has passed.
         """
+        follow = self._follows(verdict, around)
         if self.action == "tag":
-            action = Action(follow=self.follow)
+            action = Action(follow=follow)
         else:
-            action = Action(call=self.follow, items=False, follow=self.follow)
+            action = Action(call=follow, items=False, follow=follow)
         if action == PASS or not self.seen(verdict):
             return PASS, None
         hides_items = not action.items
@@ -159,12 +165,19 @@ class Policy:
             and not observation.earlier.gave_items
             and (around.gives_items or action.call)
         ):
-            action, reason = Action(follow=self.follow), "no_items" if hides_items else None
+            action, reason = Action(follow=follow), "no_items" if hides_items else None
         elif hides_items and around.is_flood():
             action, reason = PASS, "flood"
         elif around.no_retry and observation is not None and observation.provisional:
             action, reason = PASS, around.no_retry
         return action, reason
+
+    def _follows(self, verdict: Verdict, around: Circumstances) -> bool:
+        """Return True if the links on a page with seen content are followed."""
+        if verdict.kind != "unchanged":
+            return self.follow
+        follow = self.follow if self.follow_unchanged is None else self.follow_unchanged
+        return follow or around.is_start
 
     def _reason_to_pass(
         self, verdict: Verdict, around: Circumstances, *, hides_items: bool

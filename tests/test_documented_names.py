@@ -16,7 +16,7 @@ PACKAGE = Path(scrapy_simhash.__file__).parent
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
 ADAPTERS = sorted((PACKAGE / "crawl").glob("*.py"))
 # Of Scrapy's redirect middleware.
-NOT_OURS = {"depth", "redirect_urls", "rule"}
+NOT_OURS = {"depth", "is_start_request", "redirect_urls", "rule"}
 
 
 def module_of(path):

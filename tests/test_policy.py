@@ -50,6 +50,27 @@ def test_the_table_is_whole():
     assert set(KINDS) == {"new", "near-duplicate", "unchanged", "changed", "error-page", "skipped"}
 
 
+@pytest.mark.parametrize("action", get_args(PolicyAction))
+@pytest.mark.parametrize(
+    ("follow", "follow_unchanged", "is_start", "followed"),
+    [
+        (False, True, False, True),
+        (False, False, False, False),
+        (False, False, True, True),
+        (False, None, False, False),
+        (True, None, False, True),
+    ],
+)
+def test_links_of_unchanged_pages(action, follow, follow_unchanged, is_start, followed):
+    policy = Policy(
+        action=action, follow=follow, incremental=True, follow_unchanged=follow_unchanged
+    )
+    around = Circumstances(is_start=is_start)
+    for kind, expected in (("unchanged", followed), ("near-duplicate", follow)):
+        verdict = Verdict(kind=kind, key="https://a.example/", bits=64)
+        assert policy.decide(verdict, around) == (SEEN[action, expected], None)
+
+
 def test_near_duplicates_are_dropped_unless_something_else_is_asked_for():
     assert Policy() == Policy(action="drop", follow=False, incremental=False)
     assert Action() == PASS == ALL

@@ -27,7 +27,7 @@ from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.page_passages import PagePassages
-from scrapy_simhash.crawl.settings import SimhashSettings, is_on
+from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on
 from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
@@ -179,6 +179,8 @@ class SimhashExtension:
     def spider_opened(self, spider: Spider) -> None:
         """Open the indexes. If one cannot be opened, close the spider or crawl without them."""
         settings = self.settings
+        for message in conflicts(self.crawler.settings, settings.policy.action):
+            self.errors.warn("simhash: %s", message)
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()
         try:

@@ -339,6 +339,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 or self._is_shared(verdict, repeatable),
                 arguments=(*names, *keywords),
                 depth_limited=extension.depth_limited,
+                is_start=_is_start(request),
             ),
             page.excerpt,
         )
@@ -420,6 +421,11 @@ def _with_request(page: PageFingerprint, request: Request, request_hash: bytes) 
     depth = request.meta.get("depth")
     depth = depth if isinstance(depth, int) else 0
     return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
+
+
+def _is_start(request: Request) -> bool:
+    """Return True for a request of ``start()``, but not if a spider copied its meta."""
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
 
 
 def _record_arrival(

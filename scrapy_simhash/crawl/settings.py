@@ -209,6 +209,7 @@ def read_policy(read: SettingsReader) -> Policy:
     return Policy(
         action=action,
         follow=read.boolean("SIMHASH_FOLLOW", unset=action == "tag"),
+        follow_unchanged=read.boolean("SIMHASH_FOLLOW", unset=True),
         incremental=read.boolean("SIMHASH_INCREMENTAL"),
     )
 
@@ -242,6 +243,17 @@ def require_known(settings: BaseSettings) -> None:
     for name, similar in unknown_settings(settings).items():
         hint = f": did you mean {similar}?" if similar else ""
         raise SettingsError(name, settings[name], f"there is no such setting{hint}")
+
+
+def conflicts(settings: BaseSettings, action: PolicyAction) -> list[str]:
+    """Return messages about settings of Scrapy that a crawl which drops copies may trip over."""
+    names = ("CLOSESPIDER_PAGECOUNT_NO_ITEM", "CLOSESPIDER_TIMEOUT_NO_ITEM")
+    return [
+        f"{name} = {settings[name]} closes the spider in a run of copies, because dropped pages "
+        "give no items: raise it, or set SIMHASH_ACTION = 'tag'"
+        for name in names
+        if action == "drop" and settings.getfloat(name)
+    ]
 
 
 def is_on(crawler: Crawler) -> bool:

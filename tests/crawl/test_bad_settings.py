@@ -10,7 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
-from scrapy_simhash.crawl.settings import SETTINGS, SimhashSettings
+from scrapy_simhash.crawl.settings import SETTINGS, SimhashSettings, conflicts
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
 from tests.crawl.harness import ADDONS, Crawl, child_environment, run
@@ -255,3 +255,20 @@ def test_one_of_two_spider_middlewares_says_that_the_other_is_missing(url, tmp_p
     [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
     assert result.error["type"] == "SettingsError"
     assert "SimhashOutputMiddleware" in result.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        ({}, 0),
+        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": "25"}, 1),
+        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": 25, "CLOSESPIDER_TIMEOUT_NO_ITEM": 0.5}, 2),
+        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": 25, "SIMHASH_ACTION": "tag"}, 0),
+    ],
+)
+def test_settings_that_count_pages_without_items_are_warned_about(tmp_path, settings, warned):
+    given = Settings({"SIMHASH_DIR": str(tmp_path), **settings})
+    action = SimhashSettings(given, "pages").policy.action
+    messages = conflicts(given, action)
+    assert len(messages) == warned
+    assert all("CLOSESPIDER_" in message for message in messages)

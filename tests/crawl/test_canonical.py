@@ -241,7 +241,7 @@ def test_the_next_crawl_knows_the_page_that_took_the_place(site, preferring, tmp
     assert [path for path in again.seen() if path in STORY] == ["/mill?s=1", "/mill"]
     assert again.event("/mill")["verdict"]["canonical"] == "page"
     assert again.stat("index/size") == 3
-    assert incremental.seen() == []
+    assert incremental.items == []
     assert incremental.stat("kept/canonical") == 0
 
 

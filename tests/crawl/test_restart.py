@@ -55,15 +55,29 @@ def test_an_earlier_crawl_drops_nothing_of_this_one(site, directory, tmp_path):
 def test_incremental_passes_only_content_never_seen_before(site, directory, tmp_path):
     paths = ("/mill-copy", "/mill", "/bees", "/tram", "/bees-copy")
     [result] = run(copy_of(directory, tmp_path), crawl(site, *paths, **INCREMENTAL))
-    assert result.seen() == ["/tram"]
-    assert result.seen("errback") == ["/mill-copy", "/mill", "/bees", "/bees-copy"]
+    assert [item["url"] for item in result.items if "from" not in item] == [site.url("/tram")]
+    # The links on unchanged pages are followed.
+    assert result.seen() == ["/mill", "/bees", "/tram"]
+    assert result.seen("errback") == ["/mill-copy", "/bees-copy"]
     judged = {event["path"]: event.get("judged") for event in result.events}
     assert judged["/mill-copy"]["kind"] == judged["/bees-copy"]["kind"] == "near-duplicate"
     assert judged["/mill-copy"]["representative"] == site.url("/mill")
-    assert judged["/mill"]["kind"] == judged["/bees"]["kind"] == "unchanged"
-    assert result.event("/bees", "errback")["flags"] == []
-    assert (result.stat("dropped"), result.stat("unchanged")) == (4, 2)
+    for path in ("/mill", "/bees"):
+        assert result.event(path)["verdict"]["kind"] == "unchanged"
+        assert result.event(path)["flags"] == []
+    assert (result.stat("dropped"), result.stat("followed/unchanged")) == (2, 2)
     assert result.stat("index/size") == 3
+
+
+def test_without_links_only_unchanged_pages_of_start_are_followed(site, directory, tmp_path):
+    """Otherwise the crawl would end at its first page."""
+    path = copy_of(directory, tmp_path)
+    settings = INCREMENTAL | {"SIMHASH_FOLLOW": False}
+    # The first request is one of `start`.
+    [result] = run(path, crawl(site, "/mill", "/bees", "/tram", **settings))
+    assert result.seen() == ["/mill", "/tram"]
+    assert result.seen("errback") == ["/bees"]
+    assert [item["url"] for item in result.items if "from" not in item] == [site.url("/tram")]
 
 
 def test_incremental_with_tag_passes_all_with_their_verdicts(site, directory, tmp_path):
@@ -86,7 +100,7 @@ def test_changed_content_passes_in_both_modes(site, directory, tmp_path):
         )
     finally:
         site.put("/bees", page("bees"))
-    assert [result.seen() for result in results] == [["/bees"], [], ["/bees"]]
+    assert [len(result.items) for result in results] == [1, 0, 1]
     assert results[0].event("/bees")["verdict"]["kind"] == "changed"
     assert [result.stat("index/size") for result in results] == [2, 2, 2]
 
@@ -168,4 +182,6 @@ def test_failed_pages_themselves_pass_in_the_next_crawl(failures):
         "/raises-in-coroutine",
         "/failing-item",
         "/dropped-item",
+        "/fine",
     ]
+    assert failures["same"].stat("followed/unchanged") == 1
