@@ -46,7 +46,7 @@ class Pool:
             html = content()
             self.got.append(html)
             future.set_result(PageFingerprint(skipped="timeout" if b"slow" in html else None))
-        except Exception as error:
+        except fingerprinting._SlowHost as error:
             future.set_exception(error)
         return future
 
