@@ -157,7 +157,7 @@ def main() -> int:
     good = is_good(site, dropped, without.seen, dropping.seen)
     print(f"open the report of the dropping crawl in a browser: {REPORT}")
     scrapy = Path(sys.executable).with_name("scrapy")
-    print(f"look into its index, in {PROJECT}: {scrapy} simhash stats, or clusters")
+    print(f"look into its index, in {PROJECT}: {scrapy} simhash index stats, or clusters")
     print("good" if good else "not good enough")
     return 0 if good else 1
 

@@ -35,6 +35,14 @@ def calibrated(texts, preset="wide", confirmation=None, *, max_distance=None):
     return pages, calibrate(pages, detector, k, confirmation or chosen.confirmation)
 
 
+def test_a_pair_of_exactly_the_threshold_is_near_duplicate():
+    words = [f"w{number}" for number in range(76)]
+    # 72 shingles each, of which 64 are shared: 64 / 80.
+    one, other = " ".join(words), " ".join([*words[:68], *(f"v{number}" for number in range(8))])
+    assert resemblance(one, other) == 0.8
+    assert calibrated([one, other])[1].near_duplicate_pairs == 1
+
+
 @pytest.mark.parametrize("preset", ["wide", "classic"])
 def test_each_pair_is_counted_once_by_resemblance_similarity_and_distance(preset):
     pages, found = calibrated(HALF, preset)
@@ -117,6 +125,8 @@ def test_edited_copies_stand_for_missing_pairs():
         assert found.edited_copies == 200
         assert found.max_distance == 52
         assert 0.9 < found.recall[60, 52] <= 1
+        # Together, copies count as the missing pairs.
+        assert found.recall[60, 14] < 0.3
         assert np.array_equal(calibrated(texts)[1].recall, found.recall)
 
 

@@ -89,7 +89,7 @@ def put_pages(site, *, last, directory=None, barrier=None):
 def stored(site, directory, bodies):
     """Return the paths of the pages in the index, after a check of it."""
     index = directory / "simhash" / "spiders" / "end"
-    assert index_command(["check", "--index", str(index)]) == 0
+    assert index_command(["index", "check", "--index", str(index)]) == 0
     scheme = replace(Scheme.preset("wide"), extractor=OBEDIENT)
     detector = Detector(scheme)
     found = set()

@@ -148,10 +148,11 @@ def test_pages_that_could_not_be_judged_are_not_gone(played, monkeypatch):
     assert played.since(2) == {(B, "gone", 3), (C, "gone", 2)}
     # A crawl with too many of them says nothing.
     monkeypatch.setattr("scrapy_simhash.index.history.MAX_NOT_JUDGED", 2)
-    played.crawl(4, {}, left_open="12345")
-    played.crawl(5, {OTHER: "e"}, left_open="12345")
-    played.crawl(6, {OTHER: "e"}, left_open="12")
-    assert played.since(4) == {(OTHER, "new", 5)}
+    played.crawl(4, {A: "a", B: "b"})
+    played.crawl(5, {A: "a"}, left_open="12345")
+    assert played.since(4) == set()
+    played.crawl(6, {A: "a"}, left_open="12")
+    assert played.since(4) == {(B, "gone", 6)}
 
 
 def test_crawls_at_the_same_time_share_their_work(played):
@@ -214,7 +215,17 @@ def test_history_survives_what_looks_after_an_index(tmp_path):
 
 @pytest.mark.parametrize(
     "row",
-    [b"", b"{", b"[]", b"null", b"\xff", b"{}", b'{"began_s":-1,"end":0}', b"[" * 100_000],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b"{}",
+        b'{"began_s":-1,"end":0}',
+        b"[" * 100_000,
+        b'{"began_s":-1,"end":0,"ended_s":0,"finished":true,"sites":[],"not_judged":[]}',
+    ],
 )
 def test_a_damaged_row(tmp_path, row):
     where = tmp_path / "index"
