@@ -1,12 +1,9 @@
 """Measure the passage index: what it finds and misses, its speed, and alternatives.
 
 A page set is a folder with ``docs.jsonl`` (a line per document: ``id``, ``lang``) and
-``truth.jsonl.gz`` (``id``, ``text``), and, for ``shares``, ``pairs.tsv`` (``a``, ``b``,
-``jaccard``).
+``truth.jsonl.gz`` (``id``, ``text``).
 
     python benchmarks/passages.py quality FOLDER…    recall and precision on planted passages
-    python benchmarks/passages.py schemes FOLDER…    distances with other kinds of fingerprints
-    python benchmarks/passages.py shares FOLDER…     shares of text, compared with resemblance
     python benchmarks/passages.py speed FOLDER…      adding and checking, memory, disk, peers
 """
 
@@ -45,14 +42,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{name}: {value}")
     if arguments.what == "quality":
         show_quality(arguments)
-    elif arguments.what == "schemes":
-        from passages_lib import schemes
-
-        schemes.show(arguments.folders, arguments.passages, arguments.seed)
-    elif arguments.what == "shares":
-        from passages_lib import shares
-
-        shares.show(arguments.folders, arguments.pairs, arguments.max_distance)
     else:
         from passages_lib import speed
 
@@ -63,14 +52,13 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("what", choices=("quality", "schemes", "shares", "speed"))
+    add("what", choices=("quality", "speed"))
     add("folders", nargs="+", type=Path, metavar="FOLDER")
-    add("--passages", type=int, default=10_000, help="quality: to plant; schemes: to compare")
+    add("--passages", type=int, default=10_000, help="quality: to plant")
     add("--languages", nargs="+", metavar="LANGUAGE", help="quality (default: all)")
     add("--cutting", nargs="+", choices=tuple(quality.CUTTINGS), default=list(quality.CUTTINGS)[:3])
     add("--max-distance", type=int, default=DEFAULT_MAX_DISTANCE, metavar="K", help="of the index")
     add("--misses", type=int, default=10, help="quality: missed unedited passages to print")
-    add("--pairs", type=int, default=10_000, help="shares: upper limit for the pairs")
     add("--documents", type=int, default=10_000, help="speed: documents to add")
     add("--characters", type=int, default=5_000, help="speed: length of a checked text")
     add("--repeat", type=int, default=20, help="speed: number of checked texts")

@@ -6,7 +6,7 @@ and ``pairs.tsv`` (``a``, ``b``, ``jaccard``, and if known ``lang``, ``origin``,
 all pairs of one language with a resemblance of at least 0.05. Without ``pairs.tsv``, the pairs are
 computed from the texts, see ``quality_lib/truth.py``.
 
-    python benchmarks/quality.py CORPUS…  [--text page|truth|both] [--edits] [--curves FILE] …
+    python benchmarks/quality.py CORPUS…  [--text page|truth|both] …
     python benchmarks/quality.py --kept CORPUS…  [--dedupe OPTIONS]
     python benchmarks/quality.py --templates  [--dedupe OPTIONS]
 
@@ -34,9 +34,6 @@ from typing import TYPE_CHECKING, Any
 
 from quality_lib import (
     corpus,
-    curves,
-    edit_results,
-    edits,
     kept,
     output,
     results,
@@ -47,7 +44,7 @@ from quality_lib.corpus import BETWEEN, MUST, WRONG
 from quality_lib.dropping import FORMS
 from quality_lib.measuring import Measured, entries, installed, measure, served_rows
 from quality_lib.peers import PEERS, version_of
-from quality_lib.results import ALL, plan_for
+from quality_lib.results import plan_for
 from quality_lib.served import PROCESSES
 
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
@@ -58,7 +55,6 @@ if TYPE_CHECKING:
 
     from quality_lib.corpus import PageSet
     from quality_lib.measuring import Entry
-    from quality_lib.results import Result
     from quality_lib.served import Row, Served
 
 SEED = 1
@@ -105,7 +101,6 @@ def show(measured: Measured, title: str, seed: int) -> dict[str, Any]:
         print(results.group_table(measured.own, what))
     return {
         "results": [result.as_json(seed) for result in measured.every],
-        "curves": measured.lines,
     }
 
 
@@ -229,11 +224,8 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="PRESET[:bits[:shingle_length[:weighting]]]")  # fmt: skip
     add("--k", action="append", default=[], metavar="[BITS=]K,K,…", help="distances to measure")
     add("--min-tokens", type=int, default=DEFAULT_MIN_TOKENS)
-    add("--edits", type=int, nargs="?", const=120, default=0, metavar="TEXTS",
-        help="also edit so many real texts (without a number: 120)")  # fmt: skip
     add("--no-peers", action="store_true")
     add("--no-openings", action="store_true", help="do not measure texts cut to their beginning")
-    add("--curves", type=Path, metavar="FILE", help="draw recall against precision, PNG or SVG")
     add("--fingerprints", type=Path, metavar="FILE", help="write the fingerprints as JSON lines")
     add("--json", type=Path, metavar="FILE", help="write all figures")
     add("--seed", type=int, default=SEED)
@@ -264,7 +256,7 @@ def measure_text(
     schemes: Sequence[Entry],
     peers: Sequence[str],
     arguments: argparse.Namespace,
-) -> tuple[Measured, dict[str, Any]]:
+) -> dict[str, Any]:
     """Fingerprint pages or texts, print the scores, and return them with the report."""
     rows = served_rows(page_sets, schemes, installed(peers), arguments, pages=text == "page")
     heading(f"{text}: what the detector did")
@@ -276,12 +268,7 @@ def measure_text(
     report = {"served": did, **show(measured, text, arguments.seed)}
     if arguments.fingerprints:
         write_fingerprints(arguments.fingerprints, text, page_sets, schemes, rows)
-    if arguments.curves:
-        path: Path = arguments.curves
-        if arguments.text == "both":
-            path = path.with_name(f"{path.stem}-{text}{path.suffix}")
-        draw(measured, text, path)
-    return measured, report
+    return report
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -305,8 +292,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def judge_verdicts(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
     """Print how well schemes and peers find the pairs of page sets, and add it to the report."""
-    if arguments.curves:
-        curves.check()
     if arguments.fingerprints:
         arguments.fingerprints.write_text("")
     schemes = entries(arguments.scheme, arguments.k)
@@ -315,33 +300,10 @@ def judge_verdicts(arguments: argparse.Namespace, report: dict[str, Any]) -> Non
     page_sets = [corpus.load(folder) for folder in arguments.folders]
     heading("sets")
     report["sets"] = show_sets(page_sets)
-    own: list[Result] = []
     for text in ("page", "truth") if arguments.text == "both" else (arguments.text,):
-        measured, report[text] = measure_text(text, page_sets, schemes, peers, arguments)
-        own = own or measured.own
+        report[text] = measure_text(text, page_sets, schemes, peers, arguments)
     if not arguments.no_openings:
         report["openings"] = show_openings(page_sets, schemes, arguments)
-    if arguments.edits:
-        report["edits"] = edit_results.measure(page_sets, schemes, own, arguments)
-        for size in edits.SIZES:
-            heading(f"edits: texts of {size}, recall by share of tokens edited")
-            print(edit_results.table(report["edits"], size))
-
-
-def draw(measured: Measured, text: str, path: Path) -> None:
-    """Draw the curves, with a mark for each scheme at its own k and for each peer."""
-    marks = []
-    for result in measured.own:
-        finder = result.finder
-        if result.missing or finder.pairs != ALL:
-            continue
-        figures = result.figures()
-        if figures.recall is not None and figures.precision is not None:
-            distance = "" if finder.k is None else f", k = {finder.k}"
-            label = f"{finder.name}{distance}, {finder.by}"
-            marks.append((finder.name, label, figures.recall, figures.precision))
-    title = f"Near-duplicates of {len(measured.every[0].sets)} page sets, served as {text}"
-    curves.draw(measured.lines, marks, path, title)
 
 
 if __name__ == "__main__":

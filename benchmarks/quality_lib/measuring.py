@@ -6,10 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from quality_lib import curves, results, scoring
-from quality_lib.corpus import BETWEEN, MUST, WRONG
+from quality_lib import results
 from quality_lib.peers import PEERS
 from quality_lib.results import ALL, WITHIN_K
 from quality_lib.served import Row, serve
@@ -39,11 +36,10 @@ class Entry(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """All results on one kind of text, those of each scheme's own distance, and curves."""
+    """All results on one kind of text, and those of each scheme's own distance."""
 
     every: list[Result]
     own: list[Result]
-    lines: dict[str, list[dict[str, float]]]
 
 
 def entry(spec: str, k_lists: Sequence[str]) -> Entry:
@@ -108,8 +104,8 @@ def measure(
     peers: Sequence[str],
 ) -> Measured:
     """All results of the schemes, and of the peers if there are any."""
-    every, own, lines = [], [], {}
-    must = sum(pair.band == MUST for page_set in page_sets for pair in page_set.listed)
+    every: list[Result] = []
+    own: list[Result] = []
     for number, one in enumerate(schemes):
         served = by_set([row.schemes[number] for row in rows], page_sets)
         found = results.scheme_results(
@@ -118,20 +114,11 @@ def measure(
         every += found
         own_k = own_distance(one, found)
         own += [result for result in found if result.finder.k == own_k]
-        counts = [
-            scoring.distance_counts(page_set, [page.fingerprint for page in pages], one.scheme.bits)
-            for page_set, pages in zip(page_sets, served, strict=True)
-        ]
-        total = {
-            band: np.sum([count[band] for count in counts], axis=0)
-            for band in (MUST, BETWEEN, WRONG)
-        }
-        lines[one.name] = curves.points(total, must)
     if peers:
         others = list(results.peer_results(installed(peers), page_sets, by_set(rows, page_sets)))
         every += others
         own += others
-    return Measured(every, own, lines)
+    return Measured(every, own)
 
 
 def installed(names: Sequence[str]) -> list[str]:
