@@ -1,4 +1,4 @@
-"""Count pages by URL pattern, to find the patterns whose pages may share a template."""
+"""Count pages and copies by URL pattern, to show which parts of a site a crawl has dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# With fewer pages, or a smaller share of alike pages, a pattern is not taken for a template.
+# Patterns with fewer pages, or a smaller share of copies, are not shown.
 MIN_PAGES = 20
 MIN_SHARE = 1 / 3
 _MAX_PATTERNS = 5_000
@@ -42,15 +42,19 @@ def url_pattern(key: str) -> str:
 class PatternCount(NamedTuple):
     """Counts of the pages with one URL pattern.
 
-    :param alike: number of pages within k bits of another page of the pattern.
-    :param dropped: number of alike pages that were dropped.
-    :param example: key of the last alike page, or of the first page if none is alike.
+    :param copies: number of pages that are near-duplicates of another page.
+    :param dropped: number of copies that were dropped.
+    :param original: pattern of most of the pages that they are copies of, if any has most.
+    :param surplus: how many more of them had this pattern than others, see `PatternCounts.add`.
+    :param example: key of the last copy, or of the first page if there is none.
     """
 
     pattern: str
     pages: int
-    alike: int
+    copies: int
     dropped: int
+    original: str
+    surplus: int
     example: str
 
 
@@ -64,30 +68,40 @@ class PatternCounts:
         self._max_patterns = max_patterns
         self._counts: dict[str, PatternCount] = {}
 
-    def add(self, key: str, nearest: str | None = None, *, dropped: bool = False) -> None:
+    def add(self, key: str, original: str | None = None, *, dropped: bool = False) -> None:
         """Count a page; ignore a key that is not a URL.
 
-        :param nearest: key of the page that this page is a near-duplicate of, or similar to.
+        :param original: key of the page that this page is a copy of, or None.
         """
         pattern = url_pattern(key)
         if pattern == key:  # not a URL
             return
-        count = self._counts.get(pattern) or PatternCount(pattern, 0, 0, 0, key)
+        count = self._counts.get(pattern) or PatternCount(pattern, 0, 0, 0, "", 0, key)
         count = count._replace(pages=count.pages + 1)
-        if nearest is not None and nearest != key and url_pattern(nearest) == pattern:
+        if original is not None and original != key:
+            # The majority vote of Boyer and Moore (1981), in constant space.
+            of = url_pattern(original)
+            if not count.surplus:
+                count = count._replace(original=of)
+            surplus = count.surplus + (1 if of == count.original else -1)
             count = count._replace(
-                alike=count.alike + 1, dropped=count.dropped + dropped, example=key
+                copies=count.copies + 1,
+                dropped=count.dropped + dropped,
+                surplus=surplus,
+                example=key,
             )
         self._counts[pattern] = count
         if len(self._counts) > 2 * self._max_patterns:
             largest = sorted(self._counts.values(), key=lambda count: -count.pages)
             self._counts = {count.pattern: count for count in largest[: self._max_patterns]}
 
-    def templates(self) -> Sequence[PatternCount]:
-        """Return the patterns that reach both limits, sorted by falling number of alike pages."""
-        templates = [
+    def with_copies(self) -> Sequence[PatternCount]:
+        """Return the patterns of at least 20 pages of which a third are copies, those with the most
+        dropped copies first.
+        """
+        found = [
             count
             for count in self._counts.values()
-            if count.pages >= MIN_PAGES and count.alike >= MIN_SHARE * count.pages
+            if count.pages >= MIN_PAGES and count.copies >= MIN_SHARE * count.pages
         ]
-        return sorted(templates, key=lambda count: (-count.alike, count.pattern))
+        return sorted(found, key=lambda count: (-count.dropped, -count.copies, count.pattern))

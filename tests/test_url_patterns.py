@@ -36,22 +36,22 @@ def test_any_key_has_a_pattern(key):
     assert isinstance(url_pattern(f"https://a.example/{key}"), str)
 
 
-def counted(pages, alike, *, dropped=0, to=SHOP):
+def counted(pages, copies, *, dropped=0, to=SHOP):
     counts = PatternCounts()
     for number in range(pages):
-        like = to.format(0) if 0 < number <= alike else None
-        counts.add(SHOP.format(number), like, dropped=0 < number <= dropped)
+        original = to.format(0) if 0 < number <= copies else None
+        counts.add(SHOP.format(number), original, dropped=0 < number <= dropped)
     return counts
 
 
-def test_a_pattern_of_alike_pages_is_a_template():
-    [found] = counted(88, 41, dropped=30).templates()
-    assert (found.pattern, found.pages, found.alike, found.dropped) == (PATTERN, 88, 41, 30)
+def test_a_pattern_with_many_copies_is_found():
+    [found] = counted(88, 41, dropped=30).with_copies()
+    assert found[:5] == (PATTERN, 88, 41, 30, PATTERN)
     assert url_pattern(found.example) == PATTERN
 
 
 @pytest.mark.parametrize(
-    ("pages", "alike", "is_template"),
+    ("pages", "copies", "is_found"),
     [
         (MIN_PAGES, 7, True),
         (MIN_PAGES - 1, 18, False),
@@ -60,35 +60,48 @@ def test_a_pattern_of_alike_pages_is_a_template():
         (90, 29, False),
     ],
 )
-def test_the_thresholds_are_inclusive(pages, alike, is_template):
-    assert bool(counted(pages, alike).templates()) is is_template
+def test_the_thresholds_are_inclusive(pages, copies, is_found):
+    assert bool(counted(pages, copies).with_copies()) is is_found
 
 
-def test_copies_of_pages_of_another_pattern_do_not_count():
-    assert not counted(60, 50, to="http://shop.example/old/{}").templates()
+def test_originals_may_have_another_pattern():
+    """As variants of a product, all of which are dropped as copies of it."""
+    [found] = counted(60, 50, dropped=50, to="http://shop.example/old/{}/v").with_copies()
+    assert (found.pattern, found.original) == (PATTERN, "shop.example/old/*/*")
 
 
-def test_a_page_near_itself_does_not_count():
+@given(st.lists(st.sampled_from("abc"), min_size=MIN_PAGES))
+def test_the_original_is_the_pattern_of_most(hosts):
+    counts = PatternCounts()
+    for number, host in enumerate(hosts):
+        counts.add(SHOP.format(number), f"http://{host}.example/")
+    [found] = counts.with_copies()
+    for host in set(hosts):
+        if hosts.count(host) > len(hosts) / 2:
+            assert found.original == f"{host}.example/"
+
+
+def test_a_copy_of_itself_does_not_count():
     counts = PatternCounts()
     for _ in range(50):
         counts.add(SHOP.format(1), SHOP.format(1))
-    assert not counts.templates()
+    assert not counts.with_copies()
 
 
 def test_keys_that_are_no_urls_are_ignored():
     counts = PatternCounts()
     for number in range(50):
         counts.add("same", f"other {number}")
-    assert not counts.templates()
+    assert not counts.with_copies()
 
 
-def test_the_pattern_with_the_most_alike_pages_comes_first():
+def test_the_pattern_with_the_most_dropped_copies_comes_first():
     counts = PatternCounts()
     for name, pages in (("few", 30), ("many", 60), ("some", 40)):
         for number in range(pages):
             key = f"http://shop.example/{name}/{number}"
-            counts.add(key, f"http://shop.example/{name}/0" if number else None)
-    names = [found.pattern.split("/")[1] for found in counts.templates()]
+            counts.add(key, f"http://shop.example/{name}/0" if number else None, dropped=number > 0)
+    names = [found.pattern.split("/")[1] for found in counts.with_copies()]
     assert names == ["many", "some", "few"]
 
 
@@ -98,5 +111,5 @@ def test_only_the_largest_patterns_are_kept():
         counts.add(SHOP.format(number), SHOP.format(0))
         counts.add(f"http://host{number}.example/page")
         assert len(counts._counts) <= 20
-    [found] = counts.templates()
-    assert (found.pages, found.alike) == (1000, 999)
+    [found] = counts.with_copies()
+    assert (found.pages, found.copies) == (1000, 999)

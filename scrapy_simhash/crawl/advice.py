@@ -1,5 +1,5 @@
 """Warn about selectors and item fields without matches, about copies that pass because of the
-arguments of their callbacks, and about pages that may share a template.
+arguments of their callbacks, and about URL patterns with many copies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EMPTY_FIELDS = (
     "simhash: none of %(pages)d items has text in %(names)s: set SIMHASH_ITEM_FIELDS to fields "
     "that the items have"
 )
-_MAX_SHOWN_TEMPLATES = 5
+_MAX_SHOWN_PATTERNS = 5
 _SHOWN_ARGUMENTS = 3
 # Fewer copies, or a smaller share of all copies, are not worth a warning.
 _MIN_PASSED = 20
@@ -59,33 +59,32 @@ def warn_of_arguments(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) 
     )
 
 
-def warn_of_templates(errors: ErrorLog, stats: CrawlStats, what: str, location: Location) -> None:
-    """Warn about up to five URL patterns whose pages may share a template; count the others.
+def warn_of_copies(errors: ErrorLog, stats: CrawlStats, what: str, location: Location) -> None:
+    """Warn about up to five URL patterns of which many pages are copies; count the others.
 
     :param what: ``pages`` or ``items``.
     :param location: place of the index of these pages or items.
     """
-    templates, option = stats.patterns.templates(), index_option(location)
-    for template in templates[:_MAX_SHOWN_TEMPLATES]:
-        host = host_of(template.example)
+    patterns, option = stats.patterns.with_copies(), index_option(location)
+    for count in patterns[:_MAX_SHOWN_PATTERNS]:
+        host = host_of(count.example)
         host_option = f" --host {shlex.quote(host)}" if host else ""
+        of = "each other" if count.original == count.pattern else f"{what} like {count.original}"
         errors.warn(
-            "simhash: %d of %d %s that match %s are near-duplicates of, or similar to, another one "
-            "that matches (%d were dropped): perhaps they share a template. `%s` lists the "
-            "near-duplicates. If their content differs, exclude the template's text with "
-            "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE",
-            template.alike,
-            template.pages,
+            "simhash: %d of %d %s like %s %s copies of %s: `%s` shows them. If their content "
+            "differs, SIMHASH_CONTENT_SELECT chooses the part that does",
+            count.dropped or count.copies,
+            count.pages,
             what,
-            loggable(template.pattern),
-            template.dropped,
+            loggable(count.pattern),
+            "were dropped as" if count.dropped else "are",
+            loggable(of),
             f"scrapy simhash index clusters {option}{host_option}",
         )
-    further = len(templates) - _MAX_SHOWN_TEMPLATES
+    further = len(patterns) - _MAX_SHOWN_PATTERNS
     if further > 0:
         errors.warn(
-            "simhash: %d more URL patterns have pages that may share a template; `scrapy simhash "
-            "report %s` lists them",
+            "simhash: %d more URL patterns have many copies; `scrapy simhash report %s` lists them",
             further,
             option,
         )

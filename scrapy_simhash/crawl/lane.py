@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_templates
+from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
@@ -216,10 +216,10 @@ class Lane:
                 except StorageError as error:
                     self.errors.count_error("history", error, self.index.location)
         if self.stats.has_counts:
-            summary = self.stats.summary(f"{self.what}s")
+            summary = self.stats.summary(f"{self.what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
         warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
-        warn_of_templates(self.errors, self.stats, f"{self.what}s", self.location)
+        warn_of_copies(self.errors, self.stats, f"{self.what}s", self.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""

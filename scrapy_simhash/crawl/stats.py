@@ -11,27 +11,19 @@ from scrapy_simhash.policy import outcome_of
 from scrapy_simhash.url_patterns import PatternCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.policy import Action, Outcome
+    from scrapy_simhash.policy import Action, Outcome, PolicyAction
     from scrapy_simhash.verdict import Verdict, VerdictKind
 
 logger = logging.getLogger(__name__)
 
-_SHOWN_CLUSTERS = 5
+_SHOWN_CLUSTERS = 3
 # When twice as many clusters are counted, only this number of the largest is kept.
 _KEPT_CLUSTERS = 10_000
-_OUTCOMES: Mapping[Outcome, str] = {
-    "dropped": "dropped",
-    "followed": "followed",
-    "tagged": "tagged",
-    "passed": "similar to another and passed",
-}
 
 
 class CrawlStats:
@@ -44,7 +36,7 @@ class CrawlStats:
         self._collector = collector
         self._prefix = prefix
         self._verdicts: Counter[VerdictKind] = Counter()
-        self._outcomes: Counter[Outcome] = Counter()
+        self._outcomes: Counter[tuple[Outcome, VerdictKind]] = Counter()
         self.patterns = PatternCounts()
         self._clusters: Counter[str] = Counter()
         self._skipped = 0
@@ -56,7 +48,7 @@ class CrawlStats:
 
     def skip(self, reason: str) -> None:
         """Count a page, item or text that gets no result, and the reason."""
-        self._skipped += 1
+        self._skipped += reason != "no_callback"  # such as robots.txt
         self.count(f"skipped/{reason}")
 
     def fingerprinted(self, page: PageFingerprint) -> None:
@@ -80,17 +72,16 @@ class CrawlStats:
         self._clusters[verdict.representative] += 1
         if len(self._clusters) > 2 * _KEPT_CLUSTERS:
             self._clusters = Counter(dict(self._clusters.most_common(_KEPT_CLUSTERS)))
-        self.count(f"distance/{verdict.distance}")
         return self._verdicts["near-duplicate"] == 1
 
     def count_outcome(self, verdict: Verdict, action: Action) -> None:
         """Count the outcome of a judged page or item, and count the URL pattern of its key."""
         outcome = outcome_of(verdict, action)
-        nearest = verdict.representative or verdict.similar_to
-        self.patterns.add(verdict.key, nearest, dropped=outcome == "dropped")
+        original = verdict.representative if verdict.kind == "near-duplicate" else None
+        self.patterns.add(verdict.key, original, dropped=outcome == "dropped")
         if outcome is None:
             return
-        self._outcomes[outcome] += 1
+        self._outcomes[outcome, verdict.kind] += 1
         if outcome == "passed":  # `count_verdict` counts it as similar
             return
         if outcome == "dropped":
@@ -120,28 +111,40 @@ class CrawlStats:
         """Return True if any page or item was judged or skipped."""
         return bool(self._verdicts or self._skipped)
 
-    def summary(self, what: str) -> str:
-        """Return lines of text: counts of verdicts and outcomes, and the largest clusters."""
-        judged = sum(self._verdicts.values())
-        near = self._verdicts["near-duplicate"]
-        share = f" ({near / judged:.1%})" if judged else ""
-        outcomes = ", ".join(
-            f"{self._outcomes[outcome]} {label}" for outcome, label in _OUTCOMES.items()
-        )
-        lines = [
+    def summary(self, what: str, action: PolicyAction) -> str:
+        """Return one line: counts of verdicts and of what was done, and the largest clusters."""
+        verdicts, done = self._verdicts, self._outcomes
+        judged, near = sum(verdicts.values()), self.near_duplicates
+        counts = [
+            (done["dropped", "near-duplicate"], "copies dropped"),
+            (done["followed", "near-duplicate"], "copies followed for their links"),
             (
-                f"simhash: {judged} {what} judged: {self._verdicts['new']} new, "
-                f"{self._verdicts['unchanged']} unchanged, {self._verdicts['changed']} changed, "
-                f"{near} near-duplicates{share}; {self._skipped} skipped; {outcomes}"
-            )
+                done["tagged", "near-duplicate"],
+                "copies kept (tag mode)" if action == "tag" else "copies kept",
+            ),
+            (done["dropped", "unchanged"], "unchanged dropped"),
+            (done["followed", "unchanged"], "unchanged followed for their links"),
+            (
+                sum(done["passed", kind] for kind in ("new", "changed", "unchanged")),
+                "similar to another and kept",
+            ),
+            (verdicts["error-page"], "error pages"),
+            (self._skipped, "skipped"),
         ]
-        if self._verdicts["error-page"]:
-            lines[0] += f"; {self._verdicts['error-page']} error pages"
+        share = f" ({near / judged:.1%})" if judged else ""
+        parts = [
+            (
+                f"simhash: {judged} {what} judged: {verdicts['new']} new, "
+                f"{verdicts['unchanged']} unchanged, {verdicts['changed']} changed, "
+                f"{near} near-duplicates{share}"
+            ),
+            *(f"{count} {words}" for count, words in counts if count),
+        ]
         largest = self._clusters.most_common(_SHOWN_CLUSTERS)
         if largest:
-            lines.append(f"largest clusters (number of near-duplicates of these {what}):")
-            lines += [f"{count:8d}  {loggable(key)}" for key, count in largest]
-        return "\n".join(lines)
+            shown = ", ".join(f"{count} of {loggable(key)}" for key, count in largest)
+            parts.append(f"most copies: {shown}")
+        return "; ".join(parts)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
         # Stats are whole numbers, but a step takes less than a millisecond: round the sums.

@@ -75,7 +75,6 @@ def test_people_who_know_their_site_say_what_is_content(results, name):
     assert not result.lines("ERROR")
     assert result.seen() == ["/first", "/other"]
     assert result.stat("near_duplicate") == 1
-    assert result.stat("distance/0") == 1
 
 
 def test_the_way_of_extraction_is_counted(results):
