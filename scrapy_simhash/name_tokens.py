@@ -18,7 +18,7 @@ from scrapy_simhash.folding import normalize
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_Kind = Literal["word", "letter", "mark", "space", "nothing", "bracket", "joiner", "dot", "symbol"]
+_Kind = Literal["word", "letter", "mark", "space", "nothing", "bracket", "joiner", "stop", "symbol"]
 # Signs of the law are no part of a name, and the minus sign is written as a hyphen, too.
 _FORMS = str.maketrans({"™": None, "℠": None, "®": None, "©": None, "\u2212": "-"})
 _INSIDE_NUMBER = frozenset(".,:/")
@@ -77,7 +77,7 @@ def name_tokens(text: str) -> list[str]:
             elif tokens and at and kinds[at] != "space":
                 tokens[-1] += character
             continue
-        if kind == "nothing":
+        if kind == "nothing" and not _is_prime(folded, at):
             continue
         is_inside_number = (
             character in _INSIDE_NUMBER
@@ -91,8 +91,8 @@ def name_tokens(text: str) -> list[str]:
         if word:
             tokens.append("".join(word))
             word.clear()
-        if kind in ("letter", "symbol") or (
-            kind in ("bracket", "joiner", "dot") and _counts(folded, kinds, at)
+        if kind in ("letter", "symbol", "nothing") or (
+            kind in ("bracket", "joiner", "stop") and _counts(folded, kinds, at)
         ):
             tokens.append(character)
     if word:
@@ -100,8 +100,16 @@ def name_tokens(text: str) -> list[str]:
     return tokens
 
 
+def _is_prime(folded: str, at: int) -> bool:
+    """Return True if a quote is written for a prime: 5'-AMP, 6'2."""
+    after = folded[at + 1 : at + 2]
+    return (
+        folded[at] in "'\"" and folded[at - 1 : at].isdigit() and (after == "-" or after.isdigit())
+    )
+
+
 def _counts(folded: str, kinds: list[_Kind], at: int) -> bool:
-    """Return True if a bracket, a joiner or a dot is a symbol, not a separator."""
+    """Return True if a bracket, a joiner or a stop is a symbol, not a separator."""
     character, kind = folded[at], kinds[at + 1]
     if kind == "bracket":  # only an empty pair says something: operator(), operator[]
         return folded[at : at + 2] in ("()", "[]", "{}") or folded[at - 1 : at + 1] in (
@@ -116,8 +124,10 @@ def _counts(folded: str, kinds: list[_Kind], at: int) -> bool:
     while end < len(folded) and folded[end] == character:
         end += 1
     before, after = _beside(kinds[start]), _beside(kinds[end + 1])
-    if kind == "dot":  # .NET, or two dots between spaces
-        return before == "space" and (after == "word" or end - start > 1)
+    if kind == "stop":  # .NET, a range "..", or what only signs surround: (,)
+        if character == "." and before == "space":
+            return after == "word" or end - start > 1
+        return before == after == "symbol"
     if start and before == "space" and folded[end : end + 1].isalpha():
         return False  # a sign before a number counts, a dash before a word does not
     return before != after or before == "symbol"
@@ -127,7 +137,7 @@ def _beside(kind: _Kind) -> str:
     """Return what a sign stands beside: a ``space``, a ``word`` or a ``symbol``."""
     if kind in ("word", "letter", "mark"):
         return "word"
-    return "space" if kind in ("space", "nothing") else "symbol"
+    return "space" if kind in ("space", "nothing", "stop") else "symbol"
 
 
 @lru_cache(maxsize=4096)
@@ -146,10 +156,8 @@ def _kind(character: str) -> _Kind:
         kind = "bracket"
     elif category in ("Pd", "Pc") or character in _JOINERS:
         kind = "joiner"
-    elif character == ".":
-        kind = "dot"
     elif category == "Po" and _SEPARATES.search(unicodedata.name(character, "")):
-        kind = "space"
+        kind = "stop"
     return kind
 
 

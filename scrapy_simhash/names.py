@@ -9,8 +9,8 @@ site, and a part that only names a view of the page, such as "(print version)".
 A name is stored as a *key*: the 64-bit hash of all its tokens in order, however long it is. The
 title of a page becomes three keys: without those parts, of the whole title, and of what the title
 says beyond the headings (zeros if nothing); one key if the first two are equal and the third is
-zeros. Each heading becomes a key. A byte of flags follows if one is set. Empty bytes stand for no
-name.
+zeros. Each heading becomes a key. A byte of flags follows if one is set, and in a title a byte that
+stands for the name of the site in it. Empty bytes stand for no name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from xxhash import xxh3_64_digest
 from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of, without_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from scrapy_simhash.evidence import Evidence
 
@@ -34,9 +34,10 @@ _NO_KEY = bytes(KEY_BYTES)
 # Flags, the last byte of a title and of headings.
 _IS_WEAK = 1  # the headings are not the page's own h1, but what stands for it
 _IS_USED = 2  # the text of the page uses the name
-_IS_HEADLINE = 8  # the name is a sentence that the text does not use
 _BEYOND_IS_USED = 4  # the text uses what the title says beyond the headings
+_IS_HEADLINE = 8  # the name is as long as a sentence
 _IS_LONG = 16  # the page has a long text
+_BRAND_IS_USED = 32  # the text uses the name of the site in the title
 _MIN_USED_CHARACTERS = 3
 _MIN_LONG_TEXT_TOKENS = 1000
 _MIN_HEADLINE_TOKENS = 5
@@ -69,13 +70,7 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     :param text: the text of the page, which may use the names.
     :param text_tokens: number of tokens of the text.
     """
-    sites = [frozenset(name_tokens(site)) for site in names.sites]
-    hosts = {"".join(name_tokens(site)) for site in names.sites}
-
-    def is_of_site(part: str) -> bool:
-        tokens = name_tokens(part)
-        return any(site.issuperset(tokens) for site in sites) or "".join(tokens) in hosts
-
+    is_of_site = _site_filter(names)
     headings: dict[bytes, list[str]] = {}
     for heading in names.headings:
         # A heading that only names the site is its logo.
@@ -89,16 +84,16 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     rest = _without_lines(text, (names.title, *names.headings))
     heading_flags = _use(names.headings, rest) | (_IS_WEAK if names.is_weak else 0)
     title_flags = _use([title], rest)
-    if any(
-        not known.issuperset(name_tokens(part)) and _occurs(part, rest)
-        for part in parts_of(names.title)
-    ):
+    if beyond and all(_occurs(token, rest) for token in beyond):
         title_flags |= _BEYOND_IS_USED
+    brands = [part for part in parts_of(names.title) if own != whole and is_of_site(part)]
+    if any(_occurs(part, rest) for part in brands):
+        title_flags |= _BRAND_IS_USED
     if text_tokens >= _MIN_LONG_TEXT_TOKENS:
         title_flags |= _IS_LONG
     title_keys = [_key(own)] if own == whole and not beyond else [*map(_key, (own, whole, beyond))]
     return (
-        _stored(title_keys, title_flags) if whole else b"",
+        _stored(title_keys, title_flags, _brand_byte(brands)) if whole else b"",
         _stored(headings, heading_flags) if headings else b"",
     )
 
@@ -120,18 +115,22 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     Sites give the news that they share headlines of their own. So pages of different sites may have
     different names if both are headlines: at least five words that the text does not use as they
     are. If each text uses the name of its page, as that of a hotel or a firm does, the names
-    differ. Otherwise there is a doubt. There is one, too, if the headings are the same but each
-    title says more that the text uses, such as a brand.
+    differ. Otherwise there is a doubt. There is one, too, if the headings are the same but short,
+    and each title says something else beyond them; or if each text uses the name of its site.
+    Pages whose titles contain different names of a site count as pages of different sites.
     """
     headings, other_headings = _headings(one), _headings(other)
-    if one.site and other.site and one.site != other.site:
-        return _agree_across(one, other, headings, other_headings)
     is_weak, other_is_weak = _flags(one.heading) & _IS_WEAK, _flags(other.heading) & _IS_WEAK
     if is_weak != other_is_weak and headings.isdisjoint(other_headings):
         if is_weak:
             headings = frozenset()
         else:
             other_headings = frozenset()
+    brand, other_brand = _brand(one.title), _brand(other.title)
+    if (one.site and other.site and one.site != other.site) or (
+        brand and other_brand and brand != other_brand
+    ):
+        return _agree_across(one, other, headings, other_headings)
     if headings and other_headings:
         if not (headings <= other_headings or other_headings <= headings):
             return False
@@ -183,17 +182,24 @@ def _agree_across(
 ) -> bool | None:
     titles, other_titles = _title_forms(one), _title_forms(other)
     names, other_names = headings | titles, other_headings | other_titles
+    flags = _flags(one.heading) | _flags(one.title)
+    other_flags = _flags(other.heading) | _flags(other.title)
     if not names or not other_names:
         return True
     if names.isdisjoint(other_names):
-        flags = _flags(one.heading) | _flags(one.title)
-        other_flags = _flags(other.heading) | _flags(other.title)
         if flags & other_flags & _IS_USED:
             return False
-        is_headline = (flags | other_flags) & (_IS_USED | _IS_HEADLINE) == _IS_HEADLINE
-        return True if is_headline and flags and other_flags else None
-    is_beyond_used = _flags(one.title) & _flags(other.title) & _BEYOND_IS_USED
-    return None if is_beyond_used and titles.isdisjoint(other_titles) else True
+        is_used = (flags | other_flags) & _IS_USED
+        return True if flags & other_flags & _IS_HEADLINE and not is_used else None
+    if not titles or not other_titles or one.title[:KEY_BYTES] == other.title[:KEY_BYTES]:
+        return None if flags & other_flags & _BRAND_IS_USED else True
+    if not titles.isdisjoint(other_titles) or _NO_KEY in (
+        _beyond(one.title),
+        _beyond(other.title),
+    ):
+        return True
+    is_used = flags & other_flags & (_BEYOND_IS_USED | _BRAND_IS_USED)
+    return True if flags & other_flags & _IS_HEADLINE and not is_used else None
 
 
 def _titles_agree(one: bytes, other: bytes) -> bool | None:
@@ -205,13 +211,15 @@ def _titles_agree(one: bytes, other: bytes) -> bool | None:
     beyond, other_beyond = _beyond(one), _beyond(other)
     if beyond == other_beyond:
         return True
-    is_long = _flags(one) & _flags(other) & _IS_LONG
-    return None if is_long or _NO_KEY in (beyond, other_beyond) else False
+    if _NO_KEY in (beyond, other_beyond):
+        # The text uses what only one title says: that is no name of the site.
+        return False if (_flags(one) | _flags(other)) & _BEYOND_IS_USED else None
+    return None if _flags(one) & _flags(other) & _IS_LONG else False
 
 
 def _whole(title: bytes) -> bytes:
     """Return the key of the whole title."""
-    return title[KEY_BYTES : 2 * KEY_BYTES] if len(title) > KEY_BYTES + 1 else title[:KEY_BYTES]
+    return title[KEY_BYTES : 2 * KEY_BYTES] if len(title) >= 3 * KEY_BYTES else title[:KEY_BYTES]
 
 
 def _beyond(title: bytes) -> bytes:
@@ -229,12 +237,43 @@ def _title_forms(evidence: Evidence) -> frozenset[bytes]:
     return frozenset((title[:KEY_BYTES], _whole(title))) if title else frozenset()
 
 
-def _stored(keys: Iterable[bytes], flags: int) -> bytes:
-    return b"".join(keys) + (bytes((flags,)) if flags else b"")
+def _stored(keys: Iterable[bytes], flags: int, brand: int = 0) -> bytes:
+    trailer = bytes((flags, brand)) if brand else bytes((flags,)) if flags else b""
+    return b"".join(keys) + trailer
 
 
 def _flags(name: bytes) -> int:
-    return name[-1] if len(name) % KEY_BYTES else 0
+    rest = len(name) % KEY_BYTES
+    return name[-rest] if rest else 0
+
+
+def _brand(title: bytes) -> int:
+    """Return the byte that stands for the name of the site in a title; 0 if it has none."""
+    return title[-1] if len(title) % KEY_BYTES == 2 else 0  # noqa: PLR2004 - flags and brand
+
+
+def _brand_byte(parts: Sequence[str]) -> int:
+    """Return a number from 1 to 255 for the parts of a title that name the site; 0 for none."""
+    tokens = sorted({token for part in parts for token in name_tokens(part)})
+    return _key(tokens)[0] % 255 + 1 if tokens else 0
+
+
+def _site_filter(names: Names) -> Callable[[str], bool]:
+    """Return a function that returns True for a part of a name that only names the site.
+
+    A page may declare its own name as that of its site. So a name of the site that would leave the
+    page without headings is a name of the page.
+    """
+    sites = [(name_tokens(site), frozenset(name_tokens(site))) for site in names.sites]
+
+    def covers(site: tuple[list[str], frozenset[str]], part: str) -> bool:
+        tokens = name_tokens(part)
+        return site[1].issuperset(tokens) or "".join(site[0]) == "".join(tokens)
+
+    own = [heading for heading in names.headings if heading]
+    if all(any(covers(site, heading) for site in sites) for heading in own):
+        sites = [site for site in sites if not any(covers(site, heading) for heading in own)]
+    return lambda part: any(covers(site, part) for site in sites)
 
 
 def _without_lines(text: str, names: Iterable[str]) -> str:
@@ -244,11 +283,11 @@ def _without_lines(text: str, names: Iterable[str]) -> str:
 
 
 def _use(names: Sequence[str], text: str) -> int:
-    """Return the flag that tells whether a text uses one of the names; 0 for a short unused one."""
-    if any(_is_used(name, text) for name in names):
-        return _IS_USED
+    """Return the flags that tell whether a text uses one of the names, and if one is long."""
     longest = max((len(name_tokens(name)) for name in names), default=0)
-    return _IS_HEADLINE if longest >= _MIN_HEADLINE_TOKENS else 0
+    return (_IS_HEADLINE if longest >= _MIN_HEADLINE_TOKENS else 0) | (
+        _IS_USED if any(_is_used(name, text) for name in names) else 0
+    )
 
 
 def _is_used(name: str, text: str) -> bool:

@@ -62,6 +62,7 @@ class TestOneSite:
             (("Boat 7 - Shop", "Boat 7"), ("Boat 7 - Shop, page 2", "Boat 7"), False),
             (("Boat 7", "Boat 7"), ("Boat 7 - Shop", "Boat 7"), None),
             (("Boat 7", "Boat 7"), ("Boats", "Boat 7"), None),
+            (("Boat 7", "Boat 7"), ("Boat 7 - red", "Boat 7"), None),
             (("Boat 7 - Shop", "Boat 7"), ("Shop - Boat 7", "Boat 7"), True),
             # Views.
             (("Boat 7", "Boat 7"), ("Print: boat 7", "Boat 7"), True),
@@ -122,6 +123,11 @@ class TestOneSite:
         assert agree(page("", "Boat 7", weak=True), whole) is True
         assert agree(page("Boat 8", "Share", weak=True), whole) is False
 
+    def test_what_only_one_title_says_counts_if_the_text_uses_it(self):
+        base = page("Alto jacket", "Alto jacket", text="A jacket.")
+        for text, expected in (("A jacket. Colour: red.", False), ("A jacket.", None)):
+            assert agree(page("Alto jacket, red", "Alto jacket", text=text), base) is expected
+
     def test_titles_of_long_texts_under_one_heading_leave_a_doubt(self):
         one, other = (page(f"Licence {n}", "Legal code", tokens=1000) for n in ("A", "B"))
         assert agree(one, other) is None
@@ -168,13 +174,29 @@ class TestAcrossSites:
         # The line of the heading is no use of the name.
         assert self.across((*one[:2], one[1]), (*other[:2], other[1])) is None
 
+    def test_names_of_sites_in_titles_tell_sites_apart(self):
+        one, other = (
+            page(f"Rooms - {site}", "Rooms", sites=[site], text=f"The {site} has thirty rooms.")
+            for site in ("Anchor House", "Old Mint")
+        )
+        assert agree(one, other) is None
+        assert agree(one, page("Rooms", "Rooms")) is True
+
     def test_brands_that_the_texts_use_leave_a_doubt(self):
         one, other = (
             (f"Our terms - {brand}", "Our terms", f"{brand} sends all orders within a day.")
             for brand in ("Nordal", "Kestrel & Sons")
         )
         assert self.across(one, other) is None
-        assert self.across((*one[:2], ""), other) is True
+        assert self.across((*one[:2], ""), other) is None
+        one, other = (
+            (f"{title} - {brand}", title, text)
+            for title, brand, text in (
+                ("Five cows on the ferry pier", "Nordal", ""),
+                ("Five cows on the ferry pier", "Kestrel", "Kestrel saw it."),
+            )
+        )
+        assert self.across(one, other) is True
 
 
 def test_a_name_is_stored_as_the_hash_of_its_tokens():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.chrome import is_logo, leads_home
-from scrapy_simhash.name_tokens import name_tokens
+from scrapy_simhash.name_tokens import name_tokens, parts_of
 from scrapy_simhash.names import Names
 
 if TYPE_CHECKING:
@@ -36,15 +36,20 @@ def names_of(
     :param host: the host that it declares, or empty.
     """
     labels = [part for part in host.split(".")[:-1] if len(part) >= _MIN_HOST_LABEL_CHARACTERS]
-    sites = (*facts.sites, *([host, *labels] if host else ()), *_home_links(root, host))
     headings = _first_headings(root, lines)
+    # A link to the front page may have the name of the page as its text.
+    own = {*headings, max(parts_of(title), key=len, default="")}
+    linked = [text for text in _home_links(root, host) if text not in own]
+    sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
     title = title or facts.title or next(iter(declared_names), "")
     if headings:
         return Names(title, headings, sites=sites)
-    weak = declared_names[:1] or _lower_headings(root, lines)
+    # A fragment without a title may have a general heading before that of its own.
+    count = 1 if title else _MAX_NAME_LINES
+    weak = declared_names[:1] or _lower_headings(root, lines, count)
     if not weak and not title:
-        weak = _first_lines(lines)
+        weak = _first_lines(lines) or _first_image(root)
     return Names(title, weak, is_weak=True, sites=sites)
 
 
@@ -89,15 +94,18 @@ def _first_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
     return own
 
 
-def _lower_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
-    """Return the first heading of the highest level below 1 that is in the content."""
+def _lower_headings(root: HtmlElement, lines: Sequence[Line], count: int) -> list[str]:
+    """Return the first headings of the highest levels below 1 that are in the content."""
     content = " ".join(line.text for line in lines if not line.chrome)
+    found: list[str] = []
     for tag in _LOWER_HEADINGS:
         for element in (*root.iter(tag), *_with_role(root, tag[1:])):
             text = _text_of(element)
             if text and (text in content or not element.text_content().strip()):
-                return [text]
-    return []
+                found.append(text)
+                if len(found) == count:
+                    return found
+    return found
 
 
 def _with_role(root: HtmlElement, level: str) -> list[HtmlElement]:
@@ -137,6 +145,12 @@ def _text_of(heading: HtmlElement) -> str:
         return text
     images = (image.get("alt", "") for image in heading.iter("img", "input", "area"))
     return next((" ".join(alt.split()) for alt in images if alt.strip()), "")
+
+
+def _first_image(root: HtmlElement) -> list[str]:
+    """Return the alternative text of the first image that has one."""
+    texts = (" ".join(image.get("alt", "").split()) for image in root.iter("img"))
+    return list(filter(None, texts))[:1]
 
 
 def _first_lines(lines: Sequence[Line]) -> list[str]:

@@ -173,3 +173,18 @@ class TestIdentities:
     def test_a_declared_name_that_other_names_do_not_have(self):
         assert identities("<h1>Quick view</h1><b itemprop=name>Oar 9</b>") == {"name": "oar 9"}
         assert identities("<h1>Oar 9, new</h1><b itemprop=name>Oar 9</b>") == {}
+
+
+def test_a_fragment_may_have_a_general_heading_before_its_own():
+    one, other = (
+        names(f"<h2>Quick view</h2><h3>{name}</h3>{TEXT}").headings for name in ("Line 4", "Line 5")
+    )
+    assert (one, other) == (["Quick view", "Line 4"], ["Quick view", "Line 5"])
+    assert names(f"<title>x</title><h2>A</h2><h3>B</h3>{TEXT}").headings == ["A"]
+    assert names("<img alt='Line 4'>" + TEXT).headings == ["Line 4"]
+
+
+def test_a_link_home_with_the_name_of_the_page_names_no_site():
+    html = "<title>Fog on all lines - News - Ferries</title><a href='/'>Fog on all lines</a>"
+    assert "Fog on all lines" not in names(html + TEXT).sites
+    assert "Line 4" not in names("<h1>Line 4</h1><a href='/'>Line 4</a>" + TEXT).sites
