@@ -38,8 +38,8 @@ _WORDS = (
 )
 # The content of a page may be named so, too ("social-policy"), but has fewer links.
 _MAX_WORDS_PER_LINK = 40
-_WRITTEN_IN = "boolean(.//textarea | .//input[@type='email' or @type='password'])"
-_CONTENT_IN = "boolean(.//article | .//main | .//table)"
+_WRITTEN_INPUTS = ("email", "password")
+_CONTENT_TAGS = ("article", "main", "table")
 
 
 def named_as_aside(named: Named) -> list[HtmlElement]:
@@ -49,7 +49,11 @@ def named_as_aside(named: Named) -> list[HtmlElement]:
 
 def is_form_to_write(form: HtmlElement) -> bool:
     """Return True for a form that asks for a text, an address or a password, and has no content."""
-    return bool(form.xpath(_WRITTEN_IN)) and not form.xpath(_CONTENT_IN)
+    written = any(
+        element.tag == "textarea" or element.get("type", "").lower() in _WRITTEN_INPUTS
+        for element in form.iter("textarea", "input")
+    )
+    return written and next(form.iter(*_CONTENT_TAGS), None) is None
 
 
 def _is_aside(element: HtmlElement, names: list[str]) -> bool:
@@ -61,5 +65,5 @@ def _is_aside(element: HtmlElement, names: list[str]) -> bool:
 def _is_list_of_links(element: HtmlElement) -> bool:
     """Return True for a short element, and for one with a link in every few words."""
     words = len(element.text_content().split())
-    links: float = 0 if words <= _MAX_WORDS_PER_LINK else element.xpath("count(.//a)")
+    links = sum(1 for _ in element.iter("a")) if words > _MAX_WORDS_PER_LINK else 0
     return words <= _MAX_WORDS_PER_LINK * (1 + links)

@@ -97,55 +97,55 @@ def _rename_by_tag(blocks: _Blocks, rename: Callable[[HtmlElement, str], None]) 
     """Rename logos, the page's own header, and forms without content."""
     named_as_logo = _inside(_is_named_as_logo)
     in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
-    for element in blocks.elements:
-        tag = element.tag
-        if tag == "h1":
-            if named_as_logo(element) or _is_link_home(element):
-                rename(element, "h2")
-        elif tag == "header":
-            if not in_section(element):  # an article may have a header of its own
-                rename(element, "nav")
-        elif tag == "form" and not _holds_content(element):
-            rename(element, "nav")
+    for heading in blocks.headings:
+        if heading.tag == "h1" and (named_as_logo(heading) or _is_link_home(heading)):
+            rename(heading, "h2")
+    for header in blocks.headers:
+        if header.tag == "header" and not in_section(header):  # an article may have its own
+            rename(header, "nav")
+    for form in blocks.forms:
+        if form.tag == "form" and not _holds_content(form):
+            rename(form, "nav")
 
 
 def aside_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the asides, in document order."""
-    return _Blocks(root).asides()
+    blocks = _Blocks(root)
+    found = blocks.asides()
+    return [element for element in blocks.named.elements if element in found]
 
 
 class _Blocks:
     """The elements of a page whose tags or names may make them chrome or asides.
 
-    :ivar elements: in document order.
-    :ivar named: the same, with their names.
+    :ivar named: all of them, with their names.
     :ivar headings: the ``h1`` of the page, or else the first heading of the next two levels.
-    :ivar around_headings: the elements that contain one of the headings.
     """
 
     def __init__(self, root: HtmlElement) -> None:
-        self.elements = list(root.iter(*_BLOCK_TAGS))
-        self.headings = [element for element in self.elements if element.tag == "h1"]
-        if not self.headings:
-            self.headings = [e for e in self.elements if e.tag in ("h2", "h3")][:1]
-        self.around_headings: set[HtmlElement | None] = {None}
-        for heading in self.headings:
-            above = heading.getparent()
-            while above not in self.around_headings:
-                self.around_headings.add(above)
-                above = above.getparent()
-        self.named = Named(self.elements)
+        elements = list(root.iter(*_BLOCK_TAGS))
+        by_tag: dict[str, list[HtmlElement]] = {}
+        for element in elements:
+            by_tag.setdefault(element.tag, []).append(element)
+        self.named = Named(elements)
+        self.headers = by_tag.get("header", [])
+        self.forms = by_tag.get("form", [])
+        self.headings = by_tag.get("h1") or [e for e in elements if e.tag in ("h2", "h3")][:1]
 
-    def asides(self) -> list[HtmlElement]:
+    def asides(self) -> dict[HtmlElement, None]:
         """Return the asides by name, and the forms to write something."""
-        found = set(named_as_aside(self.named))
-        return [
-            element
-            for element in self.elements
-            if (element in found or (element.tag == "form" and is_form_to_write(element)))
-            and element.tag in ASIDE_TAGS
-            and element not in self.around_headings
-        ]
+        found = [*named_as_aside(self.named), *filter(is_form_to_write, self.forms)]
+        around_headings: set[HtmlElement | None] = {None}
+        for heading in self.headings if found else ():
+            above = heading.getparent()
+            while above not in around_headings:
+                around_headings.add(above)
+                above = above.getparent()
+        return {
+            element: None
+            for element in found
+            if element.tag in ASIDE_TAGS and element not in around_headings
+        }
 
 
 def _holds_content(form: HtmlElement) -> bool:

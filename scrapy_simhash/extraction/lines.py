@@ -158,12 +158,12 @@ def _split(marked: str) -> list[Line]:
                     targets.clear()
                 opened = _OPENED[mark]
                 chrome, aside, level = chrome + opened[0], aside + opened[1], level + opened[2]
-        if _TARGET in text:
-            parts = text.split(_TARGET)
-            targets += filter(None, parts[1::2])
-            text = "".join(parts[::2])
         link_characters = len(text) if in_link else 0
         if _LINK in text:
+            if _TARGET in text:
+                parts = text.split(_TARGET)
+                targets += filter(None, parts[1::2])
+                text = "".join(parts[::2])
             parts = text.split(_LINK)
             characters = sum(map(len, parts[0 if in_link else 1 :: 2]))
             in_link ^= len(parts) % 2 == 0
@@ -173,9 +173,11 @@ def _split(marked: str) -> list[Line]:
             link_characters = min(characters, len(text))
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-            facts = (chrome > 0, row, heading, tuple(targets), aside > 0, level)
+            of_line = tuple(targets) if targets else ()
+            facts = (chrome > 0, row, heading, of_line, aside > 0, level)
             lines.append(_make_line((text, words, link_characters, *facts)))
-            targets.clear()
+            if targets:
+                targets = []
     return lines
 
 

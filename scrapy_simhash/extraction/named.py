@@ -23,7 +23,7 @@ class Named:
     """
 
     def __init__(self, elements: Sequence[HtmlElement]) -> None:
-        self._elements = elements
+        self.elements = elements
         self._text = "\n".join(map(_all_names, elements)).lower()
 
     def with_words(self, words: Iterable[str]) -> list[tuple[HtmlElement, list[str]]]:
@@ -40,7 +40,7 @@ class Named:
         lines = text.split("\n")
         starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         places = sorted({bisect_right(starts, at) - 1 for at in hits})
-        return [(self._elements[place], lines[place].split()) for place in places]
+        return [(self.elements[place], lines[place].split()) for place in places]
 
 
 def names_of(element: HtmlElement) -> str:

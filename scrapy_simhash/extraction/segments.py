@@ -58,7 +58,7 @@ def words_of(lines: Iterable[Line]) -> int:
 
 def _content(lines: Sequence[Line]) -> list[Line]:
     """Return the content, with all text between the page's heading and the content."""
-    around = _around_heading(lines)
+    around = around_heading(lines)
     content = _content_without_heading(around)
     heading = own_heading(around)
     if heading is None or heading in content:
@@ -67,7 +67,7 @@ def _content(lines: Sequence[Line]) -> list[Line]:
     return [heading, *filter(_is_text, between), *content]
 
 
-def _around_heading(lines: Sequence[Line]) -> Sequence[Line]:
+def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
     """Return the lines of the smallest element that contains the heading and enough text."""
     heading = own_heading(lines)
     if heading is None:

@@ -12,8 +12,10 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from scrapy_simhash.extraction.segments import around_heading
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.extraction.lines import Line
 
@@ -35,7 +37,7 @@ _ENDING = re.compile(r"\.[a-z]\w{0,4}$")
 _ARGUMENT = re.compile(r"'([^']*)'|\"([^\"]*)\"|\b(\d+)\b")
 
 
-def own_targets(lines: Iterable[Line], content: Sequence[Line]) -> dict[str, int]:
+def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int]:
     """Return the pieces of the targets of links, each with its weight from 1 to 36.
 
     Links in chrome do not count, nor do those in asides that are not part of the content.
@@ -46,12 +48,9 @@ def own_targets(lines: Iterable[Line], content: Sequence[Line]) -> dict[str, int
     :param lines: all lines of the page.
     :param content: the lines of its content, see `scrapy_simhash.extraction.segments`.
     """
-    has_asides = any(line.aside for line in content)
-    linked = [
-        line
-        for line in lines
-        if line.targets and not line.chrome and (has_asides or not line.aside)
-    ]
+    if not any(line.aside for line in content):
+        lines = [line for line in lines if not line.aside]
+    linked = [line for line in around_heading(lines) if line.targets and not line.chrome]
     words = sum(map(_words_of_links, linked))
     if not words or words < _MIN_SHARE_OF_CONTENT * sum(line.words for line in content):
         return {}
