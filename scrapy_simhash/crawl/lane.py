@@ -37,7 +37,7 @@ from scrapy_simhash.evidence import UNLIKE_ANY
 from scrapy_simhash.index import PageToObserve, reset_index
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.policy import DROP, PASS, STAND_IN_REASONS, outcome_of, stands_in
+from scrapy_simhash.policy import PASS, STAND_IN_REASONS, Action, outcome_of, stands_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.rules import Text
-    from scrapy_simhash.policy import Action, Circumstances, KeptReason, NoRetry
+    from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -292,7 +292,12 @@ class Lane:
         self._count_outcome(verdict, action)
 
     def act_on(
-        self, verdict: Verdict, request: Request | None, around: Circumstances, excerpt: str = ""
+        self,
+        verdict: Verdict,
+        request: Request | None,
+        around: Circumstances,
+        excerpt: str = "",
+        response: Response | None = None,
     ) -> tuple[Action, KeptReason | None]:
         """Decide what to do with a page, and count the outcome. Return the result of the policy.
 
@@ -302,6 +307,7 @@ class Lane:
         :param request: repeats the page; None for an item of ``start()``.
         :param around: the circumstances, as far as this object does not know them.
         :param excerpt: the beginning of the text, for the warning about a flood.
+        :param response: the response of a page; None for an item.
         """
         observation = verdict.observation
         if self.policy.action == "tag":
@@ -336,10 +342,11 @@ class Lane:
             key, fingerprint = observation.key, observation.fingerprint
             copy = DroppedCopy(key, fingerprint, observation.evidence, request)
             if observation.provisional:
-                self.retries.hold(awaited, copy)
+                self.retries.hold(awaited, copy, response)
                 self._settle_index(observation, confirmed=False, settles_copies=False)
             elif verdict.kind == "near-duplicate" and not action.items:
-                self.retries.leave(awaited, copy, answered=observation.earlier.gave_items)
+                answered = observation.earlier.gave_items
+                self.retries.leave(awaited, copy, response, answered=answered)
         return action, reason
 
     def _make_pending(
@@ -400,7 +407,8 @@ class Lane:
             self.stats.count_kept(verdict, "no_items")
             self._count_outcome(verdict, PASS)
             return
-        self._count_outcome(verdict, DROP)
+        follow = page.action.follow
+        self._count_outcome(verdict, Action(call=follow, items=False, follow=follow))
         observation, representative = verdict.observation, verdict.representative
         if page.unfollowed and observation is not None and representative is not None:
             key, fingerprint = observation.key, observation.fingerprint

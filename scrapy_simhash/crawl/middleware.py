@@ -15,6 +15,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.http import HtmlResponse
@@ -58,10 +59,22 @@ _GONE_STATUSES = (404, 410)
 class SimhashDownloaderMiddleware(Component):
     """The downloader middleware: spares and changes requests, and fingerprints pages."""
 
-    def process_request(self, request: Request) -> Request | None:
-        """Return a request to make later instead, or None. :raises SparedRequest: not needed."""
+    def __init__(self, extension: SimhashExtension) -> None:
+        super().__init__(extension)
+        # Request for a dropped copy → the kept response of that copy.
+        self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
+
+    def process_request(self, request: Request) -> Request | Response | None:
+        """Return a request to make later instead, a response that was kept, or None.
+
+        :raises SparedRequest: the request is not needed.
+        """
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
         self._extension.is_idle = False
+        answer = self._extension.pages.retries.answer_to(request)
+        if answer is not None:
+            self._answers[request] = answer
+            return _again(answer, request)
         return self._extension.url_rules.check(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
@@ -69,6 +82,9 @@ class SimhashDownloaderMiddleware(Component):
         extension = self._extension
         if PROBE_META_KEY in request.meta:
             return response
+        answer = self._answers.pop(request, None)
+        if answer is not None:  # other middlewares have seen it already, and may have changed it
+            response = _again(answer, request)
         page = await self._fingerprint(request, response)
         if 200 <= response.status < 300:  # noqa: PLR2004 - success
             self._compare_with_earlier(request, page)
@@ -342,6 +358,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 is_start=_is_start(request),
             ),
             page.excerpt,
+            response,
         )
         if action != PASS and observation is not None and observation.provisional:
             verdict = replace(verdict, observation=None)  # `act_on` has settled it
@@ -414,6 +431,13 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 
     def _output_ended(self, page: PageState) -> None:
         page.handled = True
+
+
+def _again(response: Response, request: Request) -> Response:
+    """Return a response as it arrived, for another request."""
+    again = response.replace(flags=[flag for flag in response.flags if flag != FLAG])
+    again.request = request
+    return again
 
 
 def _with_request(page: PageFingerprint, request: Request, request_hash: bytes) -> PageFingerprint:

@@ -10,10 +10,14 @@ But a crawl may take no items from pages at all. So while it has given none, suc
 remembered (*unanswered*); they are requested when the first item is given, or at once if the
 representative is requested again and comes with other content. At the end of a crawl that gave no
 items, some unanswered copies of each URL pattern are requested: their callbacks may give items.
+
+Where only the callback of a copy is to run after all, its response is used again, if there was room
+to keep it. So its page is not downloaded twice.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy import Request
+    from scrapy.http import Response
 
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index import Observation
@@ -36,7 +41,8 @@ if TYPE_CHECKING:
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
-_TRIED_COPIES = 10
+_TRIED_COPIES = 30
+_MAX_RESPONSE_BYTES = 16 << 20
 
 
 def is_retry(request: Request) -> bool:
@@ -99,7 +105,12 @@ class Retries:
         # Key of a page → copies of it that need not be requested, unless it was a wrong page.
         self._answered: dict[str, list[DroppedCopy]] = {}
         self._answered_count = 0
-        self._tried_patterns: set[str] = set()
+        # URL pattern → number of its unanswered copies that were tried at the end of the crawl.
+        self._tried: Counter[str] = Counter()
+        self._responses: dict[DroppedCopy, Response] = {}
+        self._response_bytes = 0
+        # Token in the request → the response that answers it.
+        self._answers: dict[str, Response] = {}
         self._open_questions = 0
         self._closing = False
         self.gives_items = False
@@ -110,21 +121,37 @@ class Retries:
         """Return True if no further copy can be held."""
         return self._count >= self._max_held
 
-    def hold(self, representative: str, copy: DroppedCopy) -> None:
-        """Hold a copy while its representative is pending. The caller checks `full` first."""
+    def hold(
+        self, representative: str, copy: DroppedCopy, response: Response | None = None
+    ) -> None:
+        """Hold a copy while its representative is pending. The caller checks `full` first.
+
+        :param response: answers a later request for the copy, unless that needs a new response.
+        """
         self._count += 1
+        self._keep_response(copy, response)
         self._held.setdefault(representative, []).append(copy)
 
-    def leave(self, representative: str, copy: DroppedCopy, *, answered: bool) -> None:
+    def leave(
+        self,
+        representative: str,
+        copy: DroppedCopy,
+        response: Response | None = None,
+        *,
+        answered: bool,
+    ) -> None:
         """Remember a copy that is dropped for good, unless its representative was a wrong page.
 
+        :param response: see `hold`.
         :param answered: the representative gave items, or the callback of the copy has run.
         """
         if not answered:
             if self._unanswered_count < self._max_held:
                 self._unanswered_count += 1
                 self._unanswered.setdefault(representative, []).append(copy)
+                self._keep_response(copy, response)
             return
+        self._take_response(copy)
         copies = self._answered.pop(representative, [])  # the youngest is the last in the dict
         copies.append(copy)
         self._answered[representative] = copies
@@ -173,14 +200,18 @@ class Retries:
             return page is None or not self._rules.same_text(copy, page)
 
         unanswered = self._take(key, differs)
-        known = self._answered.pop(key, [])
-        answered = list(filter(differs, known))
-        if len(answered) < len(known):
-            self._answered[key] = [copy for copy in known if copy not in answered]
+        answered, others = _divided(self._answered.pop(key, []), differs)
+        if others:
+            self._answered[key] = others
         self._answered_count -= len(answered)
         self._count += len(answered)
         for copy in self._distinct([*unanswered, *answered]):
             self._request(copy, ())
+
+    def answer_to(self, request: Request) -> Response | None:
+        """Return the response of a copy that answers a request of this object; None without one."""
+        token = request.meta.get(self._meta_key)
+        return None if token is None else self._answers.pop(token, None)
 
     def request(self, copy: DroppedCopy) -> None:
         """Request a copy now."""
@@ -194,21 +225,19 @@ class Retries:
 
     def _keep(self, key: str, is_kept: Callable[[DroppedCopy], bool]) -> Sequence[DroppedCopy]:
         """Release and return the held copies of a page for which `is_kept` returns False."""
-        held = self._held.pop(key, [])
-        kept = list(filter(is_kept, held))
-        self._count -= len(held) - len(kept)
+        kept, released = _divided(self._held.pop(key, []), is_kept)
+        self._count -= len(released)
         if kept:
             self._held[key] = kept
-        return [copy for copy in held if copy not in kept]
+        return released
 
     def _take(
         self, key: str, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
     ) -> Sequence[DroppedCopy]:
         """Take and return the unanswered copies of a page for which `is_taken` returns True."""
-        copies = self._unanswered.pop(key, [])
-        taken = list(filter(is_taken, copies))
-        if len(taken) < len(copies):
-            self._unanswered[key] = [copy for copy in copies if copy not in taken]
+        taken, others = _divided(self._unanswered.pop(key, []), is_taken)
+        if others:
+            self._unanswered[key] = others
         self._unanswered_count -= len(taken)
         self._count += len(taken)
         return taken
@@ -240,17 +269,19 @@ class Retries:
         return bool(self._requested or self._open_questions or self._held)
 
     def _try_patterns(self) -> None:
-        """Request unanswered copies of one page for each URL pattern that was not tried yet.
+        """Request some unanswered copies of each URL pattern.
 
         Not only one copy, because a spider may give an item when it has seen several pages.
         """
         for key, copies in [*self._unanswered.items()]:
-            pattern = url_pattern(copies[0].request.url)
-            if pattern not in self._tried_patterns:
-                self._tried_patterns.add(pattern)
-                tried = copies[:_TRIED_COPIES]
-                for copy in self._distinct(self._take(key, tried.__contains__)):
-                    self._request(copy, ())
+            tried = set()
+            for copy in copies:
+                pattern = url_pattern(copy.request.url)
+                if self._tried[pattern] < _TRIED_COPIES:
+                    self._tried[pattern] += 1
+                    tried.add(copy)
+            for copy in self._distinct(self._take(key, tried.__contains__)):
+                self._request(copy, (), anew=False)
 
     def close(self, *, pausing: bool = False) -> None:
         """Schedule requests for all copies that wait, because the crawl ends or pauses.
@@ -267,6 +298,7 @@ class Retries:
     def _look_again_at_all(self) -> None:
         requested, held = [*self._requested.values()], [*self._held.values()]
         self._requested.clear()
+        self._answers.clear()
         self._held.clear()
         self._count -= len(requested)
         for copies in [waiting for _, waiting in requested] + held:
@@ -286,6 +318,7 @@ class Retries:
     ) -> None:
         self._open_questions -= 1
         missing: list[DroppedCopy] = []
+        uncalled: set[DroppedCopy] = set()  # only their callbacks are missing
         answers: Sequence[Observation | None] = observations or [None] * len(copies)
         for copy, observation in zip(copies, answers, strict=True):
             if observation is None or observation.kind in ("new", "changed"):
@@ -299,6 +332,7 @@ class Retries:
                     self._held.setdefault(awaited, []).append(copy)
             elif not earlier.same_request or (not earlier.gave_items and self.gives_items):
                 missing.append(copy)
+                uncalled.add(copy)
             else:
                 self._count -= 1
                 self.leave(awaited, copy, answered=earlier.gave_items)
@@ -307,7 +341,8 @@ class Retries:
             for copy in distinct:
                 self._request(copy, ())
         elif distinct:
-            self._request(distinct[0], distinct[1:])
+            first, *others = distinct
+            self._request(first, others, anew=first not in uncalled)
 
     def _distinct(self, copies: Sequence[DroppedCopy]) -> Sequence[DroppedCopy]:
         """Return one copy for each request, because items of one page share its request."""
@@ -315,8 +350,41 @@ class Retries:
         self._count -= len(copies) - len(distinct)
         return distinct
 
-    def _request(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
+    def _request(
+        self, copy: DroppedCopy, waiting: Sequence[DroppedCopy], *, anew: bool = True
+    ) -> None:
+        """Request a copy.
+
+        :param waiting: copies that wait for the outcome.
+        :param anew: download the page, even if its response was kept.
+        """
         token = uuid4().hex
         self._requested[token] = copy, waiting
+        response = self._take_response(copy)
+        if response is not None and not anew:
+            self._answers[token] = response
         meta = copy.request.meta | {self._meta_key: token}
         self._schedule(copy.request.replace(dont_filter=True, meta=meta))
+
+    def _keep_response(self, copy: DroppedCopy, response: Response | None) -> None:
+        if response is None or self._response_bytes + len(response.body) > _MAX_RESPONSE_BYTES:
+            return
+        self._response_bytes += len(response.body)
+        self._responses[copy] = response
+
+    def _take_response(self, copy: DroppedCopy) -> Response | None:
+        response = self._responses.pop(copy, None)
+        if response is not None:
+            self._response_bytes -= len(response.body)
+        return response
+
+
+def _divided(
+    copies: Sequence[DroppedCopy], fits: Callable[[DroppedCopy], bool]
+) -> tuple[list[DroppedCopy], list[DroppedCopy]]:
+    """Return two lists: the copies for which `fits` returns True, and the others."""
+    fitting: list[DroppedCopy] = []
+    others: list[DroppedCopy] = []
+    for copy in copies:
+        (fitting if fits(copy) else others).append(copy)
+    return fitting, others

@@ -114,28 +114,6 @@ def test_items_that_a_middleware_adds(urls, tmp_path, order):
     assert {item["url"] for item in on.items if item.get("added")} == set(urls)
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize("reports", [True, False])
-def test_a_ban_that_ends_a_retry(site, tmp_path, at_once, reports):
-    banned = site.put_turns("/banned", html(BAN))
-    crawls = []
-    for name in ("with", "without"):
-        urls = [
-            site.put_turns(f"/{name}/{number}", html(BAN), html(story(number)))
-            for number in range(20)
-        ]
-        crawls.append(
-            Crawl(
-                requests=[banned, *urls],
-                spider=f"{COMPONENTS}.BannedSpider",
-                settings={"SIMHASH_ENABLED": name == "with"},
-                arguments={"at_once": at_once, "reports": reports},
-            )
-        )
-    on, off = run(tmp_path, *crawls)
-    assert len(off.items) == len(on.items) == 20 + reports
-
-
 def test_the_last_retry_of_a_ban_is_a_copy_of_a_pending_page(site, tmp_path):
     """The repeated request still knows the content that its callback refused."""
     banned = site.put_turns("/banned", html(BAN))

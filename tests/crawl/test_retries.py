@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 from scrapy import Request
+from scrapy.http import Response
 
 from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.crawl import retries
 from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import Observation
@@ -239,12 +241,41 @@ def test_a_crawl_without_items_tries_some_copies_of_each_url_pattern_at_its_end(
     world.retries.leave("other page", other, answered=False)
     assert world.retries.idle()
     asked = world.asked()
-    assert (len(asked), asked[-1]) == (11, "other")
+    assert (len(asked), asked[-1]) == (31, "other")
     for key in asked:
         without_items(world, key)
         world.arrives(key)
     assert not world.retries.idle()
     assert world.asked() == []
+
+
+def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world):
+    response = Response("http://x.test/a", body=b"page")
+    world.retries.leave("page", dropped("a"), response, answered=False)
+    without_items(world, "a")
+    world.retries.begin_giving()
+    [request] = world.scheduled
+    assert world.retries.answer_to(request) is response
+    assert world.retries.answer_to(request) is None
+
+
+def test_a_copy_of_a_page_that_failed_is_downloaded_again(world):
+    world.retries.hold("page", dropped("a"), Response("http://x.test/a", body=b"page"))
+    world.retries.discarded("page")
+    [request] = world.scheduled
+    assert world.retries.answer_to(request) is None
+
+
+def test_responses_are_kept_up_to_a_size(world, monkeypatch):
+    monkeypatch.setattr(retries, "_MAX_RESPONSE_BYTES", 7)
+    for key in "ab":
+        response = Response(f"http://x.test/{key}", body=b"page")
+        world.retries.leave(key, dropped(key), response, answered=False)
+        without_items(world, key)
+    world.retries.begin_giving()
+    answers = [world.retries.answer_to(request) for request in world.scheduled]
+    assert [answer is None for answer in answers] == [False, True]
+    assert world.retries._response_bytes == 0
 
 
 @pytest.mark.parametrize("answered", [True, False])

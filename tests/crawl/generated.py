@@ -1,0 +1,133 @@
+"""Crawls generated sites with the plugin and without it, many in one process, and compares them.
+
+``python -m tests.crawl.generated FIRST COUNT [SHAPE…]`` runs COUNT seeds of each shape, and prints a
+line of JSON for each pair of crawls: what was lost, how many requests were made, and what was
+dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
+from scrapy.settings import Settings
+
+from tests.crawl.generated_spiders import SHAPES
+
+TIMEOUT_S = 30
+_SETTINGS = {
+    "ADDONS": {"scrapy_simhash.Addon": 500},
+    "DOWNLOAD_HANDLERS": {"http": "tests.crawl.generated_components.SiteHandler"},
+    "DOWNLOAD_DELAY": 0,
+    "LOG_ENABLED": False,
+    "MEMUSAGE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "RETRY_ENABLED": False,
+    "ROBOTSTXT_OBEY": False,
+    "SIMHASH_EXTRACTOR": "segments",
+    "SIMHASH_WORKERS": 0,
+    "TELNETCONSOLE_ENABLED": False,
+    # A crawl that never ends is found by its requests.
+    "CLOSESPIDER_PAGECOUNT": 600,
+}
+
+
+def settings_of(shape: str, seed: int) -> dict[str, Any]:
+    """Return the settings that a seed chooses for a shape."""
+    chosen = random.Random(f"settings {shape} {seed}")
+    settings: dict[str, Any] = {"CONCURRENT_REQUESTS": chosen.choice((1, 4, 16))}
+    if chosen.random() < 0.5:
+        settings["SCHEDULER_MEMORY_QUEUE"] = "scrapy.squeues.FifoMemoryQueue"
+    if chosen.random() < 0.15 and SHAPES[shape].follows:
+        settings["SIMHASH_FOLLOW"] = True
+    if chosen.random() < 0.15:
+        settings["SIMHASH_ITEM_TAGS"] = {}
+    return settings | SHAPES[shape].settings_of_shape
+
+
+async def crawl(
+    process: Any, shape: str, seed: int, directory: Path, *, on: bool
+) -> dict[str, Any]:
+    """Run a crawl; return its contents, its stats, and whether it hung."""
+    crawler = Crawler(
+        SHAPES[shape],
+        Settings(
+            _SETTINGS
+            | settings_of(shape, seed)
+            | {"SIMHASH_ENABLED": on, "SIMHASH_DIR": str(directory)}
+        ),
+    )
+    contents: set[str] = set()
+
+    def note(item: Any) -> None:
+        contents.add(item["content"])
+
+    crawler.signals.connect(note, signal=signals.item_scraped)
+    task = process.crawl(crawler, seed=seed)
+    done, _ = await asyncio.wait([task], timeout=TIMEOUT_S)
+    if not done:
+        await crawler.stop_async()
+        await task
+    stats = crawler.stats.get_stats()
+    way = getattr(crawler.spider, "way", "")
+    return {"contents": contents, "stats": stats, "hung": not done, "way": way}
+
+
+async def compare(process: Any, shape: str, seed: int) -> dict[str, Any]:
+    """Run a shape without and with the plugin, and return what the second crawl lost."""
+    with tempfile.TemporaryDirectory() as directory:
+        began_s = time.monotonic()
+        off = await crawl(process, shape, seed, Path(directory, "off"), on=False)
+        between_s = time.monotonic()
+        on = await crawl(process, shape, seed, Path(directory, "on"), on=True)
+        ended_s = time.monotonic()
+    asked = "downloader/request_count"
+    return {
+        "shape": shape,
+        "seed": seed,
+        "lost": sorted(off["contents"] - on["contents"]),
+        "of": len(off["contents"]),
+        "hung": on["hung"] or on["stats"].get("finish_reason") != off["stats"].get("finish_reason"),
+        "requests": [off["stats"].get(asked, 0), on["stats"].get(asked, 0)],
+        "seconds": [round(between_s - began_s, 2), round(ended_s - between_s, 2)],
+        "simhash": {
+            name.removeprefix("simhash/"): value
+            for name, value in on["stats"].items()
+            if name.startswith(("simhash/dropped", "simhash/kept", "simhash/resch"))
+        },
+        "errors": {name: value for name, value in on["stats"].items() if "simhash/errors" in name},
+        "way": f"{on['way']} {settings_of(shape, seed)}",
+    }
+
+
+def main(first: int, count: int, *shapes: str) -> None:
+    """Compare crawls, and print the results."""
+    logging.disable(logging.CRITICAL)
+    process = AsyncCrawlerProcess(Settings({"LOG_ENABLED": False}))
+    from twisted.internet import reactor
+
+    async def run() -> None:
+        try:
+            for seed in range(first, first + count):
+                for shape in shapes or SHAPES:
+                    print(json.dumps(await compare(process, shape, seed)), flush=True)
+        finally:
+            reactor.callLater(0, reactor.stop)
+
+    tasks: list[asyncio.Task[None]] = []
+    reactor.callWhenRunning(lambda: tasks.append(asyncio.ensure_future(run())))
+    reactor.run()
+    tasks[0].result()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,99 @@
+"""Components of others for generated spiders, and the handler that asks spiders for their sites."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.exceptions import DropItem
+from scrapy.http import HtmlResponse
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+
+class SiteHandler(BaseDownloadHandler):
+    """Answers requests with the site of the spider."""
+
+    async def download_request(self, request: Request) -> Response:
+        spider: Any = self.crawler.spider
+        status, headers, body = await spider.respond(request)
+        headers = {"Content-Type": "text/html; charset=utf-8", **headers}
+        return HtmlResponse(
+            request.url, status=status, headers=headers, body=body.encode(), request=request
+        )
+
+
+class ValidatingPipeline:
+    """Refuses items that say so: drops them, or fails; at once or late."""
+
+    async def process_item(self, item: Any) -> Any:
+        refused = item.get("refused")
+        if refused and "late" in refused:
+            await asyncio.sleep(0.06)
+        if refused and "drops" in refused:
+            raise DropItem("not valid")
+        if refused:
+            raise ValueError("database gone")
+        return item
+
+
+class StampingMiddleware:
+    """Adds to the meta of each request what differs from request to request."""
+
+    def process_request(self, request: Request) -> None:
+        request.meta["trace"] = uuid4().hex
+
+
+class InjectingMiddleware:
+    """Adds an object to the arguments of callbacks that can take it."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if request.cb_kwargs:
+            request.cb_kwargs.setdefault("item", object())
+        return response
+
+
+class RetryingMiddleware:
+    """Requests ban pages again."""
+
+    def process_response(self, request: Request, response: Response) -> Any:
+        if b"Please wait" in response.body and request.meta.get("bans", 0) < 3:
+            again = request.replace(dont_filter=True)
+            again.meta["bans"] = request.meta.get("bans", 0) + 1
+            return again
+        return response
+
+
+class StickyMiddleware:
+    """Hands the state of a page to the requests that its callback makes."""
+
+    async def process_spider_output(self, response: Response, result: Any) -> Any:
+        async for output in result:
+            if hasattr(output, "meta") and "name" in response.meta:
+                output.meta.setdefault("name", response.meta["name"])
+            yield output
+
+
+class AnsweringMiddleware:
+    """Gives nothing for exceptions of callbacks."""
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> Any:
+        return []
+
+
+class CachingMiddleware:
+    """Answers with the same response object again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Response] = {}
+
+    def process_request(self, request: Request) -> Response | None:
+        return self._kept.get(request.url)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        self._kept[request.url] = response
+        return response

@@ -1,0 +1,620 @@
+"""Generated spiders with their sites: each is a shape of crawl in which a plugin could lose items.
+
+A spider answers its own requests (`answer`), so that a crawl needs no server, and a process can run
+many. The seed decides the way that a shape takes. An item's ``content`` is what must not be lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import random
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+from itemloaders import ItemLoader
+from scrapy import Field, FormRequest, Item, Request, Spider, signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import DontCloseSpider
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+HOST = "http://generated.example"
+_RANDOM = random.Random(7)
+_WORDS = ["".join(_RANDOM.choices("abcdefghijklmnoprstuvw", k=6)) for _ in range(3000)]
+SHAPES: dict[str, type[GeneratedSpider]] = {}
+COMPONENTS = "tests.crawl.generated_components"
+
+
+def prose(seed: object, words: int = 90) -> str:
+    """Return random words, the same for the same seed."""
+    return " ".join(random.Random(str(seed)).choices(_WORDS, k=words))
+
+
+def page(name: str, text: str, more: str = "") -> str:
+    """Return a page with a name of its own."""
+    return (
+        f"<html><head><title>{name}</title></head><body><article><h1>{name}</h1><p>{text}</p>"
+        f"{more}</article></body></html>"
+    )
+
+
+def links(urls: Iterable[str], css_class: str = "d") -> str:
+    """Return links to pages."""
+    return "".join(f'<a class="{css_class}" href="{url}">page</a> ' for url in urls)
+
+
+BAN = page(
+    "Please wait",
+    "You have sent very many requests within a short time. Wait for some minutes and load the page "
+    "again. If you think that this is an error, write to the owners of this site and tell them your "
+    "address and the time at which you have seen this page.",
+)
+
+
+class Row(Item):
+    """A Scrapy item."""
+
+    name = Field()
+    found = Field()
+
+
+@dataclass
+class Record:
+    """An item that is a dataclass."""
+
+    name: str = ""
+    found: list[str] = field(default_factory=list)
+
+
+class GeneratedSpider(Spider):
+    """A site with documents, some with copies under other URLs, and a spider for it.
+
+    :param seed: decides the number of documents, their order, and the ways of the shape.
+    """
+
+    name = "generated"
+    settings_of_shape: ClassVar[dict[str, Any]] = {}
+    ways: ClassVar[tuple[str, ...]] = ("",)
+    follows = True
+    """The shape is also crawled with SIMHASH_FOLLOW."""
+
+    def __init_subclass__(cls) -> None:
+        if not cls.__name__.startswith("_"):
+            SHAPES[cls.__name__] = cls
+
+    def __init__(self, seed: int = 0, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.random = random.Random(f"{type(self).__name__} {seed}")
+        self.seed = seed
+        self.way = self.random.choice(self.ways)
+        self.documents = self.random.randint(3, 8)
+        self.style = self.random.choice(("list", "generator", "coroutine", "async"))
+        self.delays_ms = self.random.choice((0, 0, 3, 15))
+        self.asked: dict[str, int] = {}
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(f"{HOST}/")
+
+    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+        """Return status, headers and body, some milliseconds later."""
+        parts = urlsplit(request.url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        count = self.asked[path] = self.asked.get(path, 0) + 1
+        if self.delays_ms:
+            share = zlib.crc32(f"{self.seed} {path} {count}".encode()) % 100 / 100
+            await asyncio.sleep(share * self.delays_ms / 1000)
+        answer = self.answer(path, request, count)
+        return (200, {}, answer) if isinstance(answer, str) else answer
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        """Return the body for a path, or (status, headers, body)."""
+        if path == "/":
+            return page("Home", prose("home", 40), links(self.listed()))
+        return self.document(number_in(path))
+
+    def listed(self) -> list[str]:
+        """Return the URLs of the home page: documents and copies of them, shuffled."""
+        urls = [f"/d/{number}" for number in range(self.documents)]
+        urls += [f"/d/{number}?print={copy}" for number in range(2) for copy in range(2)]
+        self.random.shuffle(urls)
+        return urls
+
+    def document(self, number: int, more: str = "") -> str:
+        """Return a document with a name and a text of its own."""
+        return page(self.named(number), prose(f"document {number}"), more)
+
+    def named(self, number: int) -> str:
+        """Return the name of a document."""
+        return f"{prose(f'name {number}', 2)} {number}"
+
+    def parse(self, response: Response) -> Any:
+        return [response.follow(a, self.styled(self.parse_document)) for a in response.css("a.d")]
+
+    def parse_document(self, response: Response) -> Any:
+        return [{"content": response.css("h1::text").get()}]
+
+    def styled(self, callback: Callable[..., Any]) -> Any:
+        """Return a callback in the style of this crawl: list, generator, coroutine, async generator."""
+        return getattr(self, f"{callback.__name__}_{self.style}", callback)
+
+    def parse_document_generator(self, response: Response) -> Any:
+        yield from self.parse_document(response)
+
+    async def parse_document_coroutine(self, response: Response) -> Any:
+        await asyncio.sleep(0.002)
+        return self.parse_document(response)
+
+    async def parse_document_async(self, response: Response) -> Any:
+        for output in self.parse_document(response):
+            await asyncio.sleep(0.001)
+            yield output
+
+
+def number_in(path: str) -> int:
+    """Return the number in ``/kind/number…``."""
+    return int(urlsplit(path).path.split("/")[2])
+
+
+class Plain(GeneratedSpider):
+    """Documents and copies, and nothing else."""
+
+
+class Carried(GeneratedSpider):
+    """A half-filled item goes to a second page, which is the same for all documents."""
+
+    ways = ("kwargs", "meta", "row", "record", "loader", "nested", "partial", "closure", "response")
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path.startswith("/reviews"):
+            return page("Reviews", prose("no reviews yet"))
+        if path.startswith("/d/"):
+            number = number_in(path)
+            return self.document(number, links([f"/reviews/{number}"], "r"))
+        return super().answer(path, request, count)
+
+    def parse_document(self, response: Response) -> Any:
+        name, way = response.css("h1::text").get(), self.way
+        link = response.css("a.r")[0]
+        values: dict[str, Any] = {
+            "kwargs": {"name": name},
+            "meta": {"name": name},
+            "row": Row(name=name),
+            "record": Record(name),
+            "nested": [("found", {"name": name})],
+            "response": response,
+        }
+        if way == "loader":
+            loader = ItemLoader({})
+            loader.add_value("name", name)
+            values[way] = loader
+        if way == "partial":
+            return [response.follow(link, functools.partial(self.parse_reviews, item=name))]
+        if way == "closure":
+            return [response.follow(link, lambda answer: self.parse_reviews(answer, name))]
+        if way == "meta":
+            return [response.follow(link, self.parse_reviews, meta={"item": values[way]})]
+        return [response.follow(link, self.parse_reviews, cb_kwargs={"item": values[way]})]
+
+    def parse_reviews(self, response: Response, item: Any = None) -> Any:
+        item = response.meta.get("item", item)
+        if isinstance(item, list):
+            item = item[0][1]
+        if hasattr(item, "load_item"):
+            item = item.load_item()
+        if hasattr(item, "css"):
+            item = item.css("h1::text").get()
+        if hasattr(item, "name"):
+            item = item.name
+        name = item if isinstance(item, str) else item["name"]
+        if isinstance(name, list):
+            name = name[0]
+        yield {"content": f"{name} {response.css('h1::text').get()}"}
+
+
+class Gathered(GeneratedSpider):
+    """An item is complete when the pages of all variants were parsed."""
+
+    ways = ("meta", "kwargs", "record", "spider", "slow")
+    # With SIMHASH_FOLLOW, the items of callbacks that run for copies in flight are dropped.
+    follows = False
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path.startswith("/v/"):
+            colour = path.rsplit("/", 1)[1]
+            return self.document(number_in(path), f"<p>Available in {colour}.</p>")
+        if path.startswith("/d/"):
+            number = number_in(path)
+            variants = [f"/v/{number}/{colour}" for colour in ("red", "blue", "green")]
+            return page(self.named(number), prose(f"list {number}"), links(variants, "v"))
+        return super().answer(path, request, count)
+
+    def listed(self) -> list[str]:
+        return [f"/d/{number}" for number in range(self.documents)]
+
+    def parse_document(self, response: Response) -> Any:
+        name = response.css("h1::text").get()
+        found = response.css("a.v::attr(href)").getall()
+        state: Any = {"name": name, "found": [], "missing": len(found)}
+        if self.way == "spider":
+            gathered = self.__dict__.setdefault("gathered", {})
+            gathered[name] = state
+            state = name
+        callback = self.parse_slowly if self.way == "slow" else self.parse_variant
+        for url in found:
+            if self.way == "meta":
+                yield response.follow(url, callback, meta={"state": state})
+            else:
+                yield response.follow(url, callback, cb_kwargs={"state": state})
+
+    def parse_variant(self, response: Response, state: Any = None) -> Any:
+        state = response.meta.get("state", state)
+        if isinstance(state, str):
+            state = self.__dict__["gathered"][state]
+        state["found"].append(response.url.rsplit("/", 1)[1])
+        state["missing"] -= 1
+        if not state["missing"]:
+            yield {"content": f"{state['name']} {sorted(state['found'])}"}
+
+    async def parse_slowly(self, response: Response, state: Any) -> Any:
+        await asyncio.sleep(0.02)  # the other variants arrive before this one has been added
+        for item in self.parse_variant(response, state):
+            yield item
+
+
+class Sessions(GeneratedSpider):
+    """The same start page in several sessions, each of which leads to its own offers."""
+
+    ways = ("cookiejar", "cookies", "meta")
+
+    async def start(self) -> AsyncIterator[Any]:
+        for country in ("de", "fr", "it", "es"):
+            url = f"{HOST}/shop?country={country}"
+            if self.way == "cookies":
+                yield Request(url, cookies={"country": country}, cb_kwargs={})
+            elif self.way == "meta":
+                yield Request(url, meta={"country": country})
+            else:
+                yield Request(url, meta={"cookiejar": country})
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path.startswith("/shop"):
+            country = parse_qs(urlsplit(path).query)["country"][0]
+            headers = {"Set-Cookie": f"country={country}; Path=/"}
+            return 200, headers, page("Choose", prose("choose"), links(["/offers"], "n"))
+        cookie = request.headers.get("Cookie") or b""
+        given = request.headers.get("X-Country") or cookie.partition(b"country=")[2][:2]
+        country = given.decode()
+        return page(f"Offers in {country}", prose(f"offers {country}"))
+
+    def parse(self, response: Response) -> Any:
+        link, meta = response.css("a.n")[0], response.meta
+        follow = functools.partial(response.follow, link, self.parse_document, dont_filter=True)
+        if self.way == "cookiejar":
+            yield follow(meta={"cookiejar": meta["cookiejar"]})
+        elif self.way == "meta":
+            yield follow(headers={"X-Country": meta["country"]})
+        else:
+            yield follow(headers={"X-Country": response.request.cookies["country"]})
+
+
+class _BaseWalled(GeneratedSpider):
+    """A wall stands before the documents until something is done about it."""
+
+    wall = ""
+    retries = 4
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path == "/open":
+            return 200, {"Set-Cookie": "open=1; Path=/"}, page("Thanks", "You may go on now.")
+        if path.startswith("/d/") and self.is_closed(request, count):
+            return self.wall
+        return super().answer(path, request, count)
+
+    def is_closed(self, request: Request, count: int) -> bool:
+        return b"open=1" not in (request.headers.get("Cookie") or b"")
+
+    def is_wall(self, response: Response) -> bool:
+        return "wall" in response.text or "Please wait" in response.text
+
+
+class Login(_BaseWalled):
+    """A login page with status 200 under each URL; the callback logs in, and asks again."""
+
+    ways = ("form", "inline", "idle")
+    wall = page(
+        "Log in",
+        "This wall is only passed by members of the association. Write your name and your password "
+        "below. If you have forgotten it, ask the office for a new one, which takes two days.",
+        '<form action="/open" method="post"><input name="u"><input type="password" name="p"></form>',
+    )
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        spider.failed = []
+        return spider
+
+    def idle(self) -> None:
+        if self.failed and self.retries:
+            self.retries -= 1
+            self.crawler.engine.crawl(Request(f"{HOST}/open", self.again, dont_filter=True))
+            raise DontCloseSpider
+
+    def again(self, response: Response, urls: Any = None) -> Any:
+        failed, self.failed = urls or self.failed, []
+        for url in failed:
+            yield Request(url, self.parse_document, dont_filter=True)
+
+    def parse(self, response: Response) -> Any:
+        callback = self.parse_inline if self.way == "inline" else self.parse_document
+        return [response.follow(a, callback) for a in response.css("a.d")]
+
+    def parse_document(self, response: Response) -> Any:
+        if not self.is_wall(response):
+            yield {"content": response.css("h1::text").get()}
+        elif self.way == "idle":
+            self.failed.append(response.url)
+        else:
+            yield FormRequest.from_response(
+                response,
+                callback=self.again,
+                cb_kwargs={"urls": [response.url]},
+                dont_filter=True,
+            )
+
+    async def parse_inline(self, response: Response) -> Any:
+        if self.is_wall(response):
+            form = FormRequest.from_response(response)
+            await self.crawler.engine.download_async(form)
+            yield response.request.replace(dont_filter=True)
+        else:
+            yield {"content": response.css("h1::text").get()}
+
+
+class Consent(Login):
+    """A consent page without a password."""
+
+    wall = page(
+        "Before you go on",
+        "This wall tells you about the cookies that we set and about the partners who read them. "
+        "You agree by going on to the site, or choose what you agree to in the settings below.",
+        '<form action="/open" method="post"><input name="agree" value="1"></form>',
+    )
+
+
+class Banned(_BaseWalled):
+    """A ban page under each URL, recognized by the callback, which asks again in its own way."""
+
+    ways = ("repeat", "retry", "plain", "buster", "engine", "idle", "inline", "kept", "error")
+    wall = BAN
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        spider.failed = []
+        if spider.way == "plain":
+            crawler.settings.set("DUPEFILTER_CLASS", "scrapy.dupefilters.BaseDupeFilter", "spider")
+        # Where a callback takes items from ban pages, one of them may silence the others twice.
+        spider.bans = 1 if spider.way == "kept" else spider.random.randint(1, 2)
+        spider.late = spider.random.choice((0, 0, 3))  # pages before the first ban
+        spider.answered = 0
+        return spider
+
+    def is_closed(self, request: Request, count: int) -> bool:
+        self.answered += 1
+        if self.answered <= self.late:
+            return False
+        return "t=" not in request.url if self.way == "buster" else count <= self.bans
+
+    def idle(self) -> None:
+        if self.failed and self.retries:
+            self.retries -= 1
+            failed, self.failed = self.failed, []
+            for request in failed:
+                self.crawler.engine.crawl(request.replace(dont_filter=True))
+            raise DontCloseSpider
+
+    def parse(self, response: Response) -> Any:
+        callback = self.parse_inline if self.way == "inline" else self.parse_document
+        return [
+            response.follow(a, callback, errback=self.failed_page, cb_kwargs={"attempt": 0})
+            for a in response.css("a.d")
+        ]
+
+    def failed_page(self, failure: Any) -> None:
+        """Do nothing, as most errbacks."""
+
+    def parse_document(self, response: Response, attempt: int = 0) -> Any:
+        if not self.is_wall(response):
+            return [{"content": response.css("h1::text").get()}]
+        request, way = response.request, self.way
+        if way == "error":
+            raise RuntimeError("banned")
+        if way == "repeat":
+            return [request.replace(dont_filter=True)]
+        if way == "retry":
+            again = get_retry_request(request, spider=self, reason="ban", max_retry_times=5)
+            return [again] if again else []
+        if way == "plain":
+            return [Request(response.url, self.parse_document)]
+        if way == "buster":
+            url = f"{response.url.partition('?')[0]}?t={self.random.random()}"
+            return [request.replace(url=url)]
+        if way == "engine":
+            self.crawler.engine.crawl(request.replace(dont_filter=True))
+        else:
+            self.failed.append(request)
+        return [] if way != "kept" else [{"content": "a ban page", "url": response.url}]
+
+    async def parse_inline(self, response: Response, attempt: int = 0) -> Any:
+        while self.is_wall(response):
+            again = Request(response.url, dont_filter=True)
+            response = await self.crawler.engine.download_async(again)
+        yield {"content": response.css("h1::text").get()}
+
+
+class Errback(GeneratedSpider):
+    """An errback requests each failed page again, and gives an item for it in the end."""
+
+    ways = ("same", "copied", "buster", "engine")
+
+    def parse(self, response: Response) -> Any:
+        for a in response.css("a.d"):
+            yield response.follow(a, self.parse_document, errback=self.failed)
+
+    def failed(self, failure: Any) -> Any:
+        request = failure.request
+        if self.way == "engine":
+            self.crawler.engine.crawl(request.replace(dont_filter=True))
+            return
+        if self.way == "buster":
+            url = f"{request.url.partition('?')[0]}?t={self.random.random()}"
+            yield Request(url, self.parse_document, errback=self.failed)
+        elif self.way == "copied":
+            yield request.replace(dont_filter=True, meta={**request.meta, "proxy_number": 1})
+        else:
+            yield Request(request.url, self.parse_document, errback=self.failed, dont_filter=True)
+
+
+class Depth(GeneratedSpider):
+    """A copy of a list is reached at the depth limit, before the list itself."""
+
+    settings_of_shape: ClassVar[dict[str, Any]] = {"DEPTH_LIMIT": 3}
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path == "/":
+            return page("Home", prose("home", 40), links(["/late/archive", "/news"], "l"))
+        if path == "/news":
+            return page("News", prose("news"), links(["/news/1"], "l"))
+        if path == "/news/1":
+            return page("More news", prose("more news"), links(["/archive?from=news"], "l"))
+        if "archive" in path:
+            urls = [f"/d/{number}" for number in range(self.documents)]
+            return page("Archive", prose("archive"), links(urls))
+        return super().answer(path, request, count)
+
+    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+        if "/late/" in request.url:
+            await asyncio.sleep(0.05)
+        return await super().respond(request)
+
+    def parse(self, response: Response) -> Any:
+        if response.css("a.l, a.d"):
+            return [response.follow(a, self.parse) for a in response.css("a.l, a.d")]
+        return self.parse_document(response)
+
+
+class _BaseVersions(GeneratedSpider):
+    """Each document has another version, from which the crawl takes no item."""
+
+    def listed(self) -> list[str]:
+        other = [f"/amp/{number}" for number in range(self.documents)]
+        return other + [f"/d/{number}" for number in range(self.documents)]
+
+    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+        if "/d/" in request.url:
+            await asyncio.sleep(0.03)
+        return await super().respond(request)
+
+
+class FollowRule(_BaseVersions, CrawlSpider):
+    """A CrawlSpider whose rule for the other versions only follows links."""
+
+    rules = (
+        Rule(LinkExtractor(allow="/d/"), callback="parse_document"),
+        Rule(LinkExtractor(allow="/amp/")),
+    )
+
+    def parse(self, response: Response) -> Any:
+        raise NotImplementedError
+
+
+class Dispatch(_BaseVersions):
+    """One callback, which gives items only for some URLs."""
+
+    def parse(self, response: Response) -> Any:
+        for a in response.css("a.d"):
+            yield response.follow(a, self.parse)
+        if "/d/" in response.url:
+            yield {"content": response.css("h1::text").get()}
+
+
+class Validated(_BaseVersions):
+    """A pipeline drops the items of the other versions, or fails for them."""
+
+    ways = ("drops", "fails", "drops late", "fails late")
+    settings_of_shape: ClassVar[dict[str, Any]] = {
+        "ITEM_PIPELINES": {f"{COMPONENTS}.ValidatingPipeline": 300}
+    }
+
+    def parse_document(self, response: Response) -> Any:
+        if "/amp/" in response.url:
+            return [{"content": response.css("h1::text").get(), "refused": self.way}]
+        return [{"content": response.css("h1::text").get()}]
+
+
+class Landing(_BaseVersions):
+    """The callback recognizes the other versions, and gives nothing for them."""
+
+    def parse_document(self, response: Response) -> Any:
+        if "/amp/" in response.url:
+            return []
+        return super().parse_document(response)
+
+
+class Others(Carried):
+    """Middlewares of others add to meta and cb_kwargs, retry, answer for exceptions, or filter."""
+
+    ways = ("kwargs", "meta")
+    middlewares = ("Stamping", "Injecting", "Retrying", "Sticky", "Answering", "Caching")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.middleware = spider.random.choice(cls.middlewares)
+        kind = "SPIDER" if spider.middleware in ("Sticky", "Answering") else "DOWNLOADER"
+        name, order = f"{COMPONENTS}.{spider.middleware}Middleware", spider.random.choice((50, 950))
+        crawler.settings.set(f"{kind}_MIDDLEWARES", {name: order}, "spider")
+        return spider
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if spider_is_banning(self) and path.startswith("/d/") and count == 1:
+            return BAN
+        return super().answer(path, request, count)
+
+
+def spider_is_banning(spider: Any) -> bool:
+    """Return True if a middleware of the crawl retries ban pages."""
+    return bool(spider.middleware == "Retrying")
+
+
+class Polled(GeneratedSpider):
+    """One URL whose content changes, and returns to what it was."""
+
+    ways = ("callback", "start")
+    contents = (1, 1, 2, 1, 3, 2, 1, 4)
+    settings_of_shape: ClassVar[dict[str, Any]] = {"CONCURRENT_REQUESTS": 1}
+
+    async def start(self) -> AsyncIterator[Any]:
+        for _ in range(1 if self.way == "callback" else len(self.contents)):
+            yield Request(f"{HOST}/status", dont_filter=True)
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        content = self.contents[min(count, len(self.contents)) - 1]
+        return page("Status", prose(f"status {content}"))
+
+    def parse(self, response: Response) -> Any:
+        yield {"content": (response.css("p::text").get() or "")[:40]}
+        if self.way == "callback" and self.asked["/status"] < len(self.contents):
+            yield response.request.replace(dont_filter=True)

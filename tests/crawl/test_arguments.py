@@ -1,0 +1,307 @@
+"""What requests carry, and when the callbacks of two requests are called with the same arguments."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import datetime as dt
+import enum
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+import scrapy
+from hypothesis import given
+from hypothesis import strategies as st
+from itemloaders import ItemLoader
+from scrapy import Field, Item, Request, Selector, Spider
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+from scrapy_simhash.crawl.arguments import _SCRAPY, CARRIED_META_KEY, Arguments
+from scrapy_simhash.evidence import UNLIKE_ANY
+
+URL = "http://x.test/"
+
+
+class Row(Item):
+    name = Field()
+
+
+@dataclasses.dataclass
+class Record:
+    name: str
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Pages(Spider):
+    name = "pages"
+
+    def parse(self, response):
+        """Parse a page."""
+
+    def other(self, response):
+        """Parse another page."""
+
+
+class Ruled(CrawlSpider):
+    name = "ruled"
+    rules = (
+        Rule(LinkExtractor(allow="/a/"), callback="item"),
+        Rule(LinkExtractor(allow="/b/")),
+        Rule(LinkExtractor(allow="/c/"), callback="item"),
+    )
+
+    def item(self, response):
+        """Parse an item."""
+
+
+def hash_of(callback=None, spider=None, arguments=None, **given):
+    """Return the hash of a request that has left the spider."""
+    arguments = arguments or Arguments()
+    request = Request(URL, callback, **given)
+    arguments.leaves_spider(request)
+    return arguments.hash(request, spider or Pages())
+
+
+def enclosing(value):
+    return lambda response: value
+
+
+# Each gives a new object with the same value.
+VALUES = {
+    "none": lambda: None,
+    "text": lambda: "shoe",
+    "other text": lambda: "shirt",
+    "number": lambda: 1,
+    "true": lambda: True,
+    "fraction": lambda: 1.0,
+    "decimal": lambda: Decimal(1),
+    "bytes": lambda: b"shoe",
+    "date": lambda: dt.date(2026, 1, 2),
+    "time": lambda: dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc),
+    "path": lambda: pathlib.Path("shoe"),
+    "pattern": lambda: re.compile("shoe"),
+    "enum": lambda: Colour.RED,
+    "other enum": lambda: Colour.BLUE,
+    "list": lambda: ["shoe", 1],
+    "tuple": lambda: ("shoe", 1),
+    "set": lambda: {"shoe", "shirt", "sock"},
+    "dict": lambda: {"name": "shoe", "sizes": [41, 42]},
+    "other dict": lambda: {"name": "shoe", "sizes": [41, 43]},
+    "nested": lambda: [{"rows": [Row(name="shoe")]}],
+    "item": lambda: Row(name="shoe"),
+    "other item": lambda: Row(name="shirt"),
+    "dataclass": lambda: Record("shoe"),
+    "other dataclass": lambda: Record("shirt"),
+    "class": lambda: Record,
+    "partial": lambda: functools.partial(sorted, key=len),
+    "closure": lambda: enclosing(["shoe"]),
+    "other closure": lambda: enclosing(["shirt"]),
+}
+RESPONSE = HtmlResponse(URL, body=b"<p>shoe</p>")
+INCOMPARABLE = {
+    "object": object(),
+    "selector": Selector(text="<p>shoe</p>"),
+    "response": RESPONSE,
+    "loader": ItemLoader({}),
+    "generator": (number for number in range(3)),
+    "in a list": [[object()]],
+    "in a closure": enclosing(RESPONSE),
+    "method of an object": ItemLoader({}).add_value,
+}
+LOOP: list = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize("carries", ["cb_kwargs", "meta"])
+def test_equal_values_have_one_hash_and_different_ones_have_different_ones(carries):
+    hashes = {name: hash_of(**{carries: {"value": make()}}) for name, make in VALUES.items()}
+    assert len(set(hashes.values())) == len(VALUES)
+    assert UNLIKE_ANY not in hashes.values()
+    for name, make in VALUES.items():
+        assert hash_of(**{carries: {"value": make()}}) == hashes[name]
+
+
+@pytest.mark.parametrize("name", INCOMPARABLE)
+def test_what_cannot_be_compared_is_like_nothing(name):
+    assert hash_of(cb_kwargs={"value": INCOMPARABLE[name]}) == UNLIKE_ANY
+    assert hash_of(meta={"value": INCOMPARABLE[name]}) == UNLIKE_ANY
+
+
+def test_a_value_in_itself_is_like_nothing():
+    assert hash_of(cb_kwargs={"value": LOOP}) == UNLIKE_ANY
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(plain, plain)
+def test_hashes_are_equal_if_and_only_if_values_are(one, other):
+    same = repr(one) == repr(other) or (one == other and type(one) is type(other) is dict)
+    hashes = [hash_of(cb_kwargs={"value": value}) for value in (one, other)]
+    if same:
+        assert len(set(hashes)) == 1
+    elif one != other:
+        assert len(set(hashes)) == 2
+
+
+def test_callbacks():
+    pages = Pages()
+
+    def local(response):
+        """Parse a page."""
+
+    hashes = [
+        hash_of(callback, pages)
+        for callback in (
+            None,
+            pages.other,
+            functools.partial(pages.other, name="a"),
+            functools.partial(pages.other, name="b"),
+            local,
+            lambda response: response.url,
+            lambda response: response.text,
+            lambda response, name="a": response.url,
+        )
+    ]
+    assert len(set(hashes)) == len(hashes)
+    assert hash_of(pages.parse, pages) == hashes[0]
+    assert hash_of(functools.partial(pages.other, name="a"), pages) == hashes[2]
+
+
+def test_rules_of_a_crawl_spider():
+    spider = Ruled()
+    hashes = [
+        hash_of(spider._callback, spider, meta={"rule": rule, "link_text": f"{rule}"})
+        for rule in range(3)
+    ]
+    assert hashes[0] == hashes[2] != hashes[1]
+    assert hash_of(None, spider) not in hashes
+
+
+def test_cookies_and_cookiejars():
+    hashes = {
+        hash_of(),
+        hash_of(cookies={"country": "de"}),
+        hash_of(cookies={"country": "fr"}),
+        hash_of(meta={"cookiejar": "de"}),
+        hash_of(meta={"cookiejar": "fr"}),
+    }
+    assert len(hashes) == 5
+
+
+@pytest.mark.parametrize("key", ["depth", "proxy", "download_slot", "playwright_page", "_private"])
+def test_meta_for_downloading_does_not_count(key):
+    assert hash_of(meta={key: object()}) == hash_of()
+
+
+def test_ignored_arguments_do_not_count():
+    ignoring = Arguments(["place"])
+    for carries in ("meta", "cb_kwargs"):
+        assert hash_of(arguments=ignoring, **{carries: {"place": 1}}) == hash_of()
+        assert hash_of(arguments=ignoring, **{carries: {"other": 1}}) != hash_of()
+
+
+class Passing:
+    """A request on its way to its callback, and the requests that this makes."""
+
+    def __init__(self, **given):
+        self.arguments = Arguments()
+        self.request = Request(URL, **given)
+        self.arguments.leaves_spider(self.request)
+        self.response = HtmlResponse(URL, request=self.request)
+
+    def arrive(self):
+        self.hash = self.arguments.hash(self.request, None)
+        self.arguments.reaches_spider(self.response, self.request)
+        return self.response
+
+    def following(self, **given):
+        request = Request(URL, **given)
+        self.arguments.leaves_spider(request, self.response)
+        return self.arguments.hash(request, None)
+
+
+def test_what_middlewares_add_does_not_count_even_if_it_is_passed_on():
+    passing = Passing(meta={"name": "shoe"})
+    passing.request.meta["trace"] = object()
+    passing.request.cb_kwargs["injected"] = object()
+    response = passing.arrive()
+    assert passing.hash == hash_of(meta={"name": "shoe"})
+    assert CARRIED_META_KEY not in response.meta
+    assert passing.following(meta=response.meta.copy()) == hash_of(meta={"name": "shoe"})
+    # But it counts if the callback has set it.
+    response.meta["trace"] = 1
+    assert passing.following(meta=response.meta) != hash_of(meta={"name": "shoe"})
+
+
+def test_values_are_those_at_the_time_of_arrival():
+    state = {"missing": 3}
+    passing = Passing(cb_kwargs={"state": state})
+    state["missing"] = 2
+    passing.arrive()
+    assert passing.hash == hash_of(cb_kwargs={"state": {"missing": 2}})
+
+
+def test_a_request_that_no_middleware_has_seen_carries_all_that_it_has():
+    request = Request(URL, meta={"name": "shoe", "depth": 3}, cb_kwargs={"size": 41})
+    expected = hash_of(meta={"name": "shoe"}, cb_kwargs={"size": 41})
+    assert Arguments().hash(request, Pages()) == expected
+
+
+def test_requests_that_carry_one_object():
+    pages, state = Pages(), {"missing": 3}
+    arguments = Arguments()
+
+    def share(one, other):
+        requests = [Request(URL, pages.parse, **given) for given in (one, other)]
+        for request in requests:
+            arguments.leaves_spider(request)
+        return arguments.share_objects(*requests, pages)
+
+    assert share({"cb_kwargs": {"state": state}}, {"meta": {"state": state}})
+    assert share({"cb_kwargs": {"state": [(1, state)]}}, {"cb_kwargs": {"state": [(2, state)]}})
+    assert not share({"cb_kwargs": {"state": dict(state)}}, {"cb_kwargs": {"state": dict(state)}})
+    assert not share({"cb_kwargs": {"name": "shoe"}}, {"cb_kwargs": {"name": "shoe"}})
+
+
+def test_hashes_are_the_same_in_another_process():
+    code = (
+        "from tests.crawl.test_arguments import *;"
+        "print({n: hash_of(meta={'v': m()}).hex() for n, m in VALUES.items()})"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "7"},
+    )
+    assert ast.literal_eval(run.stdout) == {
+        name: hash_of(meta={"v": make()}).hex() for name, make in VALUES.items()
+    }
+
+
+def test_all_meta_keys_of_scrapy_are_known():
+    """Scrapy's components read and write them by name."""
+    found = set()
+    for path in pathlib.Path(scrapy.__file__).parent.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        found |= set(re.findall(r"\bmeta\[\"(\w+)\"\]", text))
+        found |= set(re.findall(r"\bmeta\.(?:get|pop|setdefault)\(\"(\w+)\"", text))
+    unknown = {key for key in found if not key.startswith("_")} - _SCRAPY
+    assert unknown <= {"cookiejar", "rule"}

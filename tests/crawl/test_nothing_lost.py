@@ -1,0 +1,50 @@
+"""No crawl loses an item of a content that the crawl without the plugin gives: generated spiders."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawl.generated_spiders import SHAPES
+from tests.crawl.harness import child_environment
+
+# Of each shape; each seed means two crawls.
+THOROUGH_SEEDS = 70
+
+
+def compared(first, count, *shapes):
+    """Return the results of `tests.crawl.generated`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.crawl.generated", str(first), str(count), *shapes],
+        capture_output=True,
+        text=True,
+        env=child_environment(),
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def check(results):
+    for result in results:
+        assert result["of"] > 0, result
+        assert not any(result[fault] for fault in ("lost", "hung", "errors")), result
+        without, with_plugin = result["requests"]
+        # Some pages that were dropped are requested again; no errback asks for ever.
+        assert with_plugin <= 2 * without + 10, result
+
+
+def test_a_few_crawls_of_each_shape():
+    results = compared(0, 1)
+    check(results)
+    assert {result["shape"] for result in results} == set(SHAPES)
+    plain = next(result for result in results if result["shape"] == "Plain")
+    assert plain["simhash"]["dropped"] > 0
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shape", SHAPES)
+def test_many_crawls(shape):
+    check(compared(1, THOROUGH_SEEDS, shape))
