@@ -180,20 +180,16 @@ def _measure_from(line: NearDuplicate, representative: str, fingerprint: int) ->
 def _group_by_representative(
     last_lines: dict[str, NearDuplicate],
 ) -> dict[str, list[NearDuplicate]]:
-    """Return lines, oldest first, by the representative at the end of their chain.
+    """Return lines, oldest first, by the page that represents their cluster now.
 
-    A representative may be a near-duplicate of another one, and so on. If the chain ends in a
-    cycle, the least key of the cycle counts as its end.
+    A representative may have become a near-duplicate of another one, and so on. If a page would
+    represent itself, because the entries of all others are gone, its line is in a group of its own.
     """
     groups: dict[str, list[NearDuplicate]] = {}
-    ends: dict[str, str] = {}  # by key, the end of its chain
     for line in sorted(last_lines.values(), key=lambda line: line.sequence):
-        key = line.representative
-        path: dict[str, int] = {}
-        while key in last_lines and key not in ends and key not in path:
-            path[key] = len(path)
-            key = last_lines[key].representative
-        end = min(list(path)[path[key] :]) if key in path else ends.get(key, key)
-        ends.update(dict.fromkeys(path, end))
+        end, passed = line.representative, {line.key}
+        while end in last_lines and end not in passed:
+            passed.add(end)
+            end = last_lines[end].representative
         groups.setdefault(end, []).append(line)
     return groups

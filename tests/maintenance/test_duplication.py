@@ -101,11 +101,17 @@ def test_an_entry_whose_page_is_a_near_duplicate_now_counts_once():
     assert (found.representatives, found.near_duplicates) == (1, 1)
 
 
-def test_a_ring_is_one_cluster():
+def test_pages_of_a_ring_represent_themselves():
     found = duplication(
         Source([], [line("b", "a", 1), line("c", "b", 2), line("a", "c", 3), line("d", "c", 4)])
     )
-    assert shape(found) == [("b", ["c", "a", "d"])]
+    assert shape(found) == [("c", ["d"])]
+    assert found.representatives == 3
+
+
+def test_a_chain_is_one_cluster():
+    lines = [line("b", "a", 1), line("c", "b", 2), line("d", "c", 3)]
+    assert shape(duplication(Source([entry("a", 0)], lines))) == [("a", ["b", "c", "d"])]
 
 
 @given(
