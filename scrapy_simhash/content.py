@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MASK = (1 << 64) - 1
 _MIN_LONG_LETTERS = 6
 # Scripts from here on have no letter case, or write a word with one or two characters.
-_FIRST_EXACT_SCRIPT = "\u0590"
+_FIRST_EXACT_SCRIPT = 0x0590
 # Letters are told apart by their lowest bits. These are different for the letters of one alphabet.
 _LETTERS = 64
 _LONG_WORD = xxh3_64_intdigest(b"a long word")
@@ -42,14 +42,16 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
     """
     import numpy as np
 
-    is_long = [
-        len(token) >= _MIN_LONG_LETTERS and token.isalpha() and max(token) < _FIRST_EXACT_SCRIPT
-        for token in tokens
-    ]
-    long = np.array(is_long, dtype=bool)
-    exact: int = int(token_hashes[~long].sum(dtype=np.uint64)) + sum(is_long) * _LONG_WORD
-    letters = "".join(token for token, chosen in zip(tokens, is_long, strict=True) if chosen)
-    codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), np.uint32)
+    sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    is_alphabetic = np.fromiter(map(str.isalpha, tokens), bool, len(tokens))
+    # With a character more, because the last token may be empty.
+    text = "".join((*tokens, " ")).encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(text, np.uint32)
+    highest = np.maximum.reduceat(codes, np.cumsum(sizes) - sizes)
+    is_long = (sizes >= _MIN_LONG_LETTERS) & is_alphabetic & (highest < _FIRST_EXACT_SCRIPT)
+    long_words = int(is_long.sum())
+    exact: int = int(token_hashes[~is_long].sum(dtype=np.uint64)) + long_words * _LONG_WORD
+    codes = codes[:-1][np.repeat(is_long, sizes)]
     counts = np.bincount(codes % _LETTERS, minlength=_LETTERS).tolist()
     fuzzy: int = sum(count * number for count, number in zip(counts, _numbers(), strict=True))
     return (exact & _MASK).to_bytes(8, "big") + (fuzzy & _MASK).to_bytes(8, "big")
