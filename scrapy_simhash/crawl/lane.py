@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
+from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies, warn_of_few_pages
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
@@ -219,6 +219,8 @@ class Lane:
             summary = self.stats.summary(f"{self.what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
         warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
+        if finished and self.what == "page" and (self.stats.dropped or self.stats.skipped):
+            warn_of_few_pages(self.errors, self.stats, "pages", self.size_at_opening)
         warn_of_copies(self.errors, self.stats, f"{self.what}s", self.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:

@@ -107,6 +107,21 @@ class CrawlStats:
         self._collector.set_value(f"{self._prefix}/index/size", entries)
 
     @property
+    def judged(self) -> int:
+        """Return the number of judged pages or items."""
+        return sum(self._verdicts.values())
+
+    @property
+    def dropped(self) -> int:
+        """Return the number of dropped pages or items."""
+        return sum(count for (outcome, _), count in self._outcomes.items() if outcome == "dropped")
+
+    @property
+    def skipped(self) -> int:
+        """Return the number of pages or items without a verdict, except those like robots.txt."""
+        return self._skipped
+
+    @property
     def has_counts(self) -> bool:
         """Return True if any page or item was judged or skipped."""
         return bool(self._verdicts or self._skipped)
@@ -114,7 +129,7 @@ class CrawlStats:
     def summary(self, what: str, action: PolicyAction) -> str:
         """Return one line: counts of verdicts and of what was done, and the largest clusters."""
         verdicts, done = self._verdicts, self._outcomes
-        judged, near = sum(verdicts.values()), self.near_duplicates
+        judged, near = self.judged, self.near_duplicates
         counts = [
             (done["dropped", "near-duplicate"], "copies dropped"),
             (done["followed", "near-duplicate"], "copies followed for their links"),
