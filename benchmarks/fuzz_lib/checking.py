@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import ObservingIndex
 
 KINDS = frozenset(get_args(VerdictKind))
-REASONS = frozenset({"no_text", "few_tokens", "unsupported_text", "extraction_error"})
+REASONS = frozenset(
+    {"no_text", "few_tokens", "unsupported_text", "extraction_error", "not_html", "script_data"}
+)
 # Scrapy could not decode it: the page passes a crawl without a verdict.
 NOT_DECODED = "not decoded"
 

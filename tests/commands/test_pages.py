@@ -37,7 +37,6 @@ def loaded(where, *arguments):
     [
         ("a.txt", FERRY, FERRY, False),
         ("a.html", PAGE, PAGE, True),
-        ("a.html", FERRY, FERRY, True),
         ("page", f"\n<!-- saved --> {PAGE}", f"\n<!-- saved --> {PAGE}", True),
         ("a.txt", CHINESE.encode("gb18030"), CHINESE, False),
         ("a.txt", CHINESE.encode("utf-16"), CHINESE, False),
@@ -49,6 +48,12 @@ def loaded(where, *arguments):
 def test_files(folder, name, content, text, is_html):
     page = loaded(written(folder, content, name))
     assert page == _pages.LoadedPage(name=name, text=text, is_html=is_html, url=None)
+
+
+def test_a_plain_text_is_no_page(folder):
+    name = written(folder, FERRY, "a.html")
+    with pytest.raises(SimhashError, match=r"a\.html: not HTML"):
+        loaded(name)
 
 
 def test_an_encoding_that_is_named(folder):
