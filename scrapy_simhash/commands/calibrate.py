@@ -26,8 +26,7 @@ a sample of your own pages. The last lines of the output are for settings.py.
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
 (--text-field). Pairs of pages with a resemblance of 0.8 or more are near-duplicates, and pairs
-below 0.5 are wrong. The chosen values have the highest F1, the harmonic mean of recall and
-precision.
+below 0.5 are wrong. The chosen values have the highest F1 of recall and precision.
 """
 _SHOWN_PER_CENT = (40, 50, 60, 70, 80, 90)
 

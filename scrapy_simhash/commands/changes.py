@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import index_location, point_in_time
-from scrapy_simhash.commands._output import progress, show, shown_time
+from scrapy_simhash.commands._output import show, shown_time
 
 if TYPE_CHECKING:
     import argparse
@@ -37,9 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.changes import changes
 
-    with progress("entries") as on_progress:
-        changed = changes(index_location(options), options.since, on_progress=on_progress)
-    for change in changed:
+    for change in changes(index_location(options), options.since):
         values = {"url": change.key, "change": change.kind}
         for name in ("at", "first_seen", "last_seen"):
             values[name] = shown_time(getattr(change, f"{name}_s"), "T")

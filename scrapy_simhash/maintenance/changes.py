@@ -18,7 +18,7 @@ from scrapy_simhash.maintenance.sources import opened_source
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.history import CrawlRow
@@ -45,14 +45,11 @@ class Change(NamedTuple):
     copy_of: str | None = None
 
 
-def changes(
-    where: Location, since_s: int, *, on_progress: Callable[[], object] = lambda: None
-) -> list[Change]:
+def changes(where: Location, since_s: int) -> list[Change]:
     """Return the last change of each page that changed since a time, ordered by time, then key.
 
     :param since_s: Unix time, inclusive. A page that was first seen since then is new, even if its
         text changed later, unless it is a copy or gone now.
-    :param on_progress: called for each entry.
     :raises StorageError: see `opened_source`.
     """
     with opened_source(where) as source:
@@ -73,16 +70,12 @@ def changes(
                 unseen[entry.key] = entry
             else:
                 last_changes.append(_content_change(entry, times, since_s))
-            on_progress()
         # Key of an unseen page → first and last log line after its entry that call it a copy.
         copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
         for line in source.near_duplicates() if unseen else ():
             unseen_entry = unseen.get(line.key)
-            if (
-                unseen_entry is not None
-                and line.confirmed
-                and line.sequence > unseen_entry.last_sequence
-            ):
+            known = unseen_entry is not None and line.sequence > unseen_entry.last_sequence
+            if known and line.confirmed:
                 first, _ = copies.get(line.key, (line, line))
                 copies[line.key] = first, line
         for key, entry in unseen.items():
