@@ -59,9 +59,14 @@ def name_tokens(text: str) -> list[str]:
 
     Each letter of a script without letter case is a token of its own.
     """
+    return list(_tokens(text))
+
+
+@lru_cache(maxsize=1024)  # the parts of a title, and the names of a site, are asked for repeatedly
+def _tokens(text: str) -> tuple[str, ...]:
     folded = normalize(text.translate(_FORMS))
     if folded.isascii() and folded.replace(" ", "").isalnum():
-        return folded.split()
+        return tuple(folded.split())
     tokens: list[str] = []
     word: list[str] = []
     kinds: list[_Kind] = ["space", *map(_kind, folded), "space"]
@@ -97,7 +102,7 @@ def name_tokens(text: str) -> list[str]:
             tokens.append(character)
     if word:
         tokens.append("".join(word))
-    return tokens
+    return tuple(tokens)
 
 
 def _is_prime(folded: str, at: int) -> bool:

@@ -52,7 +52,7 @@ _OUTER_TAGS = (
     *("li", "ol", "section", "ul"),
 )
 _BLOCK_TAGS = (*ASIDE_TAGS, "aside", "dialog", "h1", "h2", "h3", "header")
-_HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
+HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 
 def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
@@ -250,7 +250,7 @@ def leads_home(href: str) -> bool:
         parts = urlsplit(href)
     except ValueError:
         return False
-    return parts.path.strip("/") in _HOME_PATHS and not parts.fragment and not parts.query
+    return parts.path.strip("/") in HOME_PATHS and not parts.fragment and not parts.query
 
 
 @lru_cache(maxsize=1)

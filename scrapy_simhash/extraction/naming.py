@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.chrome import is_logo, leads_home
+from scrapy_simhash.extraction.chrome import HOME_PATHS, is_logo, leads_home
 from scrapy_simhash.name_tokens import name_tokens, parts_of
 from scrapy_simhash.names import Names
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6")
 _MIN_HOST_LABEL_CHARACTERS = 3
-_MAX_HOME_SLASHES = 4
+_MAX_HOME_SLASHES = 3  # https://host/
 _MAX_HOME_LINKS = 5
 _MAX_SITE_WORDS = 6
 # Without any name, the lines before the first one with more words are the name.
@@ -124,9 +124,12 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
     """
     found: dict[str, None] = {}
     for link in root.iter("a"):
-        href = link.get("href", "")
-        # The front page is at most three slashes deep: https://host/
-        if href.count("/") <= _MAX_HOME_SLASHES and leads_home(href):
+        href = link.get("href", "").strip()
+        # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
+        is_maybe_home = (
+            href.count("/") <= _MAX_HOME_SLASHES if "://" in href else href.strip("/") in HOME_PATHS
+        )
+        if is_maybe_home and leads_home(href):
             linked = host_of(href)
             if linked and linked != (host := host or linked):
                 continue
