@@ -22,6 +22,8 @@ _Kind = Literal["word", "letter", "mark", "space", "nothing", "bracket", "joiner
 # Signs of the law are no part of a name, and the minus sign is written as a hyphen, too.
 _FORMS = str.maketrans({"™": None, "℠": None, "®": None, "©": None, "\u2212": "-"})
 _INSIDE_NUMBER = frozenset(".,:/")
+# Tags after a black flag say whose flag it is.
+_TAGS = frozenset(map(chr, range(0xE0020, 0xE0080)))
 _QUOTES = frozenset("\"'`")
 # They separate words, or are symbols, by what is beside them.
 _JOINERS = frozenset("/\\|~_")
@@ -151,7 +153,7 @@ def _kind(character: str) -> _Kind:
     kind: _Kind = "symbol"
     if character.isalnum():
         kind = "letter" if category == "Lo" else "word"
-    elif category[0] == "M":
+    elif category[0] == "M" or character in _TAGS:
         kind = "mark"
     elif category[0] == "Z" or character.isspace():
         kind = "space"

@@ -38,6 +38,7 @@ _BEYOND_IS_USED = 4  # the text uses what the title says beyond the headings
 _IS_HEADLINE = 8  # the name is as long as a sentence
 _IS_LONG = 16  # the page has a long text
 _BRAND_IS_USED = 32  # the text uses the name of the site in the title
+_WORD_IS_USED = 64  # the text uses a word that the title has beyond the headings, of any part
 _MIN_USED_CHARACTERS = 3
 _MIN_LONG_TEXT_TOKENS = 1000
 _MIN_HEADLINE_TOKENS = 5
@@ -87,8 +88,11 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     if beyond and all(_occurs(token, rest) for token in beyond):
         title_flags |= _BEYOND_IS_USED
     brands = [part for part in parts_of(names.title) if own != whole and is_of_site(part)]
+    said = [token for token in whole if token not in known and len(token) > _MIN_USED_CHARACTERS]
     if any(_occurs(part, rest) for part in brands):
         title_flags |= _BRAND_IS_USED
+    if any(_occurs(token, rest) for token in said):
+        title_flags |= _WORD_IS_USED
     if text_tokens >= _MIN_LONG_TEXT_TOKENS:
         title_flags |= _IS_LONG
     title_keys = [_key(own)] if own == whole and not beyond else [*map(_key, (own, whole, beyond))]
@@ -115,9 +119,11 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     Sites give the news that they share headlines of their own. So pages of different sites may have
     different names if both are headlines: at least five words that the text does not use as they
     are. If each text uses the name of its page, as that of a hotel or a firm does, the names
-    differ. Otherwise there is a doubt. There is one, too, if the headings are the same but short,
-    and each title says something else beyond them; or if each text uses the name of its site.
-    Pages whose titles contain different names of a site count as pages of different sites.
+    differ. Otherwise there is a doubt. Names with the same short heading differ if the titles do,
+    and each text uses a word that only its title has, such as the name of a firm; there is a doubt
+    if only the titles say different things beyond the heading.
+    Pages whose titles contain different names of a site, which their texts use, count as pages of
+    different sites.
     """
     headings, other_headings = _headings(one), _headings(other)
     is_weak, other_is_weak = _flags(one.heading) & _IS_WEAK, _flags(other.heading) & _IS_WEAK
@@ -128,7 +134,10 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
             other_headings = frozenset()
     brand, other_brand = _brand(one.title), _brand(other.title)
     if (one.site and other.site and one.site != other.site) or (
-        brand and other_brand and brand != other_brand
+        brand
+        and other_brand
+        and brand != other_brand
+        and _flags(one.title) & _flags(other.title) & _BRAND_IS_USED
     ):
         return _agree_across(one, other, headings, other_headings)
     if headings and other_headings:
@@ -191,15 +200,15 @@ def _agree_across(
             return False
         is_used = (flags | other_flags) & _IS_USED
         return True if flags & other_flags & _IS_HEADLINE and not is_used else None
-    if not titles or not other_titles or one.title[:KEY_BYTES] == other.title[:KEY_BYTES]:
-        return None if flags & other_flags & _BRAND_IS_USED else True
-    if not titles.isdisjoint(other_titles) or _NO_KEY in (
-        _beyond(one.title),
-        _beyond(other.title),
-    ):
+    if not titles or not other_titles or _whole(one.title) == _whole(other.title):
         return True
-    is_used = flags & other_flags & (_BEYOND_IS_USED | _BRAND_IS_USED)
-    return True if flags & other_flags & _IS_HEADLINE and not is_used else None
+    # The headings are the same, and the titles are not, at least in the names of the sites.
+    is_headline = flags & other_flags & _IS_HEADLINE
+    if flags & other_flags & (_BRAND_IS_USED | _WORD_IS_USED):
+        return None if is_headline else False
+    beyond, other_beyond = _beyond(one.title), _beyond(other.title)
+    contradict = _NO_KEY not in (beyond, other_beyond) and beyond != other_beyond
+    return None if contradict and not is_headline else True
 
 
 def _titles_agree(one: bytes, other: bytes) -> bool | None:

@@ -27,6 +27,7 @@ DIFFERENT = [
     ["10 €", "10 $", "10 £", "10"],
     ["a ≤ b", "a ≥ b", "a < b", "a = b", "a ≠ b"],
     ["Team 🇳🇴", "Team 🇸🇪", "Team"],
+    ["Team \U0001f3f4\U000e0067\U000e0062\U000e007f", "Team \U0001f3f4\U000e0061\U000e007f"],
     ["👍", "👎", "👍🏽"],
     ["5′", "5″"],
     ["2'-deoxyuridine", "2-deoxyuridine"],

@@ -179,15 +179,15 @@ class TestAcrossSites:
             page(f"Rooms - {site}", "Rooms", sites=[site], text=f"The {site} has thirty rooms.")
             for site in ("Anchor House", "Old Mint")
         )
-        assert agree(one, other) is None
+        assert agree(one, other) is False
         assert agree(one, page("Rooms", "Rooms")) is True
 
-    def test_brands_that_the_texts_use_leave_a_doubt(self):
+    def test_brands_that_the_texts_use_tell_pages_apart(self):
         one, other = (
             (f"Our terms - {brand}", "Our terms", f"{brand} sends all orders within a day.")
             for brand in ("Nordal", "Kestrel & Sons")
         )
-        assert self.across(one, other) is None
+        assert self.across(one, other) is False
         assert self.across((*one[:2], ""), other) is None
         one, other = (
             (f"{title} - {brand}", title, text)

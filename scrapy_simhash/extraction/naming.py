@@ -45,11 +45,10 @@ def names_of(
     title = title or facts.title or next(iter(declared_names), "")
     if headings:
         return Names(title, headings, sites=sites)
-    # A fragment without a title may have a general heading before that of its own.
-    count = 1 if title else _MAX_NAME_LINES
-    weak = declared_names[:1] or _lower_headings(root, lines, count)
-    if not weak and not title:
-        weak = _first_lines(lines) or _first_image(root)
+    weak = declared_names[:1] or _lower_headings(root, lines, 1 if title else _MAX_NAME_LINES)
+    if not title and not declared_names:
+        # A fragment may have a general heading before its name, or its name in an image.
+        weak = [*weak, *_first_lines(lines), *_first_image(root)]
     return Names(title, weak, is_weak=True, sites=sites)
 
 
@@ -101,7 +100,7 @@ def _lower_headings(root: HtmlElement, lines: Sequence[Line], count: int) -> lis
     for tag in _LOWER_HEADINGS:
         for element in (*root.iter(tag), *_with_role(root, tag[1:])):
             text = _text_of(element)
-            if text and (text in content or not element.text_content().strip()):
+            if text and (not content or text in content or not element.text_content().strip()):
                 found.append(text)
                 if len(found) == count:
                     return found
