@@ -42,8 +42,8 @@ class PageFingerprint:
     :param tokens: number of tokens.
     :param way: how the text was extracted, see `Extraction`.
     :param evidence: what an index needs, besides the fingerprint, to find and confirm copies.
-    :param skipped: ``not_html`` (see `scrapy_simhash.markup`), ``no_text``, ``few_tokens``,
-        ``unsupported_text`` or ``extraction_error``; from
+    :param skipped: ``not_html`` (see `scrapy_simhash.markup`), ``no_text``, ``script_data``,
+        ``few_tokens``, ``unsupported_text`` or ``extraction_error``; from
         workers also ``timeout`` or ``worker_died``, and from dedupe why a record cannot be read.
         None if there is a fingerprint, and for a page that the crawl recognized as an error page.
     :param error: message of the ExtractionError; None if the extraction did not fail.
@@ -154,6 +154,8 @@ class Detector:
         skipped = None
         if not any(tokens):  # for no text, the tokenizer simhash-package returns an empty token
             skipped = "no_text"
+        elif extraction.is_notice:
+            skipped = "script_data"
         elif len(tokens) < self.min_tokens:
             skipped = "few_tokens"
         else:

@@ -38,6 +38,7 @@ SIMHASH_EXTRACTOR, SIMHASH_CONTENT_SELECT and SIMHASH_CONTENT_REMOVE.
 """
 _SKIP_REASONS = {
     "no_text": "it has no text",
+    "script_data": "its text is a notice beside data that a script shows",
     "few_tokens": "its text has fewer tokens than --min-tokens (SIMHASH_MIN_TOKENS)",
     "unsupported_text": "the preset does not support its text",
     "extraction_error": "its extractor failed",

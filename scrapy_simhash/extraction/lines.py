@@ -40,7 +40,7 @@ _WORD_TAGS = ("text", "mi", "mn", "ms", "mtext")
 # Signs that a formula shows by the places of its parts.
 _SIGNS = {"mfrac": "/", "msup": "^", "msub": "_", "mover": "^", "munder": "_"}
 # Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends,
-# and their targets have `_TARGET`.
+# and begin with their targets, which `_TARGET` ends.
 _BREAK, _LINK, _TARGET, _HEADING, _ROW, *_SCOPES = map(chr, range(0xE000, 0xE00D))
 _CHROME, _END_CHROME, _ASIDE, _END_ASIDE, _OUTER, _END_OUTER, _MAIN, _END_MAIN = _SCOPES
 # What these marks add to the numbers of open chrome, asides and blocks around the headings.
@@ -160,12 +160,12 @@ def _split(marked: str) -> list[Line]:
                 chrome, aside, level = chrome + opened[0], aside + opened[1], level + opened[2]
         link_characters = len(text) if in_link else 0
         if _LINK in text:
-            if _TARGET in text:
-                parts = text.split(_TARGET)
-                targets += filter(None, parts[1::2])
-                text = "".join(parts[::2])
             parts = text.split(_LINK)
-            characters = sum(map(len, parts[0 if in_link else 1 :: 2]))
+            characters = 0
+            for place in range(0 if in_link else 1, len(parts), 2):
+                target, _, parts[place] = parts[place].rpartition(_TARGET)
+                targets.append(target)
+                characters += len(parts[place])
             in_link ^= len(parts) % 2 == 0
             text = "".join(parts).strip(" ")
             if "  " in text:
@@ -173,7 +173,7 @@ def _split(marked: str) -> list[Line]:
             link_characters = min(characters, len(text))
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-            of_line = tuple(targets) if targets else ()
+            of_line = tuple(filter(None, targets)) if targets else ()
             facts = (chrome > 0, row, heading, of_line, aside > 0, level)
             lines.append(_make_line((text, words, link_characters, *facts)))
             if targets:
@@ -213,7 +213,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         )
 
     heading = ' mode="heading"'
-    target = f'{_TARGET}</xsl:text><xsl:value-of select="@href"/><xsl:text>{_TARGET}'
+    target = f'</xsl:text><xsl:value-of select="@href"/><xsl:text>{_TARGET}'
     nested_links = [f"{outer}//{inner}" for outer in _LINK_TAGS for inner in _LINK_TAGS]
     stylesheet = (
         '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'

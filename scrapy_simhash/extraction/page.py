@@ -12,6 +12,7 @@ from scrapy_simhash.extraction.declared import declared
 from scrapy_simhash.extraction.lines import join, lines_of
 from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
+from scrapy_simhash.extraction.script_data import is_notice
 from scrapy_simhash.extraction.segments import content_lines
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
 from scrapy_simhash.extraction.shown import unfold
@@ -61,6 +62,7 @@ class Extraction:
         absolute URLs of stylesheets, if all have the same; or empty.
     :param unmatched: selectors, of `select` and `remove`, that matched nothing on the page.
     :param targets: where the page's own links lead, see `own_targets`.
+    :param is_notice: the text is a notice beside data in scripts, see `is_notice`.
     :param names: all of the page's names; None for a text whose only name is the title.
     :param identities: (kind, value) of the identities that the page declares for its main thing.
     """
@@ -73,6 +75,7 @@ class Extraction:
     site: str = ""
     unmatched: tuple[str, ...] = ()
     targets: Mapping[str, int] = field(default_factory=dict)
+    is_notice: bool = False
     names: Names | None = None
     identities: tuple[tuple[str, str], ...] = ()
 
@@ -166,7 +169,7 @@ class Page:
         root = parse(self._bytes)
         if root is None:
             return None
-        unfold(root, self._bytes, parse)
+        unfold(root, parse)
         for selector in self._remove:
             drop_all(self._select(root, selector))
         return root
@@ -228,6 +231,7 @@ class Page:
             canonical=canonical,
             site=registered_domain(host) if host else "",
             unmatched=tuple(self._unmatched),
+            is_notice=self.selected is None and is_notice(self.root, self.content),
             targets=own_targets(
                 self.lines if self.selected is None else self.content, self.content
             ),

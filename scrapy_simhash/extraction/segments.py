@@ -100,8 +100,11 @@ def _content_without_heading(lines: Sequence[Line]) -> list[Line]:
     words = words_of(run)
     page = [line for line in lines if not line.chrome]
     if words >= _MAX_SHORT_WORDS:
+        least = _MIN_TIMES_OF_RUN * words
+        if words_of(page) - words <= least:  # which holds for most pages
+            return run
         short = words_of(filter(_is_short, page)) - words_of(filter(_is_short, run))
-        return page if short > _MIN_TIMES_OF_RUN * words else run
+        return page if short > least else run
     text = list(filter(_is_text, page))
     if words_of(text) < max((1 - _MIN_SHARE_OF_LISTING) * words_of(page), MIN_CONTENT_WORDS):
         text = page

@@ -1,8 +1,7 @@
 """Put into the tree of a page what a browser shows, and a parser does not.
 
 Declarative shadow roots (``template shadowrootmode``), documents in attributes (``iframe srcdoc``)
-and the fallback of objects that a browser cannot show. Few pages have any, so the source is
-searched first.
+and the fallback of objects that a browser cannot show.
 """
 
 from __future__ import annotations
@@ -22,27 +21,24 @@ _SHADOW_MODES = ("open", "closed")
 _SHOWN_TYPES = ("image/", "text/", "video/", "audio/", "application/pdf")
 
 
-def unfold(root: HtmlElement, html: bytes, parse: Callable[[bytes], HtmlElement | None]) -> None:
+def unfold(root: HtmlElement, parse: Callable[[bytes], HtmlElement | None]) -> None:
     """Change a tree so that its elements are those that a browser shows.
 
-    :param html: the source of the tree, in which rare names are searched.
     :param parse: returns the tree of a document, or None if it has no element.
     """
-    lowered = html.lower()
-    if b"shadowrootmode" in lowered:
-        for template in list(root.iter("template")):
-            if template.get("shadowrootmode", "").lower() in _SHADOW_MODES:
-                _attach(template)
-    if b"srcdoc" in lowered:
-        for frame in list(root.iter("iframe")):
-            source = frame.get("srcdoc", "")
-            frame.text = None
+    # A copy, because the loop changes the tree.
+    for element in list(root.iter("template", "iframe", "object")):
+        if element.tag == "template":
+            if element.get("shadowrootmode", "").lower() in _SHADOW_MODES:
+                _attach(element)
+        elif element.tag == "iframe":
+            source = element.get("srcdoc", "")
             document = parse(source.encode()) if source.strip() else None
             if document is not None:
-                frame.tag = "div"
-                frame.append(document)
-    if b"<object" in lowered:
-        for element in root.iter("object"):
+                element.tag = "div"
+                element.text = None
+                element.append(document)
+        else:
             data = element.get("data", "")
             if (element.get("type") or guess_type(data)[0] or "").lower().startswith(_SHOWN_TYPES):
                 element.tag = "script"  # invisible, as for `lines_of`

@@ -9,6 +9,7 @@ many, and what tells one target from another is left.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -51,7 +52,8 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     if not any(line.aside for line in content):
         lines = [line for line in lines if not line.aside]
     linked = [line for line in around_heading(lines) if line.targets and not line.chrome]
-    words = sum(map(_words_of_links, linked))
+    # Texts are content, and so are the links in them.
+    words = sum(_words_of_links(line) for line in linked if line.row or line.is_links)
     if not words or words < _MIN_SHARE_OF_CONTENT * sum(line.words for line in content):
         return {}
     weights: dict[str, int] = {}
@@ -74,7 +76,8 @@ def _words_of_links(line: Line) -> float:
     return line.words * line.link_characters / len(line.text)
 
 
-def pieces_of(target: str) -> list[str]:
+@lru_cache(maxsize=8192)  # pages of a site share their navigation
+def pieces_of(target: str) -> tuple[str, ...]:
     """Return the pieces of a link target: of a URL, as the page writes it, or of a script.
 
     The host, the ending of a file and a fragment are left out, unless the fragment is a route
@@ -82,13 +85,14 @@ def pieces_of(target: str) -> list[str]:
     """
     target = target[:_MAX_CHARACTERS].strip().lower()
     if target.startswith("javascript:"):
-        return [piece for found in _ARGUMENT.findall(target) for piece in pieces_of("".join(found))]
+        arguments = map("".join, _ARGUMENT.findall(target))
+        return tuple(piece for argument in arguments for piece in pieces_of(argument))
     path, _, fragment = target.partition("#")
     if origin := _ORIGIN.match(path):
         path = path[origin.end() :]
     elif _OTHER_SCHEME.match(path):  # mailto:, tel:, data:
-        return []
+        return ()
     if fragment.startswith(("/", "!")):
         path += f"/{fragment}"
     pieces = _BETWEEN_PIECES.split(unquote(path))
-    return [_ENDING.sub("", piece) for piece in pieces if piece.strip("./! ")]
+    return tuple(_ENDING.sub("", piece) for piece in pieces if piece.strip("./! "))

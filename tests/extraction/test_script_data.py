@@ -1,0 +1,93 @@
+"""Pages whose text is a notice, while their content is data in scripts."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from scrapy_simhash.detector import Detector
+from scrapy_simhash.extraction import Selectors, extract
+from scrapy_simhash.scheme import Scheme
+from tests.samples import CHINESE, PARAGRAPHS
+
+NOTICE = (
+    "<h1>Harbour news</h1><p>This site works best in a browser that runs scripts. Please turn them "
+    "on in your settings, and load the page again. If you see this text for more than a minute, "
+    "write to our help desk.</p>"
+)
+STATE = {"page": {"title": "Ferry", "body": [f"<p>{text}</p>" for text in PARAGRAPHS * 2]}}
+TABLE = [[f"{hour:02}:{minute:02}", hour * minute] for hour in range(24) for minute in range(60)]
+CODE = (
+    "function draw(state){var node=document.getElementById('root');node.render(state.page)};" * 99
+)
+
+
+def escaped(value: object) -> str:
+    return json.dumps(json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"<script id=data type=application/json>{json.dumps(STATE)}</script>",
+        f"<script>window.__STATE__ = {json.dumps(STATE, indent=1)};</script>",
+        f"<script>var app = JSON.parse({escaped(STATE)});</script>",
+        f"<script>self.f.push([1,{escaped(STATE)}])</script>",
+        "<script>n=(function(a,b){return {title:a,body:["
+        + ",".join(f"{{text:'{text}'}}" for text in PARAGRAPHS * 2)
+        + "]}}('Ferry',2))</script>",
+        f"<script>rows={json.dumps(TABLE)}</script>",
+        f"<script type=application/json>{json.dumps(CHINESE * 3)}</script>",
+    ],
+    ids=["json", "assigned", "parsed", "pushed", "function", "numbers", "Chinese"],
+)
+@pytest.mark.parametrize("extractor", ["readability", "segments"])
+def test_a_notice_beside_data_is_no_content(script, extractor):
+    html = f"{NOTICE}{script}<script>{CODE}</script>"
+    assert extract(html, extractor).is_notice
+    page = Detector(Scheme(extractor=extractor)).fingerprint_page(html)
+    assert (page.skipped, page.fingerprint) == ("script_data", None)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        NOTICE,
+        f"{NOTICE}<script>{CODE}</script>",
+        f"{NOTICE}<script>{json.dumps({'id': 7, 'lang': 'en'})}</script>",
+        f"{NOTICE}<script>{json.dumps({'theme': ['a-b'] * 90})}</script>",
+        f"{'<p>'.join(PARAGRAPHS * 2)}<script>{json.dumps(CHINESE * 3)}</script>",
+        f"<p>{PARAGRAPHS[0]}<p>{PARAGRAPHS[1]}<script>{json.dumps(STATE)}</script>",
+        f"<p>{CHINESE[:300]}<script>{json.dumps([CHINESE, *PARAGRAPHS])}</script>",
+        f"{NOTICE}<p hidden>{json.dumps(STATE)}</p>",
+        f"<script>{json.dumps(STATE)}</script>",
+    ],
+    ids=[
+        "none",
+        "code",
+        "small",
+        "names",
+        "long text",
+        "shown",
+        "shown Chinese",
+        "hidden",
+        "empty",
+    ],
+)
+def test_other_pages_have_their_text(html):
+    assert not extract(html).is_notice
+
+
+def test_what_selectors_select_is_the_content():
+    html = f"<div id=a>{NOTICE}</div><script>{json.dumps(STATE)}</script>"
+    assert not extract(html, selectors=Selectors(select=("#a",))).is_notice
+
+
+@pytest.mark.parametrize("text", ['"', "'", "`", '\\"', "\\", "\\u00", '"a', "' `", '" " \\" '])
+def test_any_script_takes_linear_time(text):
+    html = f"{NOTICE}<script>{text * (1_000_000 // len(text))}</script>"
+    started = time.thread_time()
+    extract(html, "segments")
+    assert time.thread_time() - started < 2
