@@ -257,7 +257,8 @@ class Pages:
 
     def close(self) -> None:
         """Unmap the files."""
-        self._stored, self._stored_ids = self._stored[:0].copy(), self._stored_ids[:0].copy()
+        self._stored = self._stored[:0].copy()
+        self._stored_ids, self._stored_marks = np.empty((2, 0), np.uint64)
 
     def _taken(
         self, stored: NDArray[Any], waiting: NDArray[Any], positions: NDArray[np.uint32]
