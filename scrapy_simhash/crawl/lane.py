@@ -397,7 +397,9 @@ class Lane:
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
             self._settle_index(observation, confirmed=verdict.kind == "unchanged", page=page)
             return
-        if confirmed and page.gave_items:
+        if page.dropped:
+            pass  # its callback has not run
+        elif confirmed and page.gave_items:
             self.refused.remove(observation)
         elif confirmed:
             self._without_items[observation.key] = observation

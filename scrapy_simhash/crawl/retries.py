@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
-_TRIED_COPIES = 30
+_TRIED_COPIES = 10
 _MAX_RESPONSE_BYTES = 16 << 20
 
 
@@ -235,9 +235,11 @@ class Retries:
         self, key: str, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
     ) -> Sequence[DroppedCopy]:
         """Take and return the unanswered copies of a page for which `is_taken` returns True."""
-        taken, others = _divided(self._unanswered.pop(key, []), is_taken)
+        taken, others = _divided(self._unanswered.get(key, ()), is_taken)
         if others:
-            self._unanswered[key] = others
+            self._unanswered[key] = others  # in its place
+        else:
+            self._unanswered.pop(key, None)
         self._unanswered_count -= len(taken)
         self._count += len(taken)
         return taken
@@ -269,19 +271,19 @@ class Retries:
         return bool(self._requested or self._open_questions or self._held)
 
     def _try_patterns(self) -> None:
-        """Request some unanswered copies of each URL pattern.
+        """Request an unanswered copy of each URL pattern, unless enough were requested before.
 
-        Not only one copy, because a spider may give an item when it has seen several pages.
+        More than one in the end, because a spider may give an item when it has seen several pages:
+        first those of one representative.
         """
+        patterns = set()
         for key, copies in [*self._unanswered.items()]:
-            tried = set()
-            for copy in copies:
-                pattern = url_pattern(copy.request.url)
-                if self._tried[pattern] < _TRIED_COPIES:
-                    self._tried[pattern] += 1
-                    tried.add(copy)
-            for copy in self._distinct(self._take(key, tried.__contains__)):
-                self._request(copy, (), anew=False)
+            pattern = url_pattern(copies[0].request.url)
+            if pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:
+                patterns.add(pattern)
+                self._tried[pattern] += 1
+                for copy in self._take(key, {copies[0]}.__contains__):
+                    self._request(copy, (), anew=False)
 
     def close(self, *, pausing: bool = False) -> None:
         """Schedule requests for all copies that wait, because the crawl ends or pauses.

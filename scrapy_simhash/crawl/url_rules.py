@@ -71,8 +71,9 @@ class RequestRules:
         # URLs of requests that were spared because of a trap.
         self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_URLS)
         self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-        # A canonical page may replace its representative in the index, so that one content has
-        # several representatives. Key of a canonical page → key of the first of them.
+        # A canonical page, or a copy of a page without items, may replace its representative in
+        # the index, so that one content has several representatives. Key of such a page → key of
+        # the first of them.
         self._first_representatives: LocalCache[str, str] = LocalCache(_REMEMBERED_URLS)
 
     def open(self) -> None:
@@ -187,7 +188,7 @@ class RequestRules:
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
         content = self._first_representatives.get(awaited) or awaited
-        if verdict.canonical == "page":
+        if verdict.canonical == "page" or page.reason is not None:
             self._first_representatives[verdict.key] = content
         self._done[verdict.key] = None
         self._learn(request.url, content, original)

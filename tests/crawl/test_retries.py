@@ -239,14 +239,13 @@ def test_a_crawl_without_items_tries_some_copies_of_each_url_pattern_at_its_end(
         world.retries.leave("page", dropped(key), answered=False)
     other = replace(dropped("other"), request=Request("http://x.test/folder/other"))
     world.retries.leave("other page", other, answered=False)
-    assert world.retries.idle()
-    asked = world.asked()
-    assert (len(asked), asked[-1]) == (31, "other")
-    for key in asked:
-        without_items(world, key)
-        world.arrives(key)
-    assert not world.retries.idle()
-    assert world.asked() == []
+    asked = []
+    while world.retries.idle():
+        for key in world.asked():
+            asked.append(key)
+            without_items(world, key)
+            world.arrives(key)
+    assert (len(asked), asked.count("other")) == (11, 1)
 
 
 def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world):
