@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import lru_cache
 from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -194,9 +196,7 @@ def _microdata(root: HtmlElement) -> list[Thing]:
     Properties without an ``itemscope`` above, as in a fragment of a page, make up one thing.
     """
     things: dict[HtmlElement | None, Thing] = {}
-    for number, element in enumerate(root.iterfind(".//*[@itemprop]")):
-        if number == _MAX_PROPERTIES:
-            break
+    for element in islice(_properties()(root), _MAX_PROPERTIES):
         wanted = [
             name
             for name in element.get("itemprop", "").lower().split()
@@ -217,6 +217,14 @@ def _microdata(root: HtmlElement) -> list[Thing]:
             elif found := _identity(_IDENTITIES[name], text):
                 thing.identities.append(found)
     return list(things.values())
+
+
+@lru_cache(maxsize=1)
+def _properties() -> Any:
+    """Return a search for the elements with a property of microdata."""
+    from lxml.etree import XPath
+
+    return XPath("descendant::*[@itemprop]")
 
 
 def _is_surrounding(scope: HtmlElement) -> bool:

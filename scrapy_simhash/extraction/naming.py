@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.chrome import HOME_PATHS, is_logo, leads_home
@@ -21,6 +23,7 @@ _LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6")
 _MIN_HOST_LABEL_CHARACTERS = 3
 _MAX_HOME_SLASHES = 3  # https://host/
 _MAX_HOME_LINKS = 5
+_MAX_LINKS = 100  # a link to the front page is among the first
 _MAX_SITE_WORDS = 6
 # Without any name, the lines before the first one with more words are the name.
 _MAX_NAME_WORDS = 8
@@ -79,8 +82,8 @@ def identities_of(
 
 def _sameness(names: Iterable[str]) -> Callable[[str], bool]:
     """Return a function that returns True for a name whose tokens one of the names contains."""
-    known = [set(name_tokens(name)) for name in names if name]
-    return lambda name: any(tokens.issuperset(name_tokens(name)) for tokens in known)
+    known = lru_cache(maxsize=1)(lambda: [set(name_tokens(name)) for name in names if name])
+    return lambda name: any(tokens.issuperset(name_tokens(name)) for tokens in known())
 
 
 def _first_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
@@ -89,16 +92,19 @@ def _first_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
     own = own or [line.text for line in lines if line.heading]
     if not own:
         headings = [heading for heading in root.iter("h1") if not is_logo(heading)]
-        own = list(filter(None, map(_text_of, headings or _with_role(root, "1"))))
+        own = list(filter(None, map(_text_of, headings or _of_level(_with_role(root), "1"))))
     return own
 
 
 def _lower_headings(root: HtmlElement, lines: Sequence[Line], count: int) -> list[str]:
     """Return the first headings of the highest levels below 1 that are in the content."""
     content = " ".join(line.text for line in lines if not line.chrome)
+    headings = list(root.iter(*_LOWER_HEADINGS))
+    with_role = _with_role(root)
     found: list[str] = []
     for tag in _LOWER_HEADINGS:
-        for element in (*root.iter(tag), *_with_role(root, tag[1:])):
+        of_tag = (element for element in headings if element.tag == tag)
+        for element in (*of_tag, *_of_level(with_role, tag[1:])):
             text = _text_of(element)
             if text and (not content or text in content or not element.text_content().strip()):
                 found.append(text)
@@ -107,13 +113,23 @@ def _lower_headings(root: HtmlElement, lines: Sequence[Line], count: int) -> lis
     return found
 
 
-def _with_role(root: HtmlElement, level: str) -> list[HtmlElement]:
-    """Return the elements with the role of a heading of a level; without a level, it is 2."""
-    return [
-        element
-        for element in root.iterfind(".//*[@role='heading']")
-        if element.get("aria-level", "2").strip() == level
-    ]
+def _with_role(root: HtmlElement) -> list[HtmlElement]:
+    """Return the elements with the role of a heading."""
+    headings: list[HtmlElement] = _role_search()(root)
+    return headings
+
+
+def _of_level(headings: Iterable[HtmlElement], level: str) -> list[HtmlElement]:
+    """Return those with the role of a heading of a level; without a level, it is 2."""
+    return [heading for heading in headings if heading.get("aria-level", "2").strip() == level]
+
+
+@lru_cache(maxsize=1)
+def _role_search() -> Any:
+    """Return a search for elements with the role of a heading."""
+    from lxml.etree import XPath
+
+    return XPath("//*[@role='heading']")
 
 
 def _home_links(root: HtmlElement, host: str) -> list[str]:
@@ -122,7 +138,7 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
     :param host: the host that the page declares; if empty, that of the first such link with one.
     """
     found: dict[str, None] = {}
-    for link in root.iter("a"):
+    for link in islice(root.iter("a"), _MAX_LINKS):
         href = link.get("href", "").strip()
         # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
         is_maybe_home = (

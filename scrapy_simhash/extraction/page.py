@@ -43,7 +43,7 @@ _REFERENCES = re.compile(
 MAX_TAGS = 300_000
 # The parser compares each attribute of a tag to all before it, so thousands take it seconds.
 MAX_ATTRIBUTES = 200
-_MIN_LONG_TAG_BYTES = 4096
+_MIN_LONG_TAG_BYTES = 16_384
 _ATTRIBUTE = re.compile(rb"""[^\s"'=/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"']+))?""")
 _MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
@@ -95,19 +95,28 @@ def prepared(html: str) -> bytes:
         data = _NONCHARACTERS.sub(b" ", data)
     if b"\xee" in data:
         data = _MARKS.sub(b" ", data)
-    parts = data.split(b"<")
-    if len(parts) > MAX_TAGS:
+    if len(data) > MAX_TAGS and data.count(b"<") > MAX_TAGS:
         raise ValueError(f"the page has more than {MAX_TAGS} tags")
-    if len(max(parts, key=len)) > _MIN_LONG_TAG_BYTES:
-        data = b"<".join(map(_with_few_attributes, parts))
+    if _may_have_long_tag(data):
+        data = b"<".join(map(_with_few_attributes, data.split(b"<")))
     return data.strip()
+
+
+def _may_have_long_tag(data: bytes) -> bool:
+    """Return True unless all tags are shorter than `_MIN_LONG_TAG_BYTES`."""
+    # A longer tag contains all of such a block. So do long scripts, which `_with_few_attributes`
+    # leaves as they are.
+    block = _MIN_LONG_TAG_BYTES // 2
+    return any(
+        data.find(b">", start, start + block) < 0 for start in range(0, len(data) - block, block)
+    )
 
 
 def _with_few_attributes(part: bytes) -> bytes:
     """Return what follows a ``<``, without further attributes of a tag with very many."""
-    tag, end, rest = part.partition(b">")
-    if len(tag) <= _MIN_LONG_TAG_BYTES:
+    if len(part) <= _MIN_LONG_TAG_BYTES or part.find(b">", 0, _MIN_LONG_TAG_BYTES) >= 0:
         return part
+    tag, end, rest = part.partition(b">")
     # The first match is the name of the tag.
     last = next(islice(_ATTRIBUTE.finditer(tag), MAX_ATTRIBUTES, None), None)
     return part if last is None else tag[: last.end()] + end + rest

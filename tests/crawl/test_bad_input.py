@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[bytes, str | None]] = {
     "cut-within-a-character": (page("茶园").encode()[:801], "text/html; charset=utf-8"),
     "unclosed": (b"<html><body><div><p><b><i><a href='" + WORDS, "text/html"),
     "deep": (b"<div>" * DEEP + WORDS + b"</div>" * DEEP, "text/html"),
-    "deep-unclosed": (page("ice").encode() + b"<b><font><i>" * DEEP, "text/html"),
+    "deep-unclosed": (page("ice").encode() + b"<b><font><i>" * (DEEP // 2), "text/html"),
     "deep-table": (b"<table><tr><td>" * DEEP + WORDS, "text/html"),
     "wide": (b"<html><body>" + b"<p>a</p>" * 50_000 + b"</body></html>", "text/html"),
     "long-attribute": (page("clock").encode() + b"<a title='" + b"x" * 3_000_000, "text/html"),
