@@ -9,8 +9,9 @@
    prefers entries whose callbacks were called with the same arguments, and of these such as gave
    items, or may still give some.
 
-A page has the same text as an earlier page under its key if they are within k bits and resemble
-each other. Their names are ignored, because a renamed page is still the same page.
+A page has the same text as one that this crawl saw under its key if they are within k bits and
+resemble each other. Their names are ignored, because a renamed page is still the same page. If an
+earlier crawl saw it, the page is unchanged only if nothing but a typing error is different.
 
 `ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `classify`.
 `scrapy_simhash.spark` applies the same rules to DataFrames without it.
