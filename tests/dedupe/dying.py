@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import run as run_module
 from scrapy_simhash.dedupe import writing
@@ -16,8 +17,11 @@ from scrapy_simhash.index import ObservingIndex
 
 from .samples import run
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ROOT = Path(__file__).parents[2]
-# Step → the function before whose call the run is killed.
+# Step → the function before whose call the run is killed. Of `output`: the one that it makes.
 STEPS = {
     "begin": (State, "begin"),
     "journal": (State, "append"),
@@ -25,7 +29,7 @@ STEPS = {
     "acted": (ObservingIndex, "acted"),
     "confirm": (ObservingIndex, "confirm"),
     "close": (ObservingIndex, "close"),
-    "output": (writing, "chain"),  # called for each record of JSON lines
+    "output": (writing, "json_tagger"),  # what it makes is called for each record that is kept
     "replace": (Path, "replace"),
     "remove": (State, "remove"),
     "forget": (Path, "unlink"),
@@ -40,11 +44,8 @@ def die(folder: Path, step: str, count: int, *more: str) -> None:
     assert died.returncode == -signal.SIGKILL, died.stderr
 
 
-def main() -> None:
-    folder, step, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    options = dict(argument.split("=") for argument in sys.argv[4:])
-    where, name = STEPS[step]
-    method = getattr(where, name)
+def dying_at(count: int, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, but kill the process before this call of it."""
     calls = 0
 
     def dying(*arguments, **named):
@@ -54,7 +55,19 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return method(*arguments, **named)
 
-    setattr(where, name, dying)
+    return dying
+
+
+def main() -> None:
+    folder, step, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    options = dict(argument.split("=") for argument in sys.argv[4:])
+    where, name = STEPS[step]
+    method = getattr(where, name)
+
+    def making(*arguments):
+        return dying_at(count, method(*arguments))
+
+    setattr(where, name, making if step == "output" else dying_at(count, method))
     assert run_module.dedupe
     index = None if "own" in options else folder / "index"
     known = [file for file in [folder / "known.jsonl"] if file.exists()]
