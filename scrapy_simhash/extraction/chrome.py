@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.asides import ASIDE_TAGS, is_form_to_write, named_as_aside
+from scrapy_simhash.extraction.calendars import is_calendar
 from scrapy_simhash.extraction.consent import consent_banners
 from scrapy_simhash.extraction.named import Named, names_of
 
@@ -45,12 +46,15 @@ _LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _MAX_LINKS_OF_FORM = 5
 # Tags that no page has.
-ASIDE, OUTER = "set-aside", "outer-block"
+ASIDE, OUTER, FORM_LINK = "set-aside", "outer-block", "form-link"
 _LEFT_OUT = frozenset(("aside", "dialog", "footer", "nav", "script", ASIDE))
 _OUTER_TAGS = (
     *("address", "article", "blockquote", "center", "div", "dl", "fieldset", "figure", "form"),
     *("li", "ol", "section", "ul"),
 )
+_LISTING_TAGS = frozenset(("td", "th", "li", "dt", "dd"))
+# Types of an `input` that nobody fills in.
+_UNASKED = frozenset(("hidden", "submit", "button", "image"))
 _BLOCK_TAGS = (*ASIDE_TAGS, "aside", "dialog", "h1", "h2", "h3", "header")
 HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
@@ -105,7 +109,10 @@ def _rename_by_tag(blocks: _Blocks, rename: Callable[[HtmlElement, str], None]) 
             rename(header, "nav")
     for form in blocks.forms:
         if form.tag == "form" and not _holds_content(form):
-            rename(form, "nav")
+            rename(form, FORM_LINK if _is_link_in_list(form) else "nav")
+    for table in blocks.tables:
+        if table.tag == "table" and is_calendar(table):
+            rename(table, "nav")
 
 
 def aside_elements(root: HtmlElement) -> list[HtmlElement]:
@@ -130,6 +137,7 @@ class _Blocks:
         self.named = Named(elements)
         self.headers = by_tag.get("header", [])
         self.forms = by_tag.get("form", [])
+        self.tables = by_tag.get("table", [])
         self.headings = by_tag.get("h1") or [e for e in elements if e.tag in ("h2", "h3")][:1]
 
     def asides(self) -> dict[HtmlElement, None]:
@@ -149,16 +157,27 @@ class _Blocks:
 
 
 def _holds_content(form: HtmlElement) -> bool:
-    """Return True for a form with text, a filled text field or a list of links."""
+    """Return True for a form with text, a filled text field or a list of links or buttons."""
     links = 0
-    for element in form.iter("a", "textarea", *_CONTENT_TAGS):
-        if element.tag == "a":
-            links += element.get("href") is not None
+    for element in form.iter("a", "button", "textarea", *_CONTENT_TAGS):
+        if element.tag in ("a", "button"):
+            links += element.get("href" if element.tag == "a" else "formaction") is not None
             if links > _MAX_LINKS_OF_FORM:
                 return True
         elif element.tag != "textarea" or element.text:
             return True
     return False
+
+
+def _is_link_in_list(form: HtmlElement) -> bool:
+    """Return True for a form in a row, cell or item that has a button and asks for nothing."""
+    above = form.getparent()
+    if above is None or above.tag not in _LISTING_TAGS:
+        return False
+    fields = list(form.iter("button", "input", "select", "textarea"))
+    return any(field.tag == "button" for field in fields) and all(
+        field.tag == "button" or field.get("type", "").lower() in _UNASKED for field in fields
+    )
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:

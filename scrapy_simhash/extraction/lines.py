@@ -10,7 +10,7 @@ import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.extraction.chrome import ASIDE, OUTER, rename_by_attributes
+from scrapy_simhash.extraction.chrome import ASIDE, FORM_LINK, OUTER, rename_by_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +27,10 @@ _BLOCK_TAGS = (
 _ROW_TAGS = ("tr", "li", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "button")
+# Besides `href`, where a click leads, and what it runs.
+_LEADING_ATTRIBUTES = "@onclick | @data-href | @data-url | @data-link | @formaction"
+# Hidden values that are as long protect a form, and differ from one visit to the next.
+_MIN_TOKEN_CHARACTERS = 32
 # Options and labels are the same on all pages with a form.
 _CHROME_TAGS = ("nav", "footer", "aside", "dialog", "select", "form//label", "form//legend")
 # Not `embed`: it has no end tag, so the parser puts the following text into it. What a script draws
@@ -164,7 +168,7 @@ def _split(marked: str) -> list[Line]:
             characters = 0
             for place in range(0 if in_link else 1, len(parts), 2):
                 target, _, parts[place] = parts[place].rpartition(_TARGET)
-                targets.append(target)
+                targets += target.split(_TARGET)
                 characters += len(parts[place])
             in_link ^= len(parts) % 2 == 0
             text = "".join(parts).strip(" ")
@@ -213,14 +217,36 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         )
 
     heading = ' mode="heading"'
-    target = f'</xsl:text><xsl:value-of select="@href"/><xsl:text>{_TARGET}'
+    scripted = (
+        f'<xsl:for-each select="{_LEADING_ATTRIBUTES}"><xsl:if test="name() = \'onclick\'">'
+        f"javascript:</xsl:if><xsl:value-of select='.'/><xsl:text>{_TARGET}</xsl:text>"
+        "</xsl:for-each>"
+    )
+    target = (
+        f'</xsl:text><xsl:value-of select="@href"/><xsl:text>{_TARGET}</xsl:text>'
+        # A link to nowhere has a script.
+        "<xsl:if test=\"string-length(@href) &lt; 2 or starts-with(@href, 'javascript:')\">"
+        f"{scripted}</xsl:if><xsl:text>"
+    )
+    # What a click on a row or a cell opens: a link without a text. Inside a link, that counts.
+    opened = (
+        f'</xsl:text><xsl:if test="({_LEADING_ATTRIBUTES}) and not(ancestor::a)">'
+        f"<xsl:text>{_LINK}</xsl:text>{scripted}<xsl:text>{_LINK}</xsl:text></xsl:if><xsl:text>"
+    )
+    # What the button of a form opens.
+    submitted = (
+        '</xsl:text><xsl:value-of select="@action"/>'
+        f"<xsl:for-each select=\".//input[@type = 'hidden'][string-length(@value) &lt; "
+        f'{_MIN_TOKEN_CHARACTERS}]">&amp;<xsl:value-of select="@name"/>=<xsl:value-of '
+        f'select="@value"/></xsl:for-each><xsl:text>{_TARGET}'
+    )
     nested_links = [f"{outer}//{inner}" for outer in _LINK_TAGS for inner in _LINK_TAGS]
     stylesheet = (
         '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
         '<xsl:output method="text" encoding="UTF-8"/>'
         + template(_BLOCK_TAGS, _BREAK, _BREAK)
-        + template(_ROW_TAGS, _BREAK + _ROW, _BREAK)
-        + template(_CELL_TAGS, " ", " ")
+        + template(_ROW_TAGS, _BREAK + _ROW + opened, _BREAK)
+        + template(_CELL_TAGS, " " + opened, " ")
         + f'<xsl:template match="h1"><xsl:text>{_BREAK}{_HEADING}</xsl:text>'
         f"<xsl:apply-templates{heading}/><xsl:text>{_BREAK}</xsl:text></xsl:template>"
         # A heading is one line, whatever blocks are inside.
@@ -230,6 +256,9 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         + template(_LINK_TAGS, _LINK + target, _LINK)
         # `_LINK` begins a link or ends it, so two of them inside a link change nothing.
         + template(nested_links, 2 * _LINK + target, 2 * _LINK)
+        + template((FORM_LINK,), " " + _LINK + submitted, _LINK + " ")
+        # The form says where its button leads.
+        + template((f"{FORM_LINK}//button",), " ", " ")
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
         + template(("main",), _BREAK + _MAIN, _BREAK + _END_MAIN)
         + template((OUTER,), _BREAK + _OUTER, _BREAK + _END_OUTER)

@@ -97,3 +97,49 @@ def test_selectors_choose_the_links():
     page = f"<div id=a><ul>{cases(100)}</ul></div><div id=b><ul>{cases(300)}</ul></div>"
     targets = extract(page, selectors=Selectors(select=("#a",))).targets
     assert set(targets) == {"case", *map(str, range(100, 120))}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "<tr onclick=\"location.href='/case/{n}'\"><td>Case {n}<td>Hill v. Dale",
+        "<tr onclick=\"show('case', {n})\"><td>Case {n}<td>Hill v. Dale",
+        "<tr data-href='/case/{n}'><td>Case {n}<td>Hill v. Dale",
+        "<tr><td data-url='/case/{n}'>Case {n}<td>Hill v. Dale",
+        "<tr><td>Hill v. Dale<td><button formaction='/case/{n}'>Case {n}</button>",
+        "<tr><td>Hill v. Dale<td><button onclick=\"open('/case/{n}')\">Case {n}</button>",
+        "<tr><td>Hill v. Dale<td><a href='#' onclick=\"open('/case/{n}')\">Case {n}</a>",
+        "<tr><td>Hill v. Dale<td><a data-link='/case/{n}'>Case {n}</a>",
+        "<tr><td>Hill v. Dale<td><form action='/case/{n}'><button>Case {n}</button></form>",
+    ],
+)
+def test_rows_and_buttons_lead_somewhere_without_href(row):
+    page = f"<h1>Cases</h1><p>{PARAGRAPHS[0]}</p><table>{cases(100, form=row)}</table>"
+    targets = extract(page, "segments").targets
+    assert set(targets) == {"case", *map(str, range(100, 120))}
+
+
+def test_hidden_values_of_a_form_are_a_target_but_for_tokens():
+    row = (
+        "<li>Hill v. Dale <form action=/case><input type=hidden name=id value={n}>"
+        "<input type=hidden name=csrf value=0123456789abcdef0123456789abcdef{n}>"
+        "<button>Case {n}</button></form>"
+    )
+    extraction = extract(f"<ul>{cases(100, form=row)}</ul>", "segments")
+    assert set(extraction.targets) == {"case", *(f"id={n}" for n in range(100, 120))}
+    assert "Case 119" in extraction.text
+
+
+def test_a_form_that_asks_for_something_is_chrome():
+    row = (
+        "<li>Hill v. Dale, {n} <form action='/bid/{n}'><input name=bid><button>Bid</button></form>"
+    )
+    extraction = extract(f"<ul>{cases(100, form=row)}</ul>", "segments")
+    assert "Bid" not in extraction.text
+    assert extraction.targets == {}
+
+
+def test_a_link_that_leads_somewhere_does_not_count_what_its_click_reports():
+    row = "<li><a href='/case/{n}' onclick=\"report('left', {n}9)\">Case {n} of Hill</a>"
+    targets = extract(f"<ul>{cases(100, form=row)}</ul>").targets
+    assert set(targets) == {"case", *map(str, range(100, 120))}
