@@ -104,6 +104,8 @@ class Lane:
         self._passed_for_arguments: Counter[str] = Counter()
         # Keys of pages whose callbacks did not run.
         self._dropped: LocalCache[str, None] = LocalCache(_REMEMBERED_DROPPED)
+        # URL without its query → number of dropped pages there that errbacks may ask for again.
+        self._given_to_errbacks: LocalCache[str, int] = LocalCache(_REMEMBERED_DROPPED)
         self.calls = IndexCalls(None, errors)
         """Calls to the index. `open` and `close` replace this object."""
         self.history: CrawlHistory | None = None
@@ -366,6 +368,25 @@ class Lane:
     def was_dropped(self, key: str) -> bool:
         """Return True if a page was dropped. A request for it that is made later asks again."""
         return key in self._dropped
+
+    def give_to_errback(self, url: str) -> None:
+        """Record that an errback is called with a dropped page, which it may ask for again."""
+        path = url.partition("?")[0]
+        self._given_to_errbacks[path] = self._given_to_errbacks.get(path, 0) + 1
+
+    def was_asked_for(self, key: str, url: str) -> bool:
+        """Return True if ``engine.crawl`` got a request for a page that was dropped.
+
+        An errback may ask for its page under a URL with a number of its own. So the URL of such a
+        page with any query counts, too, once for each page.
+        """
+        if self.was_dropped(key):
+            return True
+        path = url.partition("?")[0]
+        pages = self._given_to_errbacks.pop(path, 0)
+        if pages > 1:
+            self._given_to_errbacks[path] = pages - 1
+        return pages > 0
 
     def begin_giving(self) -> None:
         """Record that the crawl takes items from pages."""

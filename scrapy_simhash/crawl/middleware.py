@@ -315,16 +315,15 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         repeatable = request.copy()
         refused_fingerprint = request.meta.pop(REFUSED_META_KEY, None)
         asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
-        if CARRIED_META_KEY not in request.meta and not is_retry(request):  # by `engine.crawl`
-            key = extension.identity.key(request)
-            asked_again = asked_again or extension.pages.was_dropped(key)
+        key = extension.identity.key(request)
+        by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
+        asked_again = asked_again or (by_engine and extension.pages.was_asked_for(key, request.url))
         request.meta.pop(OTHER_URL_META_KEY, None)
         names, keywords = extension.arguments.names(request)
         extension.arguments.reaches_spider(response, request)
         page = extension.fingerprints.pop(response, None)
         if page is None:
             return
-        key = extension.identity.key(request)
         probed_url = extension.error_pages.probed_urls.pop(response, None)
         if probed_url is not None:
             self._handle_error_page(response, repeatable, key, probed_url)
@@ -368,6 +367,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if not action.call:
             state.dropped = True
             request.meta[ASKED_AGAIN_META_KEY] = True  # for the requests of an errback
+            # Where a spider passes all requests to `engine.crawl`, such URLs say nothing.
+            if request.errback is not None and not by_engine:
+                extension.pages.give_to_errback(request.url)
             raise NearDuplicatePage(response, verdict)
         self._settlement.recognize_refused(state, refused_fingerprint)
         extension.page_passages.arrived(state, page.text)

@@ -467,7 +467,21 @@ class Banned(_BaseWalled):
 class Errback(GeneratedSpider):
     """An errback requests each failed page again, and gives an item for it in the end."""
 
-    ways = ("same", "copied", "buster", "engine")
+    ways = ("same", "copied", "buster", "engine", "engine buster", "idle buster")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        spider.waiting = []
+        return spider
+
+    def idle(self) -> None:
+        if self.waiting:
+            waiting, self.waiting = self.waiting, []
+            for request in waiting:
+                self.crawler.engine.crawl(request)
+            raise DontCloseSpider
 
     def parse(self, response: Response) -> Any:
         for a in response.css("a.d"):
@@ -478,9 +492,15 @@ class Errback(GeneratedSpider):
         if self.way == "engine":
             self.crawler.engine.crawl(request.replace(dont_filter=True))
             return
-        if self.way == "buster":
+        if "buster" in self.way:
             url = f"{request.url.partition('?')[0]}?t={self.random.random()}"
-            yield Request(url, self.parse_document, errback=self.failed)
+            again = Request(url, self.parse_document, errback=self.failed)
+            if self.way == "engine buster":
+                self.crawler.engine.crawl(again)
+            elif self.way == "idle buster":
+                self.waiting.append(again)
+            else:
+                yield again
         elif self.way == "copied":
             yield request.replace(dont_filter=True, meta={**request.meta, "proxy_number": 1})
         else:

@@ -44,6 +44,14 @@ def test_a_few_crawls_of_each_shape():
     assert plain["simhash"]["dropped"] > 0
 
 
+def test_errbacks_that_ask_by_the_engine_under_another_query_ask_once():
+    results = compared(16, 4, "Errback")
+    check(results)
+    ways = {result["way"].partition(" {")[0] for result in results}
+    assert ways >= {"engine buster", "idle buster"}
+    assert all(result["simhash"]["dropped"] for result in results)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES)
 def test_many_crawls(shape):
