@@ -104,12 +104,14 @@ def prepared(html: str) -> bytes:
 
 def _may_have_long_tag(data: bytes) -> bool:
     """Return True unless all tags are shorter than `_MIN_LONG_TAG_BYTES`."""
-    # A longer tag contains all of such a block. So do long scripts, which `_with_few_attributes`
-    # leaves as they are.
+    # A longer tag contains all of a block, and begins in the block before it or with it.
     block = _MIN_LONG_TAG_BYTES // 2
-    return any(
-        data.find(b">", start, start + block) < 0 for start in range(0, len(data) - block, block)
-    )
+    for start in range(0, len(data), block):
+        if data.find(b">", start, start + block) < 0:
+            tag = data.rfind(b"<", max(start - block, 0), start + 1)
+            if tag >= 0 and data.find(b">", tag, start) < 0:
+                return True
+    return False
 
 
 def _with_few_attributes(part: bytes) -> bytes:
