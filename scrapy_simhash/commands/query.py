@@ -124,8 +124,8 @@ def _stored_lines(stored: dict[str, Any]) -> list[str]:
         shown.append(f"  representative since {times[0]}, last seen {times[1]}")
     for line in (*stored["near_duplicates"], *stored["copies"]):
         is_own = line["key"] == stored["key"]
-        role = ("similar to", "near-duplicate of")[line["confirmed"]]
-        names = f"{role} {printable(line['representative'])}"
+        role = ("similar to", "a near-duplicate of")[line["confirmed"]]
+        names = f"was {role} {printable(line['representative'])}"
         if not is_own:
             names = f"{printable(line['key'])} was {role} it"
         similarity = (

@@ -31,7 +31,9 @@ def test_stats(run, ran_json, index):
     found = ran_json("index", "stats", "--top", "4", "--index", index)
     log = list(near_duplicate_records(index))
     assert found["representatives"] == len(entries(index))
-    assert found["near_duplicates"] == len({line["key"] for line in log if line["confirmed"]})
+    # A copy of a page that gave no items, which itself gave some, is a representative now.
+    copies = {line["key"] for line in log if line["confirmed"]} - entries(index).keys()
+    assert found["near_duplicates"] == len(copies)
     assert sum(found["distances"].values()) == found["near_duplicates"]
     assert found["clusters"] > len(found["largest_clusters"]) == 4
     sizes = [cluster["near_duplicates"] for cluster in found["largest_clusters"]]

@@ -331,10 +331,10 @@ class TestCommands:
         assert capsys.readouterr().out.splitlines() == ["a", "  distance   1    0 %  passed    c"]
 
     def test_explain_says_so_too(self, made, capsys):
-        assert main(["explain", "--index", made, "a"]) == 0
+        assert main(["index", "query", "--stored", "--index", made, "a"]) == 0
         _, _, copy, similar = capsys.readouterr().out.splitlines()
-        assert copy.endswith("b was a near-duplicate of it at distance 1, similarity 90 %, dropped")
-        assert similar.endswith("c was similar to it at distance 1, similarity 0 %, passed")
+        assert copy.endswith("b was a near-duplicate of it at distance 1, 90 % similar, dropped")
+        assert similar.endswith("c was similar to it at distance 1, 0 % similar, passed")
 
     def test_stats_count_them_apart(self, made, capsys):
         assert main(["index", "stats", "--index", made]) == 0

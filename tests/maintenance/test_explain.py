@@ -58,7 +58,7 @@ def test_the_command_prints_it_all(made, capsys):
     assert query(made, "https://a.example/2") == 0
     _, entry, copy = capsys.readouterr().out.splitlines()
     assert entry.startswith("  representative since 20")
-    assert copy.endswith("https://a.example/copy\\n was near-duplicate of it at distance 1")
+    assert copy.endswith("https://a.example/copy\\n was a near-duplicate of it at distance 1")
 
 
 @pytest.mark.parametrize("key", ["https://a.example/failed", "https://a.example/", ""])
