@@ -10,6 +10,7 @@ content without them. ``docs/decisions/extraction.md`` has the figures behind th
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.lines import MAX_LINK_SHARE, own_heading
@@ -35,6 +36,10 @@ _MIN_SHARE_OF_PAGE = 0.4
 _MIN_SHARE_OF_LISTING = 0.4
 # And where list-like lines beside the best run have so many times its words.
 _MIN_TIMES_OF_RUN = 1.5
+# So many different list-like lines in a row are a list. Lists beside the content are part of it if
+# together they have more than this share of its words.
+_MIN_LINES_OF_LIST = 12
+_MIN_LIST_TO_CONTENT = 0.3
 # An element with this share of the words of the page is large enough to be around the content.
 _SHARE_AROUND_CONTENT = 0.5
 
@@ -61,10 +66,32 @@ def _content(lines: Sequence[Line]) -> list[Line]:
     around = around_heading(lines)
     content = _content_without_heading(around)
     heading = own_heading(around)
-    if heading is None or heading in content:
+    if heading is not None and heading not in content:
+        between = around[around.index(heading) + 1 : around.index(content[0])]
+        content = [heading, *filter(_is_text, between), *content]
+    return _with_lists(content, lines)
+
+
+def _with_lists(content: list[Line], lines: Sequence[Line]) -> list[Line]:
+    """Return the content, with the lists before and after it if they are long beside it."""
+    words = words_of(content)
+    least = _MIN_LIST_TO_CONTENT * words
+    if not content or sum(line.words for line in lines if not line.chrome) - words <= least:
         return content
-    between = around[around.index(heading) + 1 : around.index(content[0])]
-    return [heading, *filter(_is_text, between), *content]
+    before = _lists_in(lines[: lines.index(content[0])])
+    after = _lists_in(lines[len(lines) - lines[::-1].index(content[-1]) :])
+    return [*before, *content, *after] if words_of(before) + words_of(after) > least else content
+
+
+def _lists_in(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of lists: of many different list-like lines in a row, outside chrome."""
+    found: list[Line] = []
+    for is_listed, group in groupby(lines, key=lambda line: _is_short(line) and not line.chrome):
+        if is_listed:
+            stretch = list(group)
+            if len({line.text for line in stretch}) >= _MIN_LINES_OF_LIST:
+                found += stretch
+    return found
 
 
 def around_heading(lines: Sequence[Line]) -> Sequence[Line]:

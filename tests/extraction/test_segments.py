@@ -311,3 +311,55 @@ class TestPages:
         for post in posts:
             assert post in text
         assert "tag 7" not in text
+
+
+class TestAListBesideItsIntroduction:
+    """Rows of a list are content beside an introduction that has more words."""
+
+    NAMES = "Hill Dale Moor Lake Ford".split()
+
+    def page(self, first: int, form: str, count: int = 50, between: str = "") -> str:
+        rows = "".join(
+            form.format(n=n, name=self.NAMES[n % 5]) for n in range(first, first + count)
+        )
+        return (
+            f"<h1>Cases</h1><p>{'</p><p>'.join(PARAGRAPHS * 3)}</p>{between}<div>{rows}</div>"
+            "<footer>Imprint</footer>"
+        )
+
+    @pytest.mark.parametrize("between", ["", "<form><input name=q></form><p><a href=/a>Help</a>"])
+    @pytest.mark.parametrize(
+        "form",
+        [
+            "<div>{n} May</div><div>{name} v. Dale</div>",
+            "<p>{name} v. Dale {n}</p>",
+            "{name} {n}<br>",
+            "<dl><dd><p>{n}<dd><p>{name} 2031</dl>",
+            "<table><tr><td><p>{name} {n} 2031</table>",
+        ],
+    )
+    def test_pages_with_other_rows_have_other_texts(self, form, between):
+        one, other = (
+            extract(self.page(first, form, between=between), "segments").text
+            for first in (100, 200)
+        )
+        assert all(str(n) in one for n in range(100, 150))
+        assert all(str(n) in other for n in range(200, 250))
+        assert PARAGRAPHS[0] in one
+        assert "Imprint" not in one
+
+    def test_the_order_stays(self):
+        list_first = "".join(f"<div>Case {n} of Hill</div>" for n in range(100, 150))
+        text = extract(
+            f"{list_first}<p><a href=/a>Help</a></p>" * 2 + f"<p>{'<p>'.join(PARAGRAPHS * 3)}",
+            "segments",
+        ).text
+        assert text.index("Case 149 of Hill") < text.index(PARAGRAPHS[0])
+
+    @pytest.mark.parametrize(
+        ("form", "count"),
+        [("<div>{name} {n}</div>", 5), ("<div>Case of the hill</div>", 50)],
+    )
+    def test_a_few_lines_and_equal_lines_are_no_list(self, form, count):
+        found = extract(self.page(100, form, count), "segments").text
+        assert found == extract(self.page(100, form, 0), "segments").text
