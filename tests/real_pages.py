@@ -19,7 +19,13 @@ def real_pages(directory: Path, count: int) -> Iterator[tuple[str, bytes]]:
     """Yield (name, body) of `count` pages of a set, evenly spread."""
     files = _files(directory)
     for name in files[:: max(len(files) // count, 1)][:count]:
-        yield f"{directory.name}/{name}", gzip.decompress((directory / name).read_bytes())
+        yield f"{directory.name}/{name}", read_page(directory / name)
+
+
+def read_page(path: Path) -> bytes:
+    """Return the bytes of a page; some sets compress theirs."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
 def _files(directory: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.scheme import DEFAULT_PRESET, preset
-from tests.real_pages import sets_with_pages
+from tests.real_pages import read_page, sets_with_pages
 
 WIDE = preset(DEFAULT_PRESET)
 FILLER = 50_000
@@ -42,7 +41,7 @@ def pages_of(folder, detector, site):
     for line in (folder / "docs.jsonl").read_text(encoding="utf-8").splitlines():
         document = json.loads(line)
         if "file" in document:
-            content = gzip.decompress((folder / document["file"]).read_bytes())
+            content = read_page(folder / document["file"])
             page = detector.fingerprint_page(content.decode("utf-8", "replace"))
             key = f"{folder.name}/{document['id']}"
             yield Page(key, page.fingerprint, page.evidence._replace(site=site))
