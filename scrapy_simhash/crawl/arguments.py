@@ -45,12 +45,13 @@ CARRIED_META_KEY = "simhash_carried"
 # further ones in its source. A cookiejar is compared.
 _SCRAPY = frozenset(
     (
-        "allow_offsite autothrottle_dont_adjust_delay bindaddress cache_timestamp cached_response "
+        "ajax_crawlable allow_offsite autothrottle_dont_adjust_delay bindaddress cache_timestamp cached_response "
         "depth depth_reset dont_cache dont_merge_cookies dont_obey_robotstxt dont_redirect "
         "dont_retry download_fail_on_dataloss download_latency download_maxsize download_slot "
         "download_timeout download_warnsize ftp_local_filename ftp_passive ftp_password ftp_user "
         "give_up_log_level handle_httpstatus_all handle_httpstatus_list http_auth_domain http_pass "
-        "http_user is_secure is_start_request link_text max_retry_times priority_adjust proxy "
+        "http_user is_secure is_start_request is_unverifiable link_text max_retry_times "
+        "priority_adjust proxy "
         "redirect_reasons redirect_times redirect_ttl redirect_urls referrer_policy retry_reason "
         "retry_times verbatim_url dont_simhash"
     ).split()

@@ -473,6 +473,7 @@ class Lane:
             else:
                 refused = page is not None and page.asked_again
                 self.retries.discarded(observation.key, refused=refused)
+            self.retries.settled(observation.key)
 
         then = settle_copies if settles_copies else None
         text = self._held_texts.pop(observation.sequence, None)

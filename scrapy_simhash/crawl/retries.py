@@ -105,6 +105,8 @@ class Retries:
         # Key of a page → copies of it that need not be requested, unless it was a wrong page.
         self._answered: dict[str, list[DroppedCopy]] = {}
         self._answered_count = 0
+        # Key of a page that has other content now → copies of its former content.
+        self._dropped_for_former: dict[str, list[DroppedCopy]] = {}
         # URL pattern → number of its unanswered copies that were tried at the end of the crawl.
         self._tried: Counter[str] = Counter()
         self._responses: dict[DroppedCopy, Response] = {}
@@ -205,8 +207,22 @@ class Retries:
             self._answered[key] = others
         self._answered_count -= len(answered)
         self._count += len(answered)
-        for copy in self._distinct([*unanswered, *answered]):
+        copies = self._distinct([*unanswered, *answered])
+        if copies and page is not None:
+            # Until the page is settled, the index still has its former content.
+            self._dropped_for_former.setdefault(key, []).extend(copies)
+            return
+        for copy in copies:
             self._request(copy, ())
+
+    def settled(self, key: str | None = None) -> None:
+        """Request the copies that were dropped for the former content of a settled page.
+
+        :param key: None for the copies of all pages.
+        """
+        for settled in [*self._dropped_for_former] if key is None else [key]:
+            for copy in self._dropped_for_former.pop(settled, ()):
+                self._request(copy, ())
 
     def answer_to(self, request: Request) -> Response | None:
         """Return the response of a copy that answers a request of this object; None without one."""
@@ -265,6 +281,7 @@ class Retries:
         In an idle crawl, requested pages that have not arrived will not arrive, and pages that are
         still pending belong to another crawl that shares the index.
         """
+        self.settled()
         self._look_again_at_all()
         if not self.gives_items:
             self._try_patterns()
@@ -291,6 +308,7 @@ class Retries:
         :param pausing: the crawl may go on later, so unanswered copies are requested, too.
         """
         self._closing = True
+        self.settled()
         self._look_again_at_all()
         if pausing and not self.gives_items:
             for key in [*self._unanswered]:

@@ -127,6 +127,7 @@ def test_the_last_retry_of_a_ban_is_a_copy_of_a_pending_page(site, tmp_path):
             arguments={"at_once": True},
         ),
     )
-    # The last retry of /banned has refused content, so it passes while /slow is pending.
-    assert crawl.stat("dropped") == 0
+    # The last retry of /banned has refused content, so it passes while /slow is pending. With
+    # the oldest Scrapy, it arrives before that is known: then it is dropped, and requested again.
+    assert crawl.stat("dropped") <= crawl.stat("rescheduled")
     assert {item["url"] for item in crawl.items} == {banned, slow}

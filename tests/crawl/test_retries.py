@@ -285,6 +285,8 @@ def test_if_a_page_comes_with_other_content_the_copies_of_the_old_one_are_reques
         world.retries.leave("page", dropped(key), answered=answered)
     world.retries.leave("page", dropped("c", STORY), answered=answered)
     world.retries.answered("page", dropped("page", STORY))
+    assert world.asked() == [], "the index still has the former content"
+    world.retries.settled("page")
     assert world.asked() == ["a", "b"]
     world.retries.answered("page", None)
     assert world.asked() == ["c"]
