@@ -45,7 +45,8 @@ CARRIED_META_KEY = "simhash_carried"
 # further ones in its source. A cookiejar is compared.
 _SCRAPY = frozenset(
     (
-        "ajax_crawlable allow_offsite autothrottle_dont_adjust_delay bindaddress cache_timestamp cached_response "
+        "ajax_crawlable allow_offsite autothrottle_dont_adjust_delay bindaddress cache_timestamp "
+        "cached_response "
         "depth depth_reset dont_cache dont_merge_cookies dont_obey_robotstxt dont_redirect "
         "dont_retry download_fail_on_dataloss download_latency download_maxsize download_slot "
         "download_timeout download_warnsize ftp_local_filename ftp_passive ftp_password ftp_user "
