@@ -51,11 +51,9 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     """
     if not any(line.aside for line in content):
         lines = [line for line in lines if not line.aside]
-    linked = [line for line in around_heading(lines) if line.targets and not line.chrome]
-    # Texts are content, and so are the links in them.
-    words = sum(_words_of_links(line) for line in linked if line.row or line.is_links)
-    if not words or words < _MIN_SHARE_OF_CONTENT * sum(line.words for line in content):
-        return {}
+    least_words = _MIN_SHARE_OF_CONTENT * sum(line.words for line in content)
+    # A list may stand outside the element with the heading and the introduction.
+    linked = _linked(around_heading(lines), least_words) or _linked(lines, least_words)
     weights: dict[str, int] = {}
     for line in linked:
         targets = set(line.targets)
@@ -65,6 +63,14 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
                 if weights.get(piece, 0) < weight:
                     weights[piece] = weight
     return weights
+
+
+def _linked(lines: Sequence[Line], least_words: float) -> Sequence[Line]:
+    """Return the lines with links outside chrome; none if their links have few words."""
+    linked = [line for line in lines if line.targets and not line.chrome]
+    # Texts are content, and so are the links in them.
+    words = sum(_words_of_links(line) for line in linked if line.row or line.is_links)
+    return linked if words and words >= least_words else ()
 
 
 def _words_of_links(line: Line) -> float:
