@@ -143,3 +143,13 @@ def test_a_link_that_leads_somewhere_does_not_count_what_its_click_reports():
     row = "<li><a href='/case/{n}' onclick=\"report('left', {n}9)\">Case {n} of Hill</a>"
     targets = extract(f"<ul>{cases(100, form=row)}</ul>").targets
     assert set(targets) == {"case", *map(str, range(100, 120))}
+
+
+def test_a_list_outside_the_element_with_the_heading_counts():
+    words = " ".join(f"word{number}" for number in range(120))
+    rows = "".join(
+        f"<tr><td><a href='/case/{number}'>Olsen v. Berg {number}</a></td></tr>"
+        for number in range(40)
+    )
+    page = f"<main><h1>Court</h1><p>{words}.</p></main><table>{rows}</table>"
+    assert len(extract(page).targets) >= 40
