@@ -9,6 +9,7 @@ import pytest
 from readability import Document
 
 from scrapy_simhash.extraction import extract
+from scrapy_simhash.extraction.readability import drop_all
 from tests.real_pages import real_pages, sets_with_pages
 from tests.samples import CHINESE, PARAGRAPHS, REFERENCE_PAGE, article_page
 
@@ -28,9 +29,18 @@ def quiet(caplog):
     caplog.set_level(logging.CRITICAL, logger="readability.readability")
 
 
+class WithoutChoices(Document):
+    """The package's own document. To it, the options of a ``select`` are text of the page."""
+
+    def _parse(self, content):
+        root = super()._parse(content)
+        drop_all(list(root.iter("select")))
+        return root
+
+
 def stock(html: str) -> str:
     """Return the text of the package's own summary."""
-    return extract(Document(html).summary(html_partial=True), "text").text
+    return extract(WithoutChoices(html).summary(html_partial=True), "text").text
 
 
 def lean(html: str) -> str:
