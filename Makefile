@@ -90,7 +90,7 @@ test-ecosystem: .venv-ecosystem/ready
 
 # Run all tests with Spark, in a separate environment of 600 MB. Needs Java.
 test-spark: .venv-spark/ready
-	.venv-spark/bin/python -m pytest -m "" tests/spark tests/test_documentation.py -k "spark"
+	.venv-spark/bin/python -m pytest -m "" tests/extras/spark tests/test_documentation.py -k "spark"
 
 lint: .venv/ready-lint
 	.venv/bin/ruff check .

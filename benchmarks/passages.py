@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from passages_lib import quality, texts
 from quality_lib.peers import version_of
-
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from .documentation_pages import DOCS, NAMES, text_of
 
 PACKAGE = Path(scrapy_simhash.__file__).parent
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
-ADAPTERS = sorted((PACKAGE / "crawl").glob("*.py"))
+ADAPTERS = sorted([*(PACKAGE / "crawl").glob("*.py"), *(PACKAGE / "extras").glob("*/*.py")])
 # Of Scrapy's redirect middleware.
 NOT_OURS = {"depth", "is_start_request", "redirect_urls", "rule"}
 
 
 def module_of(path):
-    return importlib.import_module(f"scrapy_simhash.crawl.{path.stem}")
+    return importlib.import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
 
 
 def is_meta(node):

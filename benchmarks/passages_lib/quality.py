@@ -8,19 +8,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from quality_lib.output import proportion, table
-
-from passages_lib import texts
 from scrapy_simhash.passages.cutting import Cutting
 from scrapy_simhash.passages.index import open_passages
 from scrapy_simhash.passages.matching import CheckOptions
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE, PassageScheme
 
+from passages_lib import texts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from passages_lib.texts import Checked, Document, Planted
     from scrapy_simhash.passages.result import CheckedPassage, PassageReport, Source
+
+    from passages_lib.texts import Checked, Document, Planted
 
 LEVELS = ("0 %", "5 %", "10 %", "20 %")
 REWRAPPED = "0 %, lines joined"

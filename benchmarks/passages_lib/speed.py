@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from quality_lib.output import table
-
-from passages_lib import texts
 from scrapy_simhash.passages.index import open_passages
 from scrapy_simhash.passages.matching import DEFAULT_MIN_SIMILARITY, CheckOptions, similarity_of
 from scrapy_simhash.passages.scheme import PassageScheme
+
+from passages_lib import texts
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-
     from scrapy_simhash.passages.matching import Mode
 
 _SENTENCES = (20, 60)

@@ -6,9 +6,9 @@ import random
 import time
 import tracemalloc
 
-from scrapy_simhash.url_rules.learner import UrlRules
-from scrapy_simhash.url_rules.rows import encode_rules
-from scrapy_simhash.url_rules.seen import SLOT_BYTES, SLOTS
+from scrapy_simhash.extras.url_rules.learner import UrlRules
+from scrapy_simhash.extras.url_rules.rows import encode_rules
+from scrapy_simhash.extras.url_rules.seen import SLOT_BYTES, SLOTS
 
 _SITES = 20
 _PAGES = 500

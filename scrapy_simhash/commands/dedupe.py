@@ -241,7 +241,7 @@ def _names(option: str | None) -> tuple[str, ...] | None:
 
 def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> int:
     try:
-        from scrapy_simhash.spark.files import SparkPaths, dedupe_files
+        from scrapy_simhash.extras.spark.files import SparkPaths, dedupe_files
     except ModuleNotFoundError as error:
         raise SimhashError(
             f"{error.name} is missing: pip install 'scrapy-simhash[spark]'"

@@ -16,12 +16,12 @@ from scrapy_simhash.commands import (
     dedupe,
     extract,
     index,
-    passages,
     report,
-    rules,
 )
 from scrapy_simhash.commands._options import WrongUsage
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.extras.passages import command as passages
+from scrapy_simhash.extras.url_rules import command as rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,19 +20,16 @@ from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, Unmat
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.browser_pages import close_browser_pages
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
-from scrapy_simhash.crawl.error_pages import ErrorPages
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
-from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on
 from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
-from scrapy_simhash.crawl.url_rules import RequestRules
 from scrapy_simhash.errors import (
     IndexLocked,
     IndexMismatch,
@@ -40,6 +37,9 @@ from scrapy_simhash.errors import (
     SettingsError,
     SimhashError,
 )
+from scrapy_simhash.extras.error_pages.probing import ErrorPages
+from scrapy_simhash.extras.passages.crawl import PagePassages
+from scrapy_simhash.extras.url_rules.requests import RequestRules
 from scrapy_simhash.index import ObservingIndex
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
-from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.identity import (
@@ -38,6 +37,7 @@ from scrapy_simhash.crawl.retries import is_retry
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SettingsError
+from scrapy_simhash.extras.error_pages.probing import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.policy import DROP, PASS, Circumstances
 from scrapy_simhash.verdict import Verdict

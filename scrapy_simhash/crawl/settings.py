@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
 from scrapy_simhash.crawl.identity import Scope
-from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
 from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
+from scrapy_simhash.extras.passages.settings import PASSAGE_SETTINGS, PassageSettings
+from scrapy_simhash.extras.url_rules.learner import DEFAULT_EXPLORE
 from scrapy_simhash.index import SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, require_plan
 from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET
-from scrapy_simhash.url_rules.learner import DEFAULT_EXPLORE
 from scrapy_simhash.workers.pages import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:

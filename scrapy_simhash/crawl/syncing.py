@@ -11,8 +11,8 @@ from scrapy_simhash.errors import StorageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_simhash.extras.passages.index import PassageIndex
     from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.passages.index import PassageIndex
 
 _INTERVAL_S = 0.5
 

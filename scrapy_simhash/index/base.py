@@ -27,7 +27,7 @@ ACTIONS: tuple[Action, ...] = get_args(Action)
 SideKind = Literal["url-rules", "history"]
 """A kind of *side rows*: small rows with names, which a store holds besides the entries.
 
-- ``url-rules``: the URL rules of a site (`scrapy_simhash.url_rules.rows`);
+- ``url-rules``: the URL rules of a site (`scrapy_simhash.extras.url_rules.rows`);
 - ``history``: a crawl that used the index (`scrapy_simhash.index.history`).
 """
 

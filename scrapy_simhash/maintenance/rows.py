@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.extras.url_rules.rows import decode_rules
 from scrapy_simhash.index import records
 from scrapy_simhash.index.history import decode_crawl
-from scrapy_simhash.url_rules.rows import decode_rules
 
 if TYPE_CHECKING:
     from array import array

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.masking import masked
 from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.extras.url_rules.listing import known_rules
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import duplication as find_duplication
 from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.report.selection import select
-from scrapy_simhash.url_rules.listing import known_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

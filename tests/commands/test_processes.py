@@ -17,8 +17,8 @@ import time
 
 import pytest
 
+from scrapy_simhash.extras.passages.index import open_passages
 from scrapy_simhash.maintenance.check import check
-from scrapy_simhash.passages.index import open_passages
 
 from .conftest import DEADLINE_S, MODULE, finish, start
 from .samples import FERRY, NEW, NOTICE, written

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_simhash.crawl.advice import UnmatchedNames
-from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.pipeline import SimhashPipeline
 from scrapy_simhash.crawl.settings_reader import DEFAULT_TAGS
 from scrapy_simhash.detector import PageFingerprint
+from scrapy_simhash.extras.passages.crawl import PagePassages
 from scrapy_simhash.policy import Policy
 from scrapy_simhash.verdict import Verdict
 from tests.crawl.spiders import BareItem

@@ -13,12 +13,12 @@ from scrapy_simhash import open_index
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.crawl.url_rules import RequestRules
+from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
+from scrapy_simhash.extras.url_rules.requests import RequestRules
+from scrapy_simhash.extras.url_rules.rows import encode_rules
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.policy import PASS
-from scrapy_simhash.url_rules.evidence import RuleEvidence, RuleRecord
-from scrapy_simhash.url_rules.rows import encode_rules
 from scrapy_simhash.verdict import Verdict
 
 SITE = "http://example.com"

@@ -76,4 +76,4 @@ def test_a_start_with_an_existing_index_loads_only_what_it_uses(tmp_path):
         if name == module or name.startswith(f"{module}.")
     ]
     # Constants that the settings name as defaults.
-    assert loaded == ["scrapy_simhash.passages"]
+    assert loaded == ["scrapy_simhash.extras.passages"]

@@ -13,7 +13,7 @@ import pytest
 from tests.crawl.harness import ADDONS, IN_ORDER, Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
-from tests.passages.screenshot import browser_path
+from tests.extras.passages.screenshot import browser_path
 
 pytestmark = pytest.mark.thorough
 DRAWN = "<html><head><title>Loading</title></head><body><script>{}</script></body></html>"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_simhash.url_rules.rows import decode_rules
+from scrapy_simhash.extras.url_rules.rows import decode_rules
 from tests.crawl.test_spared_requests import Crawl
 
 from .redis_servers import RedisBackend
@@ -15,7 +15,7 @@ from .redis_servers import RedisBackend
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_simhash.url_rules.evidence import RuleEvidence
+    from scrapy_simhash.extras.url_rules.evidence import RuleEvidence
 
 RULE = (("drop", "sid"),)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.passages.screenshot import browser_path, chromium
+from tests.extras.passages.screenshot import browser_path, chromium
 from tests.report.browser import Watched, written
 
 

@@ -1,0 +1,1 @@
+"""Recognize error pages that a site serves with status 200."""

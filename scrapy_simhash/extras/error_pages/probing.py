@@ -1,0 +1,196 @@
+"""Recognize error pages: ask each host for URLs that cannot exist, and compare its pages with the
+answers (SIMHASH_PROBE_ERRORS). A request for such a URL is a *probe*.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_simhash.documents.masking import loggable
+from scrapy_simhash.extras.error_pages.answers import ErrorAnswers, impossible_url, is_home
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_simhash.crawl.fingerprinting import Fingerprinter
+    from scrapy_simhash.crawl.lane import Lane
+    from scrapy_simhash.detector import PageFingerprint
+
+PROBE_META_KEY = "simhash_probe"
+ERROR_FLAG = "error-page"
+MAX_HOSTS = 10_000
+# Upper limit for each host. A redirect that is followed counts as another probe.
+MAX_PROBES = 2
+_MAX_COUNTED_HOSTS = 1_000
+_TIMEOUT_S = 30
+# Copied from the page's request, because the site may answer differently without them.
+_COPIED_META = ("proxy", "cookiejar", "download_slot")
+_COPIED_HEADERS = ("Accept", "Accept-Language", "Authorization", "User-Agent")
+
+
+@dataclass
+class _Host:
+    """A host, with the answers to its probes.
+
+    :param probes_left: number of probes that may still be made.
+    :param waiting: pages that wait for the end of a probe; None if no probe is under way.
+    """
+
+    answers: ErrorAnswers
+    probes_left: int = MAX_PROBES
+    waiting: list[Deferred[None]] | None = None
+
+
+class ErrorPages:
+    """The error pages of one crawl. Without SIMHASH_PROBE_ERRORS, `check` finds none."""
+
+    def __init__(self, crawler: Crawler, lane: Lane, fingerprinter: Fingerprinter) -> None:
+        self._crawler = crawler
+        self._lane = lane
+        self._fingerprinter = fingerprinter
+        self._random = random.SystemRandom()
+        self._hosts: dict[str, _Host] = {}
+        self._counted_hosts: set[str] = set()
+        self.probed_urls: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
+        """Error page that `check` found → URL of the probe whose answer it is like."""
+
+    async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
+        """Return True if a page is an error page: like an answer of its host to a probe. If the
+        comparison fails, count the error and return False.
+
+        The first page of a host that is not its home page causes a probe. So does a text that the
+        host returns under five paths. Pages that arrive during a probe wait until it has ended.
+        """
+        if not self._lane.settings.probe_errors:
+            return False
+        try:
+            probed_url = await self._match(request, response, page)
+        except Exception as error:  # noqa: BLE001 - no page may stop a crawl
+            self._lane.errors.count_error("error_pages", error, response.url)
+            return False
+        if probed_url is not None:
+            self.probed_urls[response] = probed_url
+        return probed_url is not None
+
+    async def _match(
+        self, request: Request, response: Response, page: PageFingerprint
+    ) -> str | None:
+        """Return the URL of the probe whose answer a page is like, or None."""
+        url = response.url
+        requested = (request.meta.get("redirect_urls") or [url])[0]
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            return None
+        host = self._hosts.get(parts.netloc)
+        if host is None:
+            if len(self._hosts) >= MAX_HOSTS:
+                self._lane.stats.count("probes/too_many_hosts")
+                return None
+            host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._lane.settings.max_distance))
+        if host.waiting is not None:
+            answered: Deferred[None] = Deferred()
+            host.waiting.append(answered)
+            await maybe_deferred_to_future(answered)
+        elif host.probes_left == MAX_PROBES and not is_home(requested):
+            await self._probe(host, request, url, page)
+        matched = host.answers.match(url, page, requested)
+        if matched is not None or not host.probes_left or host.waiting is not None or is_home(url):
+            return matched
+        if not host.answers.floods(url, page):
+            return None
+        await self._probe(host, request, url)
+        return host.answers.match(url, page, requested)
+
+    def count(self, url: str, probed_url: str) -> None:
+        """Count an error page for its host, up to 1,000 hosts, and log the first error page."""
+        host = urlsplit(url).netloc
+        if host in self._counted_hosts or len(self._counted_hosts) < _MAX_COUNTED_HOSTS:
+            self._counted_hosts.add(host)
+            self._lane.stats.count(f"error_page/{host}")
+        self._lane.errors.warn_once(
+            "error page",
+            "simhash: %s is an error page with status 200: it is like the answer to %s, a URL that "
+            "cannot exist. Further error pages are counted as simhash/error_page "
+            "(SIMHASH_ERROR_ACTION = %r)",
+            loggable(url),
+            loggable(probed_url),
+            self._lane.settings.error_action,
+        )
+
+    async def _probe(
+        self, host: _Host, request: Request, page_url: str, page: PageFingerprint | None = None
+    ) -> None:
+        """Ask a host for a URL that cannot exist, made from that of a page.
+
+        :param request: the request for the page.
+        :param page: discard an answer that is like this page, because the site may ignore the part
+            of the URL that differs. None if the page is one of many equal ones, which may be
+            error pages.
+        """
+        url = impossible_url(page_url, self._random)
+        host.waiting = []
+        try:
+            await self._download(host, request, url)
+            if page is not None and host.answers.discard_if_like(page_url, page):
+                self._lane.stats.count("probes/ambiguous")
+        except IgnoreRequest:  # raised for robots.txt, or by another middleware
+            self._lane.stats.count("probes/refused")
+        except Exception as error:  # noqa: BLE001 - no probe may stop a page
+            self._lane.stats.count("probes/failed")
+            self._lane.errors.warn_once(
+                "probes/failed",
+                "simhash: probing %s failed (%s): error pages of this host may not be recognized. "
+                "Further failures are counted as simhash/probes/failed.",
+                loggable(url),
+                loggable(repr(error)),
+            )
+        finally:
+            waiting, host.waiting = host.waiting, None
+            for answered in waiting:
+                answered.callback(None)
+
+    async def _download(self, host: _Host, request: Request, url: str) -> None:
+        """Send a probe. Add its answer to those of the host: a redirect, or an HTML page without an
+        error status. A redirect to the same last path segment is followed.
+        """
+        engine = self._crawler.engine
+        known = request.meta
+        meta = {name: known[name] for name in _COPIED_META if name in known}
+        meta |= {PROBE_META_KEY: True, "dont_retry": True, "dont_redirect": True}
+        meta |= {"download_timeout": _TIMEOUT_S}
+        headers = {name: sent for name in _COPIED_HEADERS if (sent := request.headers.get(name))}
+        next_url, last_segment = url, urlsplit(url).path.rpartition("/")[2]
+        while host.probes_left and engine is not None:
+            host.probes_left -= 1
+            self._lane.stats.count("probes/sent")
+            probe = Request(
+                next_url, NO_CALLBACK, headers=headers, meta=dict(meta), dont_filter=True
+            )
+            response = await engine.download_async(probe)
+            target = response.headers.get("Location")
+            if 300 <= response.status < 400 and target is not None:  # noqa: PLR2004 - redirects
+                next_url = urljoin(next_url, target.decode("latin-1"))
+                if last_segment in next_url:  # the same page, such as https for http
+                    continue
+                host.answers.add_redirect(url, next_url)
+            elif response.status >= 400:  # noqa: PLR2004 - client and server errors
+                self._lane.stats.count("probes/error_status")
+            elif (
+                isinstance(response, HtmlResponse)
+                and 0 < len(response.body) <= self._lane.settings.max_bytes
+            ):
+                page, _ = await self._fingerprinter.fingerprint(response)
+                host.answers.add(url, page)
+            return

@@ -1,0 +1,369 @@
+"""``passages``: fill an index of passages, and check texts against it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import (
+    WrongUsage,
+    add_max_distance,
+    add_number,
+    add_share,
+    given,
+)
+from scrapy_simhash.commands._output import (
+    counted,
+    note,
+    percent,
+    progress,
+    show,
+    show_json,
+    writable,
+    write_file,
+)
+from scrapy_simhash.commands._pages import (
+    Skips,
+    add_reading_options,
+    existing_paths,
+    is_url,
+    load_document,
+    make_reader,
+)
+from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.reader import Skipped
+from scrapy_simhash.errors import PlanError, SchemeError
+from scrapy_simhash.extras.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
+from scrapy_simhash.extras.passages.cutting import (
+    DEFAULT_RUN_CHARACTERS,
+    MAX_RUN_CHARACTERS,
+    MIN_RUN_CHARACTERS,
+)
+from scrapy_simhash.extras.passages.result import DEFAULT_HIGH_SIMILARITY, SHOWN_DIGITS
+from scrapy_simhash.extras.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
+
+if TYPE_CHECKING:
+    from scrapy_simhash.extras.passages.index import PassageIndex
+    from scrapy_simhash.extras.passages.result import CheckedPassage, Level, PassageReport
+    from scrapy_simhash.extras.passages.scheme import PassageScheme
+
+_DESCRIPTION = """\
+Finds sentences that appear elsewhere, word for word or nearly so.
+
+  {program} passages add reports/ pages.jsonl
+  {program} passages check letter.txt
+"""
+_ADD = """\
+Adds documents to the index, which is created if necessary. A document replaces a stored one with
+the same name and another text. After an interruption, run the same command again to go on.
+
+A text file or an HTML page is one document, named by its path. Only the main text of a page counts.
+Each line of a JSON lines file is one document, named by its url or id. Files may be compressed by
+gzip. Hidden files in folders are ignored.
+
+  {program} add reports/ pages.jsonl.gz
+  {program} add --text-field body --name-field link items.jl
+  {program} add --no-keep-text --unit runs --characters 60 reports/
+"""
+_CHECK = """\
+Shows which passages of a text appear in the documents of the index, and where.
+
+  {program} check letter.txt
+  {program} check --html letter.html letter.txt
+  {program} check https://example.com/ferries
+  pdftotext report.pdf - | {program} check --json -
+
+Similarities go from 0 to 1 (equal). They are computed from the texts (1 - edits / length) if the
+index keeps texts, otherwise (add --no-keep-text) estimated from the fingerprints.
+"""
+_INDEX = (
+    "directory of the index (default: the setting SIMHASH_PASSAGES_DIR, or simhash-passages; "
+    "in .scrapy of the project or, outside a project, of the working directory)"
+)
+
+
+_SHOWN_SOURCES = 10
+_LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "common": "common"}
+
+
+def _add_actions(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    for action in (
+        Command("add", "add documents to the index", _ADD, _add, _add_arguments_of_add),
+        Command("check", "check a text against the index", _CHECK, _check, _add_arguments_of_check),
+    ):
+        action.add_parser(actions)
+
+
+def _add_arguments_of_add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
+    creation = parser.add_argument_group(
+        "a new index", "An index keeps these values, so they need not be given again."
+    )
+    creation.add_argument(
+        "--keep-text",
+        action=argparse.BooleanOptionalAction,
+        help="store texts, to compare passages by their texts and to show them (default: yes)",
+    )
+    creation.add_argument(
+        "--unit",
+        choices=("sentences", "runs"),
+        help="what a passage is: a sentence, or a run of about N characters (--characters N; "
+        "default: sentences)",
+    )
+    meaning = f"length of a run (default: {DEFAULT_RUN_CHARACTERS})"
+    add_number(creation, "--characters", meaning, MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS)
+    creation.add_argument(
+        "--overlapping",
+        action="store_true",
+        default=None,
+        help="begin each run in the middle of the previous one",
+    )
+    creation.add_argument(
+        "--bits",
+        metavar="B",
+        type=int,
+        help="width of fingerprints: a multiple of 8 up to 512 (default: 256)",
+    )
+    add_max_distance(
+        creation,
+        "largest distance of fingerprints in bits (default: "
+        f"{DEFAULT_MAX_DISTANCE} for 256 bits, in proportion for others)",
+    )
+    meaning = "passages with fewer letters and digits are not looked up"
+    add_number(creation, "--min-characters", f"{meaning} (default: {DEFAULT_MIN_CHARACTERS})", 1)
+    _add_arguments_of_both(parser)
+
+
+def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
+    parser.add_argument(
+        "--mode",
+        choices=("exact", "fast"),
+        default="exact",
+        help="exact finds the most similar sources; fast stops at the first that is similar "
+        "enough (default: exact)",
+    )
+    meaning = "least similarity of a source"
+    add_share(parser, "--min-similarity", meaning, default=DEFAULT_MIN_SIMILARITY, metavar="S")
+    meaning = "least similarity of a highly similar passage"
+    add_share(parser, "--high-similarity", meaning, default=DEFAULT_HIGH_SIMILARITY, metavar="S")
+    meaning = "a passage in N documents or more is common; with 0, none is"
+    add_number(parser, "--common-documents", meaning, 0, default=DEFAULT_COMMON_DOCUMENTS)
+    parser.add_argument(
+        "--ignore-common", action="store_true", help="leave common passages out of the shares"
+    )
+    parser.add_argument(
+        "--exclude",
+        metavar="NAME",
+        help="a document to ignore (default: the one with the name of the text)",
+    )
+    # The old name of --exclude.
+    parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
+    parser.add_argument("--html", metavar="FILE", help="write a page for browsers")
+    _add_arguments_of_both(parser)
+
+
+def _add_arguments_of_both(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--index", metavar="DIR", help=_INDEX)
+    add_reading_options(parser)
+
+
+def _index_directory(options: argparse.Namespace) -> Path:
+    if options.index is not None:
+        return Path(options.index)
+    from scrapy_simhash.commands._settings import settings_reader
+
+    return settings_reader(options.settings).path("SIMHASH_PASSAGES_DIR")
+
+
+def _add(options: argparse.Namespace) -> int:
+    """Add all readable documents. Return 1 if documents were found, but none is readable."""
+    from scrapy_simhash.extras.passages.index import open_passages
+
+    paths, directory, skips = existing_paths(options.files), _index_directory(options), Skips()
+    reader = make_reader(options, keep_html=False)
+    scheme = _scheme(options, directory)
+    counts = dict.fromkeys(("new", "replaced", "unchanged", "passages"), 0)
+    with open_passages(directory, scheme, keep_text=options.keep_text) as index:
+        try:
+            with progress("documents") as on_progress:
+                for document in reader.documents(paths, exclude=directory):
+                    if isinstance(document, Skipped):
+                        skips.add(document)
+                        continue
+                    before = index.documents
+                    passages = index.add(document.name, document.text)
+                    added = "new" if index.documents > before else "replaced"
+                    counts["unchanged" if passages is None else added] += 1
+                    counts["passages"] += passages or 0
+                    on_progress()
+        except KeyboardInterrupt:
+            note(
+                f"{counts['new'] + counts['replaced']:,} documents were added and are kept: run "
+                "the same command again to go on"
+            )
+            raise
+        documents, passages = index.documents, index.passages
+    if options.json:
+        show_json(
+            {
+                "index": str(directory),
+                **counts,
+                "skipped": dict(skips.counts),
+                "index_documents": documents,
+                "index_passages": passages,
+            }
+        )
+    else:
+        _show_added(counts, skips.counts)
+        show(
+            f"the index  {counted(documents, 'document')} with "
+            f"{counted(passages, 'distinct passage')}, in {directory}"
+        )
+    was_read = counts["new"] or counts["replaced"] or counts["unchanged"]
+    return 0 if was_read or not skips.counts else 1
+
+
+def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
+    """Return the scheme of the index, or the default for a new index, changed by the options.
+
+    Return None if no option is given.
+    """
+    cutting = given(options, "unit", "characters", "overlapping")
+    changes = given(options, "max_distance", "min_characters")
+    if not cutting and not changes and options.bits is None:
+        return None
+    from scrapy_simhash.extras.passages.manifest import PassagesManifest
+    from scrapy_simhash.extras.passages.scheme import PassageScheme
+
+    try:
+        manifest = PassagesManifest.read(directory)
+    except OSError:
+        manifest = None  # `open_passages` will raise the error
+    scheme = PassageScheme() if manifest is None else manifest.scheme
+    try:
+        if options.bits is not None and options.bits != scheme.scheme.bits:
+            in_proportion = round(scheme.max_distance * options.bits / scheme.scheme.bits)
+            changes.setdefault("max_distance", in_proportion)
+            changes["scheme"] = replace(scheme.scheme, bits=options.bits)
+        return replace(scheme, cutting=replace(scheme.cutting, **cutting), **changes)
+    except (SchemeError, PlanError) as error:
+        raise WrongUsage(str(error)) from error
+
+
+def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
+    count = counts["new"] + counts["replaced"]
+    show(f"added      {counted(count, 'document')} with {counted(counts['passages'], 'passage')}")
+    if counts["replaced"]:
+        show(f"             {counts['replaced']:,} of them replace an earlier text")
+    if counts["unchanged"]:
+        show(f"unchanged  {counted(counts['unchanged'], 'document')}")
+    if skipped:
+        show(f"skipped    {skipped.total():,}")
+    for reason, count in skipped.most_common():
+        show(f"             {count:,} {reason}")
+
+
+def _check(options: argparse.Namespace) -> None:
+    from scrapy_simhash.extras.passages.index import open_passages
+    from scrapy_simhash.extras.passages.matching import CheckOptions
+
+    names = ("mode", "min_similarity", "high_similarity", "common_documents", "ignore_common")
+    check_options = CheckOptions(**given(options, *names))
+    page = None if options.html is None else writable(options.html)
+    with open_passages(_index_directory(options), create=False) as index:
+        name, text = load_document(options.text, options)
+        excluded = options.exclude
+        if excluded is None:
+            excluded = _own_name(index, name)
+            if excluded is not None and not options.json:
+                note(f"the document {excluded} has the name of this text, so it is no source")
+        elif excluded not in index:
+            note(f"--exclude {excluded}: the index has no document of that name")
+        with progress("passages") as on_progress:
+            report = index.check(
+                name, text, check_options, exclude=excluded, on_progress=on_progress
+            )
+    if page is not None:
+        from scrapy_simhash.extras.passages.page import render_page
+
+        write_file(page, render_page(report, text))
+    if options.json:
+        show_json(report.to_dict() | {"excluded": excluded})
+    else:
+        _show_report(report)
+
+
+def _own_name(index: PassageIndex, name: str) -> str | None:
+    """Return the name of the text that is in the index, or None.
+
+    A file may be in the index under its relative or its absolute path.
+    """
+    names = [name]
+    if not is_url(name):
+        names += [os.path.relpath(name), str(Path(name).resolve())]
+    return next((name for name in names if name in index), None)
+
+
+def _show_report(report: PassageReport) -> None:
+    report = report.rounded(SHOWN_DIGITS)
+    matched = [passage for passage in report.passages if passage.level != "none"]
+    show(f"{printable(report.document)}: {_share(report.known_share)} of it appears elsewhere")
+    short = sum(passage.short for passage in report.passages)
+    counts = Counter(passage.level for passage in matched)
+    shown = ", ".join(
+        f"{counts[level]:,} {name}" for level, name in _LEVELS.items() if counts[level]
+    )
+    line = f"  {len(matched):,} of {len(report.passages):,} passages appear elsewhere"
+    if matched:
+        line += f": {shown}"
+    if short:
+        line += f"; {short:,} too short to look up"
+    show(line)
+    if matched:
+        basis = "computed from texts" if report.verified else "estimated from fingerprints"
+        show(f"  similarities are {basis}; mode {report.mode}")
+    if report.common_share:
+        show(f"  common passages are {_share(report.common_share)} of it")
+    if report.sources:
+        show()
+        show("sources, and the share of the text that appears there")
+        for source in report.sources[:_SHOWN_SOURCES]:
+            passages = counted(source.passages, "passage")
+            show(f"  {_share(source.share):>7}  {passages:<13}  {printable(source.document)}")
+        if len(report.sources) > _SHOWN_SOURCES:
+            show(f"  and {len(report.sources) - _SHOWN_SOURCES:,} more; --json shows all")
+    if matched:
+        show()
+        show("passages that appear elsewhere")
+    for passage in matched:
+        _show_passage(passage)
+
+
+def _show_passage(passage: CheckedPassage) -> None:
+    show()
+    level = _LEVELS[passage.level]
+    if passage.level == "common":
+        level += f", in {passage.documents:,} documents"
+    show(f"  characters {passage.start:,} to {passage.end:,}, {level}")
+    show(f"  | {printable(passage.text)}")
+    for source in passage.sources:
+        where = f"{printable(source.document)}, characters {source.start:,} to {source.end:,}"
+        show(f"  {percent(source.similarity):>5}  {where}")
+        if source.text and source.text != passage.text:
+            show(f"         | {printable(source.text)}")
+
+
+def _share(share: float) -> str:
+    return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %"  # noqa: PLR2004
+
+
+COMMAND = Command(
+    "passages", "find passages that appear elsewhere", _DESCRIPTION, None, _add_actions, json=False
+)

@@ -1,0 +1,314 @@
+"""Decide which records are kept: the verdicts of `dedupe`, in rounds instead of one by one.
+
+`dedupe` drops a record if it is a confirmed copy of an earlier one that is kept. So a record can be
+decided as soon as one of the earlier records that it copies is kept, or all of them are dropped.
+The first record of a group is decided at once, a chain of copies link by link. Each step writes
+Parquet to the work folder. If a task is lost, Spark repeats it from there, with the same result.
+
+A *shard* is a part of the buckets of a table, and one task searches it
+(`candidates.py`). At first, a search of a shard returns up to eight near records
+for each record, and `MORE` in place of further ones. A record with `MORE` is *incomplete*: it asks
+again for eight times as many, without the dropped records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.evidence import decode_evidence
+from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch, ShardRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import Column
+
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.evidence import Evidence
+
+_SHARD_SCHEMA = (
+    "shard int, record long, prefix long, uncertain binary, subsets long, fingerprint binary, "
+    "asks boolean, stored boolean"
+)
+_FOUND_SCHEMA = "record long, other long, distance smallint"
+_LINK_SCHEMA = f"{_FOUND_SCHEMA}, similarity double, confirmed boolean"
+_FIRST_MAX_CANDIDATES = 8
+_GROWTH = 8
+_UNLIMITED = 1 << 62
+
+
+@dataclass
+class WorkFolder:
+    """A folder for intermediate results that all workers and the driver can reach.
+
+    :param url: any URL that the cluster's Hadoop knows.
+    """
+
+    url: str
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def write(self, frame: DataFrame, *aggregates: Column) -> tuple[DataFrame, dict[str, Any]]:
+        """Write a frame. Return (a frame that reads the written files, aggregates by name).
+
+        :param aggregates: columns to compute while writing, such as a count.
+        """
+        observation = Observation()
+        if aggregates:
+            frame = frame.observe(observation, *aggregates)
+        path = f"{self.url}/{next(self._numbers):04}"
+        frame.write.parquet(path)
+        read = frame.sparkSession.read.schema(frame.schema).parquet(path)
+        return read, observation.get if aggregates else {}
+
+
+def in_order(frame: DataFrame, order: Sequence[str], work: WorkFolder) -> DataFrame:
+    """Return a frame with a column ``position``: the number of each row in an order, from 0.
+
+    :param order: columns that sort the rows. No two rows are equal in all of them.
+    """
+    # Sorting takes a sample first, so a frame that is not written would be computed twice.
+    frame, _ = work.write(frame)
+    placed = frame.orderBy(*order).withColumn("_row_id", F.monotonically_increasing_id())
+    placed, _ = work.write(placed)
+    # The lowest 33 bits are the number of the row in a partition, the others that of the partition.
+    partition = F.shiftright("_row_id", 33)
+    counts = placed.groupBy(partition.alias("_partition")).agg(F.count("*").alias("_rows"))
+    before = Window.orderBy("_partition").rowsBetween(Window.unboundedPreceding, -1)
+    start = F.coalesce(F.sum("_rows").over(before), F.lit(0))
+    starts = counts.select("_partition", start.alias("_start"))
+    numbered = placed.withColumn("_partition", partition).join(F.broadcast(starts), "_partition")
+    within = F.col("_row_id") - F.shiftleft("_partition", 33)
+    return numbered.withColumn("position", F.col("_start") + within).drop(
+        "_row_id", "_partition", "_start"
+    )
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A search for links, which are pairs of near records, and the decisions that follow.
+
+    :param records: a frame with a row for each record that has a fingerprint: ``position``,
+        ``fingerprint``, ``certainty`` and the evidence; ``asks``, true if the record looks for
+        earlier ones; ``stored``, true if others can find it. The frame is read several times.
+    """
+
+    records: DataFrame
+    search: CandidateSearch
+    confirmation: Confirmation
+    work: WorkFolder
+
+    def all_links(self) -> DataFrame:
+        """Return all links that the index would find, as `_LINK_SCHEMA`. ``other`` is earlier."""
+        return self._links(self.records, _UNLIMITED)[0]
+
+    def first_come(self) -> DataFrame:
+        """Return the link of each record to the `nearest` kept record, if it has any."""
+        max_candidates = _FIRST_MAX_CANDIDATES
+        links, incomplete = self._links(self.records, max_candidates)
+        # Records that are no copies are kept, and have no state.
+        undecided = links.where("confirmed").select("record").union(incomplete).distinct()
+        state = undecided.withColumn("status", F.lit("open"))
+        while True:
+            state, open_count = self._decided(state, links, incomplete)
+            if incomplete.isEmpty():
+                break
+            max_candidates *= _GROWTH
+            asking = self._asking_again(incomplete, state)
+            new_links, still_incomplete = self._links(asking, max_candidates)
+            links = links.join(incomplete, "record", "left_anti").unionByName(new_links)
+            incomplete = still_incomplete
+        if open_count:
+            raise SimhashError(f"{open_count} records could not be decided: please report this bug")
+        others = state.select(F.col("record").alias("other"), "status")
+        kept = links.join(others, "other", "left").where("status is null or status = 'kept'")
+        return nearest(kept)
+
+    def connected(self) -> DataFrame:
+        """Return links to the first record of each group of records that confirmed links connect.
+
+        The distance and similarity of these links are null.
+        """
+        links = self.all_links().where("confirmed").select("record", "other")
+        back = links.select(F.col("other").alias("record"), F.col("record").alias("other"))
+        edges, _ = self.work.write(links.unionByName(back))
+        labels = edges.groupBy("record").agg(F.min("other").alias("label"))
+        labels = labels.select("record", F.least("record", "label").alias("label"))
+        changed = 1
+        # The label of a record is a record of its group. Each round lowers it to the lowest label
+        # of its neighbours, or to the label of its label, until no label changes.
+        while changed:
+            others = labels.select(F.col("record").alias("other"), F.col("label").alias("near"))
+            near = edges.join(others, "other").groupBy("record").agg(F.min("near").alias("near"))
+            next_labels = labels.select(
+                F.col("record").alias("label"), F.col("label").alias("next_label")
+            )
+            lowest = F.least("label", "near", "next_label")
+            labels, aggregates = self.work.write(
+                labels.join(near, "record")
+                .join(next_labels, "label")
+                .select("record", lowest.alias("label"), (lowest < F.col("label")).alias("moved")),
+                F.sum(F.col("moved").cast("long")).alias("changed"),
+            )
+            changed = aggregates["changed"]
+        return labels.where("label < record").select(
+            "record",
+            F.col("label").alias("other"),
+            F.lit(None).cast("smallint").alias("distance"),
+            F.lit(None).cast("double").alias("similarity"),
+            F.expr("true").alias("confirmed"),
+        )
+
+    def _asking_again(self, incomplete: DataFrame, state: DataFrame) -> DataFrame:
+        """Return records for a new search: incomplete ones ask, dropped ones are not found."""
+        asks = incomplete.select(F.col("record").alias("position"), F.expr("true").alias("_asks"))
+        dropped = state.where("status = 'dropped'").select(
+            F.col("record").alias("position"), F.expr("true").alias("_dropped")
+        )
+        return (
+            self.records.join(asks, "position", "left")
+            .join(dropped, "position", "left")
+            .withColumn("asks", F.col("_asks").isNotNull())
+            .withColumn("stored", F.col("_dropped").isNull())
+            .where("asks or stored")
+        )
+
+    def _links(self, records: DataFrame, max_candidates: int) -> tuple[DataFrame, DataFrame]:
+        """Return (links of records that ask, incomplete records)."""
+        search, confirmation = self.search, self.confirmation
+        shards = records.select(
+            "position", "fingerprint", "certainty", "asks", "stored"
+        ).mapInPandas(partial(_shard_rows, search), _SHARD_SCHEMA)
+
+        # Not a `partial`, because Spark reads the signature.
+        def search_shard(frame: pd.DataFrame) -> pd.DataFrame:
+            return _search(search, frame, max_candidates)
+
+        pairs, _ = self.work.write(
+            shards.groupBy("shard").applyInPandas(search_shard, _FOUND_SCHEMA).distinct()
+        )
+        incomplete = pairs.where(F.col("other") == MORE).select("record")
+        pairs = self._with_parts(pairs, ("evidence",))
+        links, _ = self.work.write(
+            pairs.mapInPandas(partial(_confirmed, confirmation.compare), _LINK_SCHEMA)
+        )
+        return links, incomplete
+
+    def _with_parts(self, pairs: DataFrame, parts: Sequence[str]) -> DataFrame:
+        """Return pairs with some columns of both records. Pairs with `MORE` are left out."""
+        for side, prefix in (("record", "one"), ("other", "two")):
+            named = [F.col(name).alias(f"{prefix}_{name}") for name in parts]
+            columns = self.records.select(F.col("position").alias(side), *named)
+            pairs = pairs.join(columns, side)
+        return pairs
+
+    def same_texts(self, pairs: DataFrame) -> DataFrame:
+        """Return links for pairs within the distance that are unchanged versions of one page.
+
+        :param pairs: records with the same key, as ``record`` and ``other``.
+        """
+        compare = self.confirmation.compare_versions
+        max_distance = self.search.max_distance
+
+        def compared(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for frame in frames:
+                one, two = (  # the fingerprints of both sides
+                    np.frombuffer(b"".join(frame[f"{side}_fingerprint"]), np.uint8)
+                    for side in ("one", "two")
+                )
+                bits = np.bitwise_count(one ^ two).reshape(len(frame), -1)
+                near = frame.assign(distance=bits.sum(axis=1, dtype=np.int16))
+                yield from _confirmed(compare, [near[near["distance"] <= max_distance]])
+
+        pairs = self._with_parts(pairs, ("fingerprint", "evidence"))
+        return pairs.mapInPandas(compared, _LINK_SCHEMA).where("confirmed")
+
+    def _decided(
+        self, state: DataFrame, links: DataFrame, incomplete: DataFrame
+    ) -> tuple[DataFrame, int]:
+        """Decide open records as far as possible. Return (new state, number of open records)."""
+        copies = links.where("confirmed").select("record", "other")
+        incomplete = incomplete.withColumn("incomplete", F.expr("true"))
+        open_before = -1
+        while True:
+            others = state.select(
+                F.col("record").alias("other"), F.col("status").alias("other_status")
+            )
+            other_status = F.coalesce("other_status", F.lit("kept"))  # no state: see `first_come`
+            is_copy, waits = F.max(other_status == "kept"), F.max(other_status == "open")
+            votes = (
+                copies.join(others, "other", "left")
+                .groupBy("record")
+                .agg(is_copy.alias("is_copy"), waits.alias("waits"))
+            )
+            status = (
+                F.when(F.col("status") != "open", F.col("status"))
+                .when(F.col("is_copy"), "dropped")
+                .when(F.col("waits") | F.col("incomplete"), "open")
+                .otherwise("kept")
+            )
+            state, aggregates = self.work.write(
+                state.join(votes, "record", "left")
+                .join(incomplete, "record", "left")
+                .select("record", status.alias("status")),
+                F.sum((F.col("status") == "open").cast("long")).alias("open"),
+            )
+            open_count = aggregates["open"] or 0
+            if open_count in (0, open_before):
+                return state, open_count
+            open_before = open_count
+
+
+def nearest(links: DataFrame) -> DataFrame:
+    """Return the nearest confirmed link of each record, else its nearest. On ties, the earliest."""
+    values = ("distance", "other", "similarity", "confirmed")
+    best = F.min(F.struct(~F.col("confirmed"), *values)).alias("best")
+    return links.groupBy("record").agg(best).select("record", *[f"best.{name}" for name in values])
+
+
+def _shard_rows(search: CandidateSearch, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    for frame in frames:
+        positions = frame["position"].to_numpy(np.int64)
+        order = np.argsort(positions)
+        asks = frame["asks"].to_numpy(bool)
+        for rows in search.rows(
+            positions, list(frame["fingerprint"]), list(frame["certainty"]), asks
+        ):
+            at = order[np.searchsorted(positions, rows.record, sorter=order)]
+            columns = rows._asdict() | {"subsets": rows.subsets.view(np.int64)}
+            stored = frame["stored"].to_numpy(bool)[at]
+            yield pd.DataFrame({**columns, "asks": asks[at], "stored": stored})
+
+
+def _search(search: CandidateSearch, frame: pd.DataFrame, max_candidates: int) -> pd.DataFrame:
+    rows = ShardRows(
+        frame["shard"].to_numpy(np.int32),
+        frame["record"].to_numpy(np.int64),
+        frame["prefix"].to_numpy(np.int64),
+        list(frame["uncertain"]),
+        frame["subsets"].to_numpy(np.int64).view(np.uint64),
+        list(frame["fingerprint"]),
+    )
+    asks, stored = frame["asks"].to_numpy(bool), frame["stored"].to_numpy(bool)
+    return pd.DataFrame(search.search(rows, asks, stored, max_candidates)._asdict())
+
+
+def _confirmed(
+    compare: Callable[[Evidence, Evidence], tuple[float | None, bool]],
+    frames: Iterable[pd.DataFrame],
+) -> Iterator[pd.DataFrame]:
+    for frame in frames:
+        ones, twos = (map(decode_evidence, frame[f"{side}_evidence"]) for side in ("one", "two"))
+        compared = [compare(*pair) for pair in zip(ones, twos, strict=True)]
+        links = frame[["record", "other", "distance"]].copy()
+        links["similarity"] = [similarity for similarity, _ in compared]
+        links["confirmed"] = [confirmed for _, confirmed in compared]
+        yield links

@@ -1,0 +1,222 @@
+"""``rules``: list, remove, export and import the rules of URLs that crawls have learned."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._options import index_location
+from scrapy_simhash.commands._output import (
+    counted,
+    is_standard_output,
+    note,
+    show,
+    show_bytes,
+    show_json,
+    writable,
+    write_file,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from scrapy_simhash.extras.url_rules.listing import KnownRule
+    from scrapy_simhash.extras.url_rules.rewriting import Rule
+    from scrapy_simhash.extras.url_rules.rows import Rules
+    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.redis.index import RedisIndex
+
+_DESCRIPTION = """\
+Lists the rules of URLs that crawls have learned with SIMHASH_URL_RULES: what they do, the pages for
+and against them, the lower bound of their precision, and the requests that they spared or would
+have spared. Removed rules are not learned again, unless --forget deletes all rules.
+
+  {program} rules
+  {program} rules --site example.com --all
+  {program} rules --remove 1f3a77c2
+  {program} rules --export rules.json
+  {program} rules --import rules.json
+
+--export and --import exchange rules with duplicate-url-discarder.
+"""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also list rules without enough evidence, and removed ones",
+    )
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument(
+        "--remove", metavar="ID", nargs="+", help="remove rules, and do not learn them again"
+    )
+    action.add_argument(
+        "--forget",
+        action="store_true",
+        help="delete all rules, or those of --site; crawls may learn them again",
+    )
+    action.add_argument("--export", metavar="FILE", help="write the rules; - is standard output")
+    action.add_argument("--import", metavar="FILE", dest="source", help="add the rules of a file")
+
+
+def _run(options: argparse.Namespace) -> None:
+    from scrapy_simhash.maintenance.sources import opened_index
+
+    where = index_location(options)
+    imported = None if options.source is None else _read(options.source)
+    with opened_index(where) as index:
+        stored = _stored_rules(index, options.site)
+        if options.remove:
+            _remove(index, stored, options.remove)
+        elif options.forget:
+            for site in {rule.site for rule in stored}:
+                index.change_side_row("url-rules", site, lambda _: None)
+            show(f"{counted(len(stored), 'rule')} deleted")
+        elif imported is not None:
+            _import(index, *imported)
+        else:
+            _show(options, str(where), stored)
+
+
+def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
+    """List or export rules."""
+    holding = [rule for rule in stored if rule.holds]
+    listed = stored if options.all else holding
+    if options.export:
+        _export(options.export, holding)
+    elif options.json:
+        show_json({"index": where, "rules": [_as_json(rule) for rule in listed]})
+    else:
+        _list(listed, len(stored) - len(listed))
+
+
+def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
+    """Return the rules of a site, or of all sites for None. Those that spare most come first."""
+    from scrapy_simhash.extras.url_rules.listing import known_rules
+    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+
+    try:
+        stored = known_rules(index.side_rows("url-rules"))
+    except ValueError as error:
+        remedy = "" if isinstance(index, ObservingIndex) else REDIS_REMEDY
+        raise corrupt(index.location, error, remedy) from error
+    return [rule for rule in stored if site in (None, rule.site)]
+
+
+def _list(listed: Iterable[KnownRule], left_out: int) -> None:
+    for rule in listed:
+        total = rule.record.total
+        show(f"{rule.id}  {rule.site or 'every site'}: {rule.words}")
+        if rule.record.origin != "learned":
+            show(f"          {rule.record.origin}")
+        show(
+            f"          {counted(total.pages, 'page')} for it, {total.against:,} against; "
+            f"precision at least {rule.lower_bound:.2f}; holds on "
+            f"{rule.holds_on} of {counted(len(rule.record.patterns), 'path pattern')}; "
+            f"{counted(total.spared, 'request')} spared"
+        )
+    if left_out:
+        show(f"{counted(left_out, 'rule')} without enough evidence, or removed: --all lists them")
+
+
+def _as_json(rule: KnownRule) -> dict[str, Any]:
+    record, total = rule.record, rule.record.total
+    return {
+        "id": rule.id,
+        "site": rule.site,
+        "rule": rule.words,
+        "steps": rule.rule,
+        "origin": record.origin,
+        "pages": total.pages,
+        "against": total.against,
+        "lower_bound": round(rule.lower_bound, 4),
+        "spared": total.spared,
+        "patterns": {
+            pattern: {
+                **{name: getattr(own, name) for name in ("pages", "against", "spared")},
+                "applies": record.applies(pattern),
+            }
+            for pattern, own in record.patterns.items()
+        },
+    }
+
+
+def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> None:
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.extras.url_rules.evidence import RuleRecord
+
+    by_id = {rule.id: rule for rule in stored}
+    for name in ids:
+        if name not in by_id:
+            raise SimhashError(
+                f"no rule has the id {name}: `scrapy simhash rules --all` lists the rules; "
+                "nothing was removed"
+            )
+    for name in ids:
+        site, rule, _ = by_id[name]
+        removed = {rule: RuleRecord("removed")}
+        index.change_side_row("url-rules", site, partial(_with_rules, removed))
+    show(f"{counted(len(ids), 'rule')} removed")
+
+
+def _import(
+    index: ObservingIndex | RedisIndex, rules: list[tuple[str, Rule]], left_out: int
+) -> None:
+    from scrapy_simhash.extras.url_rules.evidence import RuleRecord
+
+    by_site: dict[str, Rules] = {}
+    for site, rule in rules:
+        by_site.setdefault(site, {})[rule] = RuleRecord("imported")
+    for site, new in by_site.items():
+        index.change_side_row("url-rules", site, partial(_with_rules, new, keep_stored=True))
+    show(
+        f"{counted(len(rules), 'rule')} imported; {left_out:,} left out: only rules that remove "
+        "parameters from all URLs of a site can be imported"
+    )
+
+
+def _with_rules(new: Rules, row: bytes | None, *, keep_stored: bool = False) -> bytes:
+    """Return the row of a site with new rules, which replace equal ones unless `keep_stored`."""
+    from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
+
+    stored = decode_rules(row)
+    return encode_rules(new | stored if keep_stored else stored | new)
+
+
+def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
+    """Return the rules in a file as (site, rule), and how many cannot be imported."""
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.extras.url_rules.exchange import from_discarder
+
+    try:
+        return from_discarder(json.loads(Path(file).read_bytes()))
+    except (ValueError, RecursionError) as error:
+        raise SimhashError(f"{file} cannot be imported: {error}; nothing was changed") from error
+
+
+def _export(file: str, holding: Iterable[KnownRule]) -> None:
+    from scrapy_simhash.extras.url_rules.exchange import to_discarder
+
+    converted = [to_discarder(*rule) for rule in holding]
+    written = [values for values in converted if values is not None]
+    text = json.dumps(written, ensure_ascii=True, sort_keys=True, indent=2) + "\n"
+    if is_standard_output(file):
+        show_bytes(text.encode())
+    else:
+        write_file(writable(file), text)
+    note(
+        f"{counted(len(written), 'rule')} exported; {len(converted) - len(written):,} left out, "
+        "which duplicate-url-discarder cannot express"
+    )
+
+
+COMMAND = Command(
+    "rules", "list or change the rules of URLs", _DESCRIPTION, _run, _add_arguments, index=True
+)

@@ -1,0 +1,76 @@
+"""List the stored rules with their evidence, for the command and the report."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from math import sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_simhash.extras.url_rules.rewriting import Rule, describe
+from scrapy_simhash.extras.url_rules.rows import decode_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy_simhash.extras.url_rules.evidence import RuleRecord
+
+_Z95 = 1.645  # of a one-sided interval
+
+
+class KnownRule(NamedTuple):
+    """A stored rule with its site, which is empty for a rule for all sites."""
+
+    site: str
+    rule: Rule
+    record: RuleRecord
+
+    @property
+    def id(self) -> str:
+        """Return eight hexadecimal digits, which depend on the site and the rule alone."""
+        text = json.dumps([self.site, self.rule])
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+    @property
+    def words(self) -> str:
+        """Return the rule in words, such as "without sid"."""
+        return describe(self.rule)
+
+    @property
+    def lower_bound(self) -> float:
+        """Return the 95 % lower bound of the rule's precision on its site (Wilson 1927); 0 without
+        evidence.
+        """
+        total = self.record.total
+        trials = total.pages + total.against
+        if not total.pages:
+            return 0.0
+        share, half = total.pages / trials, _Z95**2 / (2 * trials)
+        spread = _Z95 * sqrt(share * (1 - share) / trials + (half / _Z95) ** 2)
+        return (share + half - spread) / (1 + 2 * half)
+
+    @property
+    def holds_on(self) -> int:
+        """Return the number of path patterns with evidence to which the rule applies."""
+        return sum(self.record.applies(pattern) for pattern in self.record.patterns)
+
+    @property
+    def holds(self) -> bool:
+        """Return True if the rule is imported, or applies to a path pattern with evidence."""
+        return self.record.origin == "imported" or self.holds_on > 0
+
+
+def known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
+    """Return the rules of stored rows; the rule that spared the most requests comes first.
+
+    :param rows: (site, row), as `scrapy_simhash.extras.url_rules.rows` encodes it.
+    :raises ValueError: a row is damaged; the message names its site.
+    """
+    stored = []
+    for site, row in rows:
+        try:
+            rules = decode_rules(row)
+        except ValueError as error:
+            raise ValueError(f"{error}, of the site {site}") from error
+        stored += [KnownRule(site, rule, record) for rule, record in rules.items()]
+    return sorted(stored, key=lambda known: (-known.record.total.spared, known.site, known.rule))

@@ -1,0 +1,297 @@
+"""Spare requests that are not needed: their pages are not downloaded.
+
+A request is spared if rules make its URL equal to that of a handled page, or if it leads into a
+trap. The package explains rules; `traps.py` explains traps,
+chains and barren pages.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy.utils.datatypes import LocalCache
+
+from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
+from scrapy_simhash.crawl.exceptions import SparedRequest
+from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.extras.url_rules.learner import Equal, UrlRules
+from scrapy_simhash.extras.url_rules.rows import combined, decode_rules, encode_rules
+from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from scrapy import Request
+
+    from scrapy_simhash.crawl.lane import Lane
+    from scrapy_simhash.crawl.settlement import PageState
+    from scrapy_simhash.extras.url_rules.rows import Rules
+
+# Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
+# the page.
+SCHEDULED_META_KEY = "simhash_scheduled"
+CHAIN_META_KEY = "simhash_chain"  # length of the chain of barren pages that led to a request
+POSTPONED_META_KEY = "simhash_postponed"  # marks requests that must not be postponed again
+# Meta of a request that `check` checks again, but does not postpone again.
+_CHECK_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
+_COMPARISONS_BETWEEN_SAVES = 200
+_REMEMBERED_URLS = 10_000
+_WAITING_COPIES = 1_000
+_KEPT_SPARED = 1_000
+# More than the concurrent requests of most crawls. Not many more, because a failed request counts
+# as under way until so many newer ones have replaced it.
+_MAX_UNDER_WAY = 100
+
+
+class RequestRules:
+    """The URL rules and traps of one crawl. Without SIMHASH_URL_RULES, methods have no effect."""
+
+    def __init__(self, lane: Lane, schedule: Callable[[Request], None]) -> None:
+        self._mode = lane.settings.url_rules
+        self._lane = lane
+        self._schedule = schedule
+        self._rules: UrlRules  # set by `open`
+        self._is_open = False
+        # Site → its encoded rules; only used with an index on the network.
+        self._stored: dict[str, bytes] = {}
+        # Sites whose rules are being stored.
+        self._saving: set[str] = set()
+        # Key of a page that is not done yet → URLs of its copies that are done.
+        self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
+        self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
+        # Recent requests, by the form of the URL (`UrlRules.rewritten`) and by the parameter values
+        # that they test (`Equal.untested`).
+        self._under_way: LocalCache[Hashable, None] = LocalCache(_MAX_UNDER_WAY)
+        # (equal URL, or None for a trap; spared request)
+        self._spared: deque[tuple[Equal | None, Request]] = deque(maxlen=_KEPT_SPARED)
+        self._traps = Traps()
+        # URLs of requests that were spared because of a trap.
+        self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_URLS)
+        self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
+        # A canonical page, or a copy of a page without items, may replace its representative in
+        # the index, so that one content has several representatives. Key of such a page → key of
+        # the first of them.
+        self._first_representatives: LocalCache[str, str] = LocalCache(_REMEMBERED_URLS)
+
+    def open(self) -> None:
+        """Start with the stored rules. :raises StorageError: the index on the network fails."""
+        if self._mode is not None and self._lane.index is not None:
+            if self._lane.calls.in_threads:  # reading each site later would block the event loop
+                self._stored = dict(self._lane.index.side_rows("url-rules"))
+            self._rules = UrlRules(self._load, explore=self._lane.settings.url_explore)
+            self._is_open = True
+
+    def scheduled(self, request: Request) -> None:
+        """Mark a request that goes through the scheduler and its duplicate filter."""
+        if self._is_open and not request.dont_filter:
+            request.meta[SCHEDULED_META_KEY] = True
+
+    def check(self, request: Request) -> Request | None:
+        """Return a request to make later instead; None if this request is made now.
+
+        :raises SparedRequest: rules make its URL equal to a handled one, or it leads into a trap.
+        """
+        chain = request.meta.pop(CHAIN_META_KEY, 0)
+        scheduled = request.meta.pop(SCHEDULED_META_KEY, False)
+        postponed = request.meta.pop(POSTPONED_META_KEY, False)
+        if postponed:
+            request.dont_filter = False  # was set only to pass the duplicate filter
+        if not (scheduled and self._is_open and _is_plain(request)) or request.dont_filter:
+            return None
+        if chain:
+            self._chains[request] = chain
+        equal = self._rules.equal(request.url)
+        if equal is None:
+            if self._traps.spares(request.url, chain):
+                self._spare(request, None)
+            elif self._mode == "apply":
+                # If a request for an equal URL is under way, wait for its page.
+                form = self._rules.rewritten(request.url)
+                if form is not None and self._note_under_way(form) and not postponed:
+                    return self._postpone(request, chain)
+        elif self._mode == "apply" and (equal.explore or equal.untested):
+            # Test the rules with this request. One request at a time tests a parameter value.
+            if not equal.explore and self._note_under_way(*equal.untested) and not postponed:
+                return self._postpone(request, chain)
+            self._lane.stats.count("url_rules/explored")
+        else:
+            self._rules.spared(equal)
+            self._spare(request, equal)
+        return None
+
+    def _postpone(self, request: Request, chain: int) -> Request:
+        """Return a copy of a request with a lower priority, which is checked again later."""
+        self._lane.stats.count("url_rules/postponed")
+        copy = _copy_to_check(request)
+        copy.meta[CHAIN_META_KEY] = chain
+        copy.priority -= 1
+        return copy
+
+    def _note_under_way(self, *names: Hashable) -> bool:
+        """Note forms or untested values as under way. Return True if all of them already were."""
+        new = [name for name in names if name not in self._under_way]
+        for name in new:
+            self._under_way[name] = None
+        return not new
+
+    def found(self, page: PageState, request: Request) -> None:
+        """Note the chain that leads to a request found on a page.
+
+        If there is none, the request is needed, even if it was spared as part of a trap before.
+        """
+        request.meta.pop(CHAIN_META_KEY, None)  # the spider may have copied it from another request
+        if self._is_open and page.verdict is not None and _is_plain(page.request):
+            chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
+            if chain:
+                request.meta[CHAIN_META_KEY] = chain
+            elif request.url in self._trapped and not request.dont_filter:
+                # The duplicate filter would drop the request, because it has seen the spared one.
+                del self._trapped[request.url]
+                request.meta.update(_CHECK_AGAIN)
+                request.dont_filter = True
+
+    def _spare(self, request: Request, equal: Equal | None) -> None:
+        """Count a request that is not needed.
+
+        :param equal: the equal URL; None if the request leads into a trap.
+        :raises SparedRequest: always, unless rules are only learned.
+        """
+        if equal is None:
+            self._lane.stats.count("url_rules/trapped")
+        if self._mode == "learn":
+            self._lane.stats.count("url_rules/would_spare")
+            return
+        self._lane.stats.count("url_rules/spared")
+        if equal is None:
+            self._trapped[request.url] = None
+        self._spared.append((equal, request))
+        raise SparedRequest(request.url, "trap" if equal is None else "equal")
+
+    def finished(self, page: PageState, confirmed: bool) -> None:
+        """Learn from a page that is done, if it is `confirmed` (handled without an error)."""
+        verdict, request = page.verdict, page.request
+        if not self._is_open or verdict is None or verdict.kind == "error-page":
+            return
+        if not confirmed or not _is_plain(request):
+            return
+        if verdict.observation is not None and not verdict.observation.earlier.same_request:
+            return
+        if self._traps.judged(verdict, self._chains.get(request, 0)):
+            self._request_after_all()
+        original = verdict.representative
+        awaited = original or verdict.key
+        if verdict.observation is None and awaited not in self._done:
+            # A copy of a page that is not done, and may fail: learn when that page is done.
+            self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
+            return
+        content = self._first_representatives.get(awaited) or awaited
+        if verdict.canonical == "page" or page.reason is not None:
+            self._first_representatives[verdict.key] = content
+        self._done[verdict.key] = None
+        self._learn(request.url, content, original)
+        for url in self._copies.pop(verdict.key, ()):
+            self._learn(url, content, verdict.key)
+
+    def _learn(self, url: str, content: str, original: str | None) -> None:
+        contradicted = self._rules.handled(url, content, original)
+        if contradicted:
+            self._lane.stats.count("url_rules/contradicted", contradicted)
+            self._request_after_all()
+        site = self._rules.site_of(url)
+        if site is not None and self._rules.site(site).unsaved >= _COMPARISONS_BETWEEN_SAVES:
+            self._save(site)
+
+    def _request_after_all(self) -> None:
+        """Schedule spared requests whose rules no longer apply, or whose trap has ended."""
+        for _ in range(len(self._spared)):
+            equal, request = self._spared.popleft()
+            if self._traps.has(request.url) if equal is None else self._rules.holds(equal):
+                self._spared.append((equal, request))
+            elif equal is not None or request.url in self._trapped:  # else it was requested since
+                self._trapped.pop(request.url, None)
+                self._lane.stats.count("url_rules/requested_after_all")
+                self._schedule(_copy_to_check(request))
+
+    def save(self) -> None:
+        """Store the rules of all sites that have changed."""
+        for name, site in [*self._rules.sites()] if self._is_open else ():
+            if site.unsaved:
+                self._save(name)
+
+    def close(self) -> None:
+        """Count the rules in use. Store what has changed since `save`, unless the index is on the
+        network.
+        """
+        if not self._is_open or self._lane.index is None:
+            return
+        if not self._lane.calls.in_threads:
+            self.save()
+        records = [record for _, site in self._rules.sites() for record in site.rules.values()]
+        # "" is not the path pattern of any page, so it stands for those without own evidence.
+        in_use = [record for record in records if any(map(record.applies, ("", *record.patterns)))]
+        self._lane.stats.count("url_rules/rules", len(in_use))
+        self._is_open = False
+
+    def _load(self, site: str) -> Rules:
+        index: Any = self._lane.index
+        try:
+            if index is None or self._lane.calls.in_threads:
+                return decode_rules(self._stored.get(site))
+            return decode_rules(index.side_row("url-rules", site))
+        except (ValueError, StorageError) as error:
+            self._lane.errors.count_error("url_rules", error, site)
+            return {}
+
+    def _save(self, name: str) -> None:
+        """Store the rules of a site, combined with rules that other crawls have stored."""
+        if name in self._saving:
+            return
+        site = self._rules.site(name)
+        now, before = site.to_store()
+        self._saving.add(name)
+
+        def write(index: Any) -> Rules:
+            stored: Rules = {}
+
+            def change(row: bytes | None) -> bytes:
+                nonlocal stored
+                try:
+                    theirs = decode_rules(row)
+                except ValueError:  # damaged; the error was counted when the row was loaded
+                    theirs = before
+                stored = combined(now, before, theirs)
+                encoded = encode_rules(stored)
+                if self._lane.calls.in_threads:
+                    self._stored[name] = encoded
+                return encoded
+
+            index.change_side_row("url-rules", name, change)
+            return stored
+
+        def on_written(stored: Rules | None) -> None:
+            self._saving.discard(name)
+            if stored is not None:
+                site.stored(stored, now)
+
+        self._lane.calls.tell(name, write, on_written)
+
+
+def _copy_to_check(request: Request) -> Request:
+    """Return a copy of a request for `check`, which Scrapy's duplicate filter lets pass."""
+    return request.replace(dont_filter=True, meta=request.meta | _CHECK_AGAIN)
+
+
+def _is_plain(request: Request) -> bool:
+    """Return True if the URL alone identifies the page of a request, and says what its callback
+    gives.
+    """
+    return (
+        request.method == "GET"
+        and not request.body
+        and not request.meta.get("dont_simhash")
+        and not request.meta.get(IDENTITY_META_KEY)
+        and not any(request.meta.get(CARRIED_META_KEY, ()))
+    )

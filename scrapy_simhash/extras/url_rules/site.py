@@ -1,0 +1,180 @@
+"""The rules of one site, and which of them apply to a URL.
+
+The `learner` has a table of the pages that were handled, by the forms of their URLs. If rules have
+changed, it *revises* the table: it adds the last pages under their new forms.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.extras.url_rules.evidence import RuleRecord
+from scrapy_simhash.extras.url_rules.path_patterns import PathPatterns
+from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, sort_key, wider
+from scrapy_simhash.extras.url_rules.rows import Rules, combined, copy_rules
+
+if TYPE_CHECKING:
+    from scrapy_simhash.extras.url_rules.url_parts import UrlParts
+
+MAX_RULES = 32
+# A suspect is a rule that one page has suggested.
+_MAX_SUSPECTS = 100
+MIN_PAGES_BETWEEN_REVISIONS = 20
+# If this number of values of a rule's parameters did not change the content, no more are tested.
+MANY_VALUES = 16
+
+
+class Site:
+    """The rules of one site, at first the stored ones."""
+
+    def __init__(self, rules: Rules | None = None) -> None:
+        self.rules: Rules = _sorted(rules or {})
+        self.patterns = PathPatterns()
+        for record in self.rules.values():
+            for pattern in record.patterns:
+                self.patterns.remember(pattern)
+        self.generation = 0
+        """Part of each key in the table of pages. It grows when a rule stops applying, so that no
+        entries are found under forms that the rule has made."""
+        self.unsaved = 0
+        """Number of comparisons and spared requests since the rules were stored."""
+        self._stored = copy_rules(self.rules)
+        self.is_revised = True
+        """False if rules have changed since the table of pages was revised."""
+        self.pages_to_revision = MIN_PAGES_BETWEEN_REVISIONS
+        """Number of pages to handle before the next revision."""
+        self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
+        # (rule, path pattern) → hashes of parameter values that did not change the content.
+        self._confirmed: dict[tuple[Rule, str], set[int]] = {}
+
+    def suspect(self, rule: Rule, form: UrlParts) -> None:
+        """Note that a page suggests a rule. The second page adds the rule to the site.
+
+        :param form: the URL that the rule makes of the page's URLs. It identifies the page.
+        """
+        if rule in self.rules or not self._is_needed(rule, form):
+            return
+        suspected_on = self._suspects.setdefault(rule, form)
+        if suspected_on == form:  # the first page, or the same page again
+            if len(self._suspects) > _MAX_SUSPECTS:
+                self._suspects.popitem(last=False)
+            return
+        if len(self.rules) >= MAX_RULES:
+            worst = min(self.rules, key=lambda other: _worth(self.rules[other]))
+            if _worth(self.rules[worst]):
+                return
+            del self.rules[worst]
+        del self._suspects[rule]
+        self.rules[rule] = RuleRecord()
+        self.rules = _sorted(self.rules)
+        self.is_revised = False
+
+    def _is_needed(self, rule: Rule, form: UrlParts) -> bool:
+        """Return True if no wider rule can do the same (`wider`: any value instead of named ones).
+
+        A rule that names values is needed only after a page has contradicted the wider rule, and
+        if the wider rule does not apply to this path pattern.
+        """
+        wide = wider(rule)
+        if wide == rule:
+            return True
+        record = self.rules.get(wide)
+        return (
+            record is not None
+            and record.total.against > 0
+            and not record.applies(self.patterns.of(form))
+        )
+
+    def form_of(self, parts: UrlParts) -> tuple[UrlParts, list[Rule]]:
+        """Return a URL as the rules that apply rewrite it, and the rules that changed it."""
+        rules = [rule for rule, record in self.rules.items() if record.may_apply]
+        while True:
+            form, used = parts, []
+            for rule in rules:
+                rewritten = rewrite(rule, form)
+                if rewritten is not form:
+                    form = rewritten
+                    used.append(rule)
+            if not used:
+                return parts, used
+            pattern = self.patterns.of(form)
+            refused = [rule for rule in used if not self.rules[rule].applies(pattern)]
+            if not refused:
+                return form, used
+            # Without the refused rules, others may rewrite the URL to another pattern.
+            rules = [rule for rule in rules if rule not in refused]
+
+    def rules_on(self, form: UrlParts) -> list[Rule]:
+        """Return the rules that apply to the path pattern of a rewritten URL."""
+        candidates = [(rule, record) for rule, record in self.rules.items() if record.may_apply]
+        pattern = self.patterns.of(form) if candidates else ""
+        return [rule for rule, record in candidates if record.applies(pattern)]
+
+    def count(self, rule: Rule, form: UrlParts, *, same: bool, is_new_page: bool) -> None:
+        """Count a comparison of two URLs that a rule rewrites to `form`."""
+        record, pattern = self.rules[rule], self.patterns.of(form)
+        applied = record.applies(pattern)
+        record.count(pattern, same=same, is_new_page=is_new_page)
+        self.unsaved += 1
+        if applied != record.applies(pattern):
+            self.is_revised = False
+            if applied:
+                self.generation += 1
+
+    def confirm(self, rule: Rule, form: UrlParts, values: int) -> None:
+        """Remember that values of parameters made no difference. `values` is a hash of them."""
+        confirmed = self._confirmed.setdefault((rule, self.patterns.of(form)), set())
+        if len(confirmed) < MANY_VALUES:
+            confirmed.add(values)
+
+    def is_confirmed(self, rule: Rule, form: UrlParts, values: int) -> bool:
+        """Return True if these values, or many others, made no difference; see `confirm`."""
+        confirmed = self._confirmed.get((rule, self.patterns.of(form)), ())
+        return len(confirmed) >= MANY_VALUES or values in confirmed
+
+    def to_store(self) -> tuple[Rules, Rules]:
+        """Return (the rules now, the rules as last read or stored), for `rows.combined`.
+
+        `unsaved` begins again at 0: these rules are about to be stored.
+        """
+        self.unsaved = 0
+        return copy_rules(self.rules), self._stored
+
+    def stored(self, rules: Rules, sent: Rules) -> None:
+        """Add to the rules what other crawlers have found, after the rules were stored.
+
+        :param rules: the rules as they are stored now, those of other crawlers included.
+        :param sent: the first result of `to_store`. What was found since then is kept.
+        """
+        merged = combined(self.rules, sent, rules)
+        # Several crawlers may have found more rules than a site can have.
+        best = sorted(merged, key=lambda rule: -_worth(merged[rule]))[:MAX_RULES]
+        before, self.rules = self.rules, _sorted({rule: merged[rule] for rule in best})
+        self._stored = rules
+        if any(_has_stopped(record, self.rules.get(rule)) for rule, record in before.items()):
+            self.generation += 1
+            self.is_revised = False
+
+
+def _sorted(rules: Rules) -> Rules:
+    return {rule: rules[rule] for rule in sorted(rules, key=sort_key)}
+
+
+def _has_stopped(before: RuleRecord, now: RuleRecord | None) -> bool:
+    """Return True if a rule applied to a path pattern to which it no longer applies."""
+    if not before.may_apply:
+        return False
+    # No path pattern is empty: "" stands for patterns without evidence of their own.
+    patterns = {"", *before.patterns, *(() if now is None else now.patterns)}
+    return any(before.applies(p) and (now is None or not now.applies(p)) for p in patterns)
+
+
+def _worth(record: RuleRecord) -> int:
+    """Return the value of a rule's evidence; 0 if another rule may replace it."""
+    if record.origin != "learned":
+        return 1 << 32
+    is_contradicted = record.total.against >= record.total.pages
+    # A rule may hold on one part of a site although others contradict it.
+    is_in_use = any(evidence.holds for evidence in record.patterns.values())
+    return 0 if is_contradicted and not is_in_use else 1 + record.total.pages

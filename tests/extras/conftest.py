@@ -1,0 +1,13 @@
+"""Slices are tested with the fixtures of commands and of crawls."""
+
+from __future__ import annotations
+
+from tests.commands.conftest import (  # noqa: F401
+    filled,
+    folder,
+    interruptible,
+    ran_json,
+    run,
+    run_process,
+)
+from tests.crawl.conftest import every_index, module_path, redis_server, site  # noqa: F401

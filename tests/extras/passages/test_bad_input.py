@@ -1,0 +1,180 @@
+"""``passages add`` and ``passages check`` of what cannot be done, and what they say then."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.scheme import Scheme
+from tests.commands.samples import CHINESE, FERRY, NOTICE, written
+
+
+def test_lines_that_cannot_be_read_are_counted_and_named(run, folder):
+    good = json.dumps({"text": NOTICE})
+    written(folder, "\n".join([good, *["nope"] * 30, '{"body": "x"}']), "a.jsonl")
+    ran = run("passages", "add", "a.jsonl")
+    assert ran.code == 0
+    notes = ran.err.splitlines()
+    assert notes[0].startswith("skipped a.jsonl:2: not a JSON object")
+    assert len(notes) == 21
+    assert "             30 not a JSON object" in ran.out.splitlines()
+    assert "             1 no field 'text'" in ran.out.splitlines()
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\0\1\2", gzip.compress(b"x" * 99, mtime=0)[:-9]])
+def test_what_holds_no_text(filled, folder, run, content):
+    name = written(folder, content, "bad.txt")
+    ran = run("passages", "add", name)
+    assert ran.code == 1
+    assert ran.err.startswith("skipped bad.txt: ")
+    ran = run("passages", "check", name)
+    assert (ran.code, ran.out) == (1, "")
+    assert re.fullmatch(r"error: bad\.txt: .*\n", ran.err)
+
+
+def test_one_character(filled, folder, run):
+    name = written(folder, "x")
+    ran = run("passages", "check", name)
+    assert ran.code == 0
+    assert "1 too short to look up" in ran.out
+    assert "added      1 document with 0 passages" in run("passages", "add", name).out
+
+
+def test_an_encoding_that_is_wrong(filled, folder, run):
+    name = written(folder, CHINESE.encode("gb18030"))
+    assert "100.0 %" in run("passages", "check", "--encoding", "gb18030", name).out
+    ran = run("passages", "check", "--encoding", "utf-8", name)
+    assert (ran.code, ran.err) == (1, "error: letter.txt: not utf-8 (at byte 2)\n")
+
+
+def test_a_long_document_is_left_out(run, folder):
+    ran = run("passages", "add", "--max-bytes", "10", written(folder, FERRY))
+    assert ran.code == 1
+    assert "longer than 10 bytes" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["check", "none.txt"], "no such file; the URL of a page begins with http"),
+        (["check", "folder"], "is a folder"),
+        (["check", "two.jsonl"], "more than one document"),
+        (["check", "empty.jsonl"], "no text in it"),
+        (["check", "letter.txt", "--html", "folder"], "is a folder"),
+        (["check", "letter.txt", "--html", "none/a.html"], "there is no folder none"),
+        (["check", "letter.txt", "--html", "/proc/none.html"], "cannot be written"),
+        (["check", "letter.txt", "--index", "none"], "there is no passage index"),
+        (["check", "letter.txt", "--index", "folder"], "choose another"),
+        (["check", "letter.txt", "--index", "letter.txt"], "no directory"),
+        (["check", "letter.txt", "--index", "pages"], "index of pages"),
+        (["check", "letter.txt", "--index", "corrupt"], "cannot be read"),
+        (["add", "letter.txt", "--index", "corrupt", "--unit", "runs"], "cannot be read"),
+        (["add", "letter.txt", "--index", "pages"], "index of pages"),
+        (["add", "letter.txt", "--index", "letter.txt/in"], "letter.txt"),
+        (["add", "letter.txt", "none.txt"], "none.txt: no such file"),
+        (["add", "-"], "standard input is not read here"),
+    ],
+)
+def test_errors_are_one_line_that_says_what_to_do(filled, folder, run, arguments, told):
+    written(folder, FERRY)
+    (folder / "folder").mkdir()
+    (folder / "folder" / "file").write_text("x")
+    written(folder, '{"text": "a"}\n{"text": "b"}\n', "two.jsonl")
+    written(folder, "\n", "empty.jsonl")
+    with open_index(index_url(Path("pages")), Scheme.preset("classic")):
+        pass
+    run("passages", "add", "--index", "corrupt", "letter.txt")
+    (folder / "corrupt" / "passages.json").write_text("{")
+    ran = run("passages", *arguments)
+    assert (ran.code, ran.out) == (1, "")
+    assert re.fullmatch(r"error: .*\n", ran.err)
+    assert told in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["passages"],
+        ["passages", "check"],
+        ["passages", "add"],
+        ["passages", "add", "--bits", "65", "letter.txt"],
+        ["passages", "add", "--bits", "x", "letter.txt"],
+        ["passages", "add", "--characters", "4", "letter.txt"],
+        ["passages", "add", "--overlapping", "letter.txt"],
+        ["passages", "add", "--bits", "64", "--max-distance", "64", "letter.txt"],
+        ["passages", "add", "--encoding", "hex", "letter.txt"],
+        ["passages", "add", "--encoding", "klingon", "letter.txt"],
+        ["passages", "add", "--max-bytes", "-1", "letter.txt"],
+        ["passages", "check", "--min-similarity", "nan", "letter.txt"],
+        ["passages", "check", "--min-similarity", "75", "letter.txt"],
+        ["passages", "check", "--mode", "slow", "letter.txt"],
+    ],
+)
+def test_wrong_usage(run, folder, arguments):
+    written(folder, FERRY)
+    ran = run(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert "usage: python -m scrapy_simhash" in ran.err
+    assert sorted(path.name for path in folder.iterdir()) == ["letter.txt"]
+
+
+def test_unwritable_place_of_the_index(run, folder):
+    name = written(folder, FERRY)
+    (folder / "readonly").mkdir(mode=0o500)
+    if os.geteuid() == 0:
+        ran = run("passages", "add", "--index", "/proc/none", name)
+    else:
+        ran = run("passages", "add", "--index", "readonly/i", name)
+    assert ran.code == 1
+    assert "cannot be created" in ran.err
+
+
+def test_an_index_that_another_process_holds(filled, folder, run):
+    code = (
+        "import sys; from scrapy_simhash.extras.passages.index import open_passages\n"
+        "with open_passages('.scrapy/simhash-passages'): print('open', flush=True); input()"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", code],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
+    )  # fmt: skip
+    with child:
+        assert child.stdout.readline() == "open\n"
+        ran = run("passages", "check", "docs/ferry.txt")
+        child.communicate("\n", timeout=60)
+    assert ran.code == 1
+    assert re.fullmatch(r"error: index .*\n", ran.err)
+    assert run("passages", "check", "docs/ferry.txt").code == 0
+
+
+def test_a_file_without_a_name(run, folder):
+    ran = run("passages", "add", "")
+    assert (ran.code, ran.out) == (1, "")
+    assert "the file name is empty" in ran.err
+    assert list(folder.iterdir()) == []
+
+
+def test_a_document_that_is_left_out_and_is_not_there(filled, folder, run):
+    ran = run("passages", "check", "--exclude", "nobody", written(folder, NOTICE))
+    assert ran.code == 0
+    assert ran.err == "--exclude nobody: the index has no document of that name\n"
+    assert run("passages", "check", "--exclude", "docs/ferry.txt", "letter.txt").err == ""
+
+
+def test_what_was_skipped_is_in_the_json(run, folder):
+    (folder / "broken.jsonl").write_text('{"text": "A whole sentence stands here."}\n{\n')
+    ran = run("passages", "add", "--json", "broken.jsonl")
+    assert ran.code == 0
+    summary = json.loads(ran.out)
+    assert (summary["new"], sum(summary["skipped"].values())) == (1, 1)
+    assert all(isinstance(reason, str) for reason in summary["skipped"])

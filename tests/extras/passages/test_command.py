@@ -1,0 +1,273 @@
+"""``passages add`` and ``passages check``: what they take, show and refuse."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.extras.passages.index import open_passages
+from tests.commands.samples import CHINESE, FERRY, NEW, NOTICE, PAGE, written
+from tests.commands.test_documented import PARSERS, options_of
+
+
+def report(run, *arguments):
+    ran = run("passages", "check", "--json", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    return json.loads(ran.out)
+
+
+def found_in(report):
+    return {source["document"] for source in report["sources"]}
+
+
+def test_add_says_what_it_did(filled, folder, run):
+    directory = folder / ".scrapy" / "simhash-passages"
+    assert filled.out.splitlines() == [
+        "added      4 documents with 6 passages",
+        f"the index  4 documents with 6 distinct passages, in {directory}",
+    ]
+    assert filled.err == ""
+    (folder / "docs" / "ferry.txt").write_text(FERRY + " " + NEW)
+    (folder / "docs" / "new.txt").write_text(NEW)
+    (folder / "docs" / "bad.txt").write_bytes(b"\0\1")
+    ran = run("passages", "add", "docs", "pages.jsonl")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "added      2 documents with 5 passages",
+        "             1 of them replace an earlier text",
+        "unchanged  3 documents",
+        "skipped    1",
+        "             1 binary",
+        f"the index  5 documents with 7 distinct passages, in {directory}",
+    ]
+    assert ran.err == "skipped docs/bad.txt: binary\n"
+
+
+def test_add_as_json(filled, run):
+    ran = run("passages", "add", "--json", "docs")
+    values = json.loads(ran.out)
+    assert values.pop("index").endswith("simhash-passages")
+    assert values == {
+        "new": 0, "replaced": 0, "unchanged": 3, "passages": 0, "skipped": {},
+        "index_documents": 4, "index_passages": 6,
+    }  # fmt: skip
+
+
+def test_a_check_shows_share_sources_and_passages(filled, folder, run):
+    two = FERRY.split(". ")[0] + ". "
+    name = written(folder, f"{two}{NEW} {NOTICE} Yes.\n{CHINESE.replace('在', '于')}")
+    ran = run("passages", "check", name)
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert re.fullmatch(r"letter\.txt: \d\d\.\d % of it appears elsewhere", lines[0])
+    assert lines[1] == (
+        "  3 of 5 passages appear elsewhere: 3 highly similar; 1 too short to look up"
+    )
+    assert lines[2] == "  similarities are computed from texts; mode exact"
+    for document in ("docs/ferry.txt", "docs/sub/notice.html", "https://boats.example/"):
+        assert len([line for line in lines if line.endswith(f"1 passage      {document}")]) == 1
+    assert "  characters 0 to 57, highly similar" in lines
+    assert f"  | {two.strip()}" in lines
+    assert "  100 %  docs/ferry.txt, characters 0 to 57" in lines
+    assert any(
+        re.fullmatch(r"   9\d %  https://boats.example/, characters 0 to 37", at) for at in lines
+    )
+    assert NEW not in ran.out
+
+
+def test_a_check_that_finds_nothing(filled, folder, run):
+    ran = run("passages", "check", written(folder, NEW))
+    assert ran.code == 0
+    assert ran.out == (
+        "letter.txt: 0.0 % of it appears elsewhere\n  0 of 1 passages appear elsewhere\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", NOTICE),
+        ("a.html", PAGE),
+        ("a.txt.gz", gzip.compress(NOTICE.encode(), mtime=0)),
+        ("a.jl", json.dumps({"text": NOTICE})),
+        ("a.txt", NOTICE.encode("utf-16")),
+    ],
+)
+def test_what_can_be_checked(filled, folder, run, name, content):
+    found = report(run, written(folder, content, name))
+    assert found["known_share"] == 1
+    assert found_in(found) == {"docs/sub/notice.html"}
+
+
+def test_texts_that_are_kept_are_compared_and_shown(run, folder):
+    written(folder, NOTICE, "notice.txt")
+    assert run("passages", "add", "--index", "i", "notice.txt").code == 0
+    ran = run(
+        "passages",
+        "check",
+        "--index",
+        "i",
+        written(folder, NOTICE.replace("bicycles", "dogs")),
+    )
+    assert "similarities are computed from texts" in ran.out
+    assert f"         | {NOTICE}" in ran.out.splitlines()
+
+
+@pytest.mark.parametrize("name", ["docs/ferry.txt", "./docs//ferry.txt", "docs/sub/../ferry.txt"])
+def test_a_text_is_no_source_of_itself(filled, folder, run, name):
+    for place in (name, folder / name):
+        ran = run("passages", "check", "--json", place)
+        found = json.loads(ran.out)
+        assert (found["known_share"], found["excluded"]) == (0, "docs/ferry.txt")
+        assert ran.err == ""
+    ran = run("passages", "check", name)
+    assert ran.err == "the document docs/ferry.txt has the name of this text, so it is no source\n"
+    assert "0.0 % of it appears elsewhere" in ran.out
+    written(folder, FERRY, "copy.txt")
+    run("passages", "add", "copy.txt")
+    assert found_in(report(run, name)) == {"copy.txt"}
+    ran = run("passages", "check", "--json", written(folder, FERRY))
+    assert (ran.err, json.loads(ran.out)["excluded"]) == ("", None)
+
+
+@pytest.mark.parametrize("option", ["--exclude", "--but"])
+def test_a_document_that_is_excluded(filled, folder, run, option):
+    letter = written(folder, FERRY)
+    assert found_in(report(run, letter)) == {"docs/ferry.txt"}
+    found = report(run, option, "docs/ferry.txt", letter)
+    assert (found["known_share"], found["excluded"]) == (0, "docs/ferry.txt")
+    # Another one is excluded: the text itself counts.
+    assert report(run, option, "docs/sub/notice.html", "docs/ferry.txt")["known_share"] == 1
+    helped = run("passages", "check", "--help").out
+    assert "--exclude NAME" in helped
+    assert "--but" not in helped
+
+
+def test_options_of_a_check(run, folder):
+    for n in range(3):
+        written(folder, NOTICE, f"{n}.txt")
+    run("passages", "add", "0.txt", "1.txt", "2.txt")
+    changed = written(folder, NOTICE.replace("bicycles", "dogs"))
+    (passage,) = report(run, changed)["passages"]
+    assert 0.9 <= passage["similarity"] < 0.98
+    assert passage["level"] == "high"
+    least = f"{passage['similarity'] + 0.001:.4f}"
+    assert report(run, changed, "--min-similarity", least)["known_share"] == 0
+    assert report(run, changed, "--high-similarity", "0.98")["passages"][0]["level"] == "medium"
+    common = report(run, changed, "--common-documents", "3")
+    assert (common["common_share"], common["known_share"]) == (1, 1)
+    assert report(run, changed, "--common-documents", "3", "--ignore-common")["known_share"] == 0
+    assert report(run, changed, "--mode", "fast")["mode"] == "fast"
+    assert (
+        "common, in 3 documents" in run("passages", "check", changed, "--common-documents", "3").out
+    )
+
+
+def test_options_that_make_an_index_are_kept(run, folder):
+    name = written(folder, FERRY)
+    made = ("--unit", "runs", "--characters", "40", "--overlapping", "--min-characters", "5")
+    assert run("passages", "add", "--index", "i", *made, name).code == 0
+    with open_passages("i", create=False) as index:
+        scheme = index.manifest.scheme
+    assert (scheme.cutting.unit, scheme.cutting.characters) == ("runs", 40)
+    assert (scheme.cutting.overlapping, scheme.min_characters) == (True, 5)
+    # Without them, or with some of them, it is the same index.
+    assert run("passages", "add", "--index", "i", name).code == 0
+    assert run("passages", "add", "--index", "i", "--unit", "runs", name).code == 0
+    ran = run("passages", "add", "--index", "i", "--characters", "50", name)
+    assert ran.code == 1
+    assert "made with characters 40, not 50" in ran.err
+    ran = run("passages", "add", "--index", "i", "--no-keep-text", name)
+    assert ran.code == 1
+    assert "keeps texts" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "bits", "distance"),
+    [
+        (["--bits", "128"], 128, 25),
+        (["--bits", "64", "--max-distance", "3"], 64, 3),
+        (["--max-distance", "30"], 256, 30),
+    ],
+)
+def test_bits_and_distance(run, folder, options, bits, distance):
+    assert run("passages", "add", "--index", "i", *options, written(folder, FERRY)).code == 0
+    with open_passages("i", create=False) as index:
+        assert (index.manifest.scheme.scheme.bits, index.manifest.scheme.max_distance) == (
+            bits,
+            distance,
+        )
+
+
+def test_the_page_for_browsers(filled, folder, run):
+    name = written(folder, f"{NOTICE} <script>")
+    assert run("passages", "check", name, "--html", "page.html").code == 0
+    page = (folder / "page.html").read_text()
+    assert "docs/sub/notice.html" in page
+    assert "&lt;script&gt;" in page
+
+
+def test_control_characters_are_escaped(run, folder):
+    evil = "evil\x1b[2J\x9b\u202e"
+    line = json.dumps({"url": evil, "text": f"{evil}{NOTICE}"})
+    written(folder, f"{line}\nnope\n", "a.jsonl")
+    name = written(folder, f"{evil}{NOTICE}", "letter\x1b.txt")
+    added = run("passages", "add", "--keep-text", "a.jsonl", "letter\x1b.txt")
+    for ran in (added, run("passages", "check", name), run("passages", "check", name, "--json")):
+        assert ran.code == 0
+        assert not set(ran.out + ran.err) & set("\x1b\x9b\u202e")
+    ran = run("passages", "check", "none\x1b[2J")
+    assert (ran.code, "\x1b" in ran.err) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["passages"], ["passages", "add"], ["passages", "check"]]
+)
+def test_every_help_explains(run, arguments):
+    ran = run(*arguments, "--help")
+    assert ran.code == 0
+    assert "usage: python -m scrapy_simhash" in ran.out
+    if arguments:
+        assert "\n  python -m scrapy_simhash passages " in ran.out
+        assert "{program}" not in ran.out
+    # No line of ours is cut or wrapped at odd places.
+    assert max(map(len, ran.out.splitlines())) <= 100
+
+
+def test_a_terminal_sees_how_far_it_is(filled, folder, run, monkeypatch):
+    name = written(folder, f"{NOTICE} {CHINESE}")
+    # A bar is drawn on a terminal, and taken away again.
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("scrapy_simhash.commands._output._PROGRESS_AFTER_S", 0)
+    ran = run("passages", "check", name)
+    assert ran.code == 0
+    assert "0 passages [" in ran.err
+    assert "0 documents [" in run("passages", "add", name).err
+
+
+@pytest.mark.thorough
+def test_a_long_document(run, folder):
+    text = "".join(
+        f"Boat {n} left pier {n * 7919 % 1000} with {n % 97} people. " for n in range(3000)
+    )
+    name = written(folder, text)
+    assert run("passages", "add", name).code == 0
+    found = report(run, written(folder, text, "copy.txt"), "--mode", "fast")
+    assert len(found["passages"]) == 3000
+    assert found["known_share"] == 1
+
+
+DOCUMENTED = (Path(__file__).parents[3] / "docs" / "passages.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("action", ["add", "check"])
+def test_every_option_is_documented(action):
+    rows = set().union(
+        *re.findall(r"^\| `(--[a-z-]+)(?:`, `(--no-[a-z-]+))?", DOCUMENTED, re.MULTILINE)
+    )
+    assert options_of(PARSERS[f"passages {action}"]) - {"--help", "--but"} <= rows

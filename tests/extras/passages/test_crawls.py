@@ -1,0 +1,179 @@
+"""SIMHASH_PASSAGES: a crawl fills and queries a passage index."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.extras.passages.index import open_passages
+from tests.crawl.harness import Crawl, run_named
+from tests.crawl.pages import ARTICLES, page
+
+PARAGRAPHS = ARTICLES["mill"][1].split("\n")
+TAGS = {"known_share": "known", "sources": "sources", "common_share": "common"}
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    site.put("/mill", page("mill"))
+    site.put("/bees", page("bees", append=PARAGRAPHS[1]))
+    site.put("/paper", page("paper"))
+    site.put("/failing", page("tram"))
+    site.put("/tram", page("tram", append=PARAGRAPHS[0]))
+    site.put("/mill-copy", page("mill", copy=1))
+    return site
+
+
+ITEMS = {
+    "/mill": [{"id": name, "text": ARTICLES[name][1]} for name in ("mill", "ice", "clock")]
+    + [{"id": "empty", "text": ""}],
+    "/paper": [{"id": "all", "text": "\n".join(ARTICLES[name][1] for name in ("clock", "ice"))}],
+}
+
+
+def crawl(site, paths, index, *, arguments=None, **settings):
+    return Crawl(
+        requests=[site.url(path) for path in paths],
+        settings={
+            "SIMHASH_PASSAGES": True,
+            "SIMHASH_PASSAGES_DIR": str(index),
+            "SIMHASH_PASSAGES_TAGS": TAGS,
+            "SIMHASH_WORKERS": 0,
+        }
+        | settings,
+        arguments=arguments or {},
+    )
+
+
+@pytest.fixture(scope="module")
+def results(pages, module_path):
+    everything = ["/mill", "/bees", "/paper", "/failing", "/tram", "/mill-copy"]
+    failing = {"arguments": {"failing": ["/failing"]}}
+    foreign = module_path / "foreign"
+    foreign.mkdir()
+    (foreign / "notes.txt").write_text("mine")
+    crawls = {
+        "first": crawl(pages, everything, module_path / "a", **failing),
+        "again": crawl(pages, ["/mill", "/bees"], module_path / "a", SIMHASH_WORKERS=1),
+        "tag": crawl(pages, ["/mill", "/mill-copy"], module_path / "b", SIMHASH_ACTION="tag"),
+        "worker": crawl(pages, ["/mill", "/bees"], module_path / "c", SIMHASH_WORKERS=1),
+        "fast": crawl(
+            pages,
+            ["/mill", "/bees"],
+            module_path / "d",
+            SIMHASH_PASSAGES_MODE="fast",
+            SIMHASH_PASSAGES_UNIT="runs",
+            SIMHASH_PASSAGES_KEEP_TEXT=False,
+        ),
+        "foreign": crawl(pages, ["/mill"], foreign),
+        "items": Crawl(
+            requests=[pages.url(path) for path in ITEMS],
+            spider="tests.crawl.spiders.ItemsSpider",
+            settings={
+                "SIMHASH_PASSAGES": True,
+                "SIMHASH_PASSAGES_DIR": str(module_path / "f"),
+                "SIMHASH_PASSAGES_TAGS": TAGS,
+                "SIMHASH_ITEM_FIELDS": ["text"],
+                "SIMHASH_ITEM_ACTION": "tag",
+                "SIMHASH_WORKERS": 0,
+            },
+            arguments={"items": ITEMS},
+        ),
+        "undeclared": crawl(
+            pages, ["/mill"], module_path / "e", arguments={"item_type": "bare item"}
+        ),
+    }
+    return run_named(module_path, crawls)
+
+
+def items_by_path(site, result):
+    return {item["url"].removeprefix(site.url("")): item for item in result.items}
+
+
+def test_items_carry_what_stands_elsewhere_and_where(results, pages):
+    items = items_by_path(pages, results["first"])
+    assert set(items) == {"/mill", "/bees", "/paper", "/tram"}
+    assert (items["/mill"]["known"], items["/mill"]["sources"]) == (0.0, [])
+    assert items["/paper"]["known"] == 0.0
+    shown = len("".join(PARAGRAPHS[1].split()))
+    bees = items["/bees"]
+    whole = shown + len("".join((ARTICLES["bees"][0] + ARTICLES["bees"][1]).split()))
+    assert shown / whole * 0.95 < bees["known"] < shown / whole * 1.1
+    [source] = bees["sources"]
+    assert source == {"document": pages.url("/mill"), "share": bees["known"]}
+    assert bees["common"] == 0.0
+
+
+def test_a_page_that_failed_is_no_source(results, pages):
+    tram = items_by_path(pages, results["first"])["/tram"]
+    assert [source["document"] for source in tram["sources"]] == [pages.url("/mill")]
+
+
+def test_what_was_found_is_counted(results):
+    first = results["first"]
+    assert first.stat("passages/checked") == 4
+    assert first.stat("passages/known") == 2
+    assert first.stat("passages/index/size") == 4
+    assert first.lines("passage index with 4 documents")
+
+
+def test_what_earlier_crawls_added_is_known_and_a_page_is_not_its_own_source(results, pages):
+    items = items_by_path(pages, results["again"])
+    # Two of its paragraphs are each in one other page.
+    sources = {source["document"] for source in items["/mill"]["sources"]}
+    assert sources == {pages.url("/bees"), pages.url("/tram")}
+    assert 0.5 < items["/mill"]["known"] < 0.9
+    assert [s["document"] for s in items["/bees"]["sources"]] == [pages.url("/mill")]
+    assert results["again"].stat("passages/index/size") == 4
+
+
+def test_a_tagged_copy_stands_elsewhere(results, pages):
+    copy = items_by_path(pages, results["tag"])["/mill-copy"]
+    assert copy["known"] > 0.9
+    assert copy["sources"][0]["document"] == pages.url("/mill")
+
+
+@pytest.mark.parametrize("name", ["worker", "fast"])
+def test_workers_and_other_ways_to_look_find_the_same(results, pages, name):
+    items = items_by_path(pages, results[name])
+    assert items["/mill"]["known"] == 0.0
+    assert items["/bees"]["known"] == pytest.approx(
+        items_by_path(pages, results["first"])["/bees"]["known"], abs=0.08
+    )
+    assert items["/bees"]["sources"][0]["document"] == pages.url("/mill")
+
+
+def test_the_index_is_made_as_was_said(results, module_path):
+    for name, unit, keep_text in (("a", "sentences", True), ("d", "runs", False)):
+        with open_passages(module_path / name, create=False) as index:
+            assert (index.manifest.scheme.cutting.unit, index.manifest.keep_text) == (
+                unit,
+                keep_text,
+            )
+            assert index.documents == (4 if name == "a" else 2)
+
+
+def test_an_index_that_cannot_be_used_closes_the_spider(results, module_path):
+    result = results["foreign"]
+    assert result.finish_reason == "simhash_index_error"
+    assert result.lines("ERROR", "foreign", "choose another directory")
+    assert [path.name for path in (module_path / "foreign").iterdir()] == ["notes.txt"]
+
+
+def test_items_that_cannot_take_the_fields_pass(results):
+    result = results["undeclared"]
+    assert len(result.items) == 1
+    assert result.stat("skipped/item_field_not_declared") == 1
+    assert result.lines("WARNING", "SIMHASH_PASSAGES_TAGS")
+
+
+def test_the_items_of_a_page_are_its_document(results, pages, module_path):
+    items = {item["id"]: item for item in results["items"].items}
+    assert {items[name]["known"] for name in ("mill", "ice", "clock")} == {0.0}
+    assert items["all"]["known"] == 1.0
+    assert items["all"]["sources"] == [{"document": pages.url("/mill"), "share": 1.0}]
+    assert results["items"].stat("passages/skipped/no_text") == 1
+    with open_passages(module_path / "f", create=False) as index:
+        assert index.documents == 2
+        text = "\n\n".join(item["text"] for item in ITEMS["/mill"][:3])
+        for passage in index.check("q", text).passages:
+            assert passage.sources[0].start == passage.start

@@ -1,0 +1,132 @@
+"""Texts are cut where they have boundaries, and nothing of them is lost."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.extras.passages.cutting import Cutting
+
+CUTTINGS = [
+    Cutting(),
+    Cutting("runs"),
+    Cutting("runs", 13),
+    Cutting("runs", 5, overlapping=True),
+    Cutting("runs", 30, overlapping=True),
+]
+TEXTS = st.text(st.sampled_from('ab c。，.,!?\n"”’ -\u2028\ud800茶'), max_size=600)
+
+
+def passages(text, cutting=None):
+    return [text[start:end] for start, end in (cutting or Cutting()).spans(text)]
+
+
+@pytest.mark.parametrize("cutting", CUTTINGS, ids=str)
+@given(text=TEXTS)
+def test_outside_the_passages_is_white_space_alone(cutting, text):
+    spans = cutting.spans(text)
+    assert spans == sorted(spans)
+    covered = set()
+    for start, end in spans:
+        assert text[start:end].strip() == text[start:end] != ""
+        covered.update(range(start, end))
+    assert all(at in covered or character.isspace() for at, character in enumerate(text))
+    if not cutting.overlapping:
+        assert len(covered) == sum(end - start for start, end in spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One here. Two there! Three?", ["One here.", "Two there!", "Three?"]),
+        ("It cost 3.5 euros. Yes.", ["It cost 3.5 euros.", "Yes."]),
+        ("他说：“茶熟了。”然后走了。", ["他说：“茶熟了。”", "然后走了。"]),
+        ('"Come in." He came.', ['"Come in."', "He came."]),
+        ("No end\nNext line", ["No end", "Next line"]),
+        ("a line that\ngoes on", ["a line that", "goes on"]),
+        ("a heading\n\nand a paragraph", ["a heading", "and a paragraph"]),
+        ("Une fin.\nune autre", ["Une fin.", "une autre"]),
+        ("Is it?”No", ["Is it?”", "No"]),
+        ("何がありますか?パッケージです。", ["何がありますか?", "パッケージです。"]),
+        ("他用的是 system.然后", ["他用的是 system.", "然后"]),
+        ("第一行\n第二行", ["第一行", "第二行"]),
+        ("Wait... What", ["Wait...", "What"]),
+        ("", []),
+        (" \n\t ", []),
+        ("x", ["x"]),
+    ],
+)
+def test_sentences(text, expected):
+    assert passages(text) == expected
+
+
+def test_a_long_sentence_is_cut_at_its_commas():
+    clause = "the boats came back late in the evening with very few fish"
+    text = ", ".join([clause] * 6) + "."
+    parts = passages(text)
+    assert len(parts) > 2
+    # 60, less the space that a part begins with.
+    assert all(59 <= len(part) <= 160 for part in parts[:-1])
+    assert all(part.endswith((",", ".")) for part in parts)
+
+
+def test_a_sentence_without_any_boundary_is_cut_all_the_same():
+    parts = passages("a" * 1000)
+    assert "".join(parts) == "a" * 1000
+    assert max(map(len, parts)) <= 160
+
+
+@pytest.mark.parametrize("characters", [13, 30, 100])
+def test_runs_are_about_as_long_as_asked_for(characters):
+    text = "A ferry crosses the sound each hour, whatever the weather is like. " * 30
+    lengths = [len(p) for p in passages(text, Cutting("runs", characters))]
+    assert max(lengths) <= characters * 4 // 3
+    assert min(lengths[:-1]) >= characters * 2 // 3 - 1
+
+
+def test_overlapping_runs_begin_in_the_middle_of_each_other():
+    text = "A ferry crosses the sound each hour, whatever the weather is like. " * 10
+    plain, overlapping = (
+        Cutting("runs", 30, overlapping=overlaps).spans(text) for overlaps in (False, True)
+    )
+    assert len(overlapping) > 1.4 * len(plain)
+    assert sum(b.start < a.end for a, b in pairwise(overlapping)) > len(overlapping) / 3
+
+
+@pytest.mark.parametrize("cutting", CUTTINGS, ids=str)
+def test_a_copy_is_cut_as_its_original_whatever_stands_before_it(cutting):
+    copied = (
+        "The keeper opened the sluice at dawn, and the water fell a hand's breadth an hour. "
+        "Nobody in the village remembered so dry a spring; the oldest well had turned to mud. "
+        "By noon three carts stood at the pump, and the queue reached the chapel."
+    )
+    original = set(passages(copied, cutting))
+    inside = passages(f"Something else entirely, of another length! {copied} And more.", cutting)
+    shared = original & set(inside)
+    assert shared == original
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("words",),
+        ("runs", 4),
+        ("runs", 1001),
+        ("runs", 3.5),
+        ("runs", True),
+        ("sentences", 30, True),
+    ],
+)
+def test_bad_values(arguments):
+    with pytest.raises(SchemeError):
+        Cutting(*arguments)
+
+
+def test_white_space_before_a_sentence_does_not_make_it_long():
+    sentence = "a" * 70 + ", " + "b" * 87 + "."
+    for before in ("One. ", "One.\n", "One.   "):
+        assert passages(before + sentence)[1:] == passages(sentence) == [sentence]

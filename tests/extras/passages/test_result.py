@@ -1,0 +1,144 @@
+"""The sums of a report: each character counts once, and white space not at all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_simhash.extras.passages.result import CheckedPassage, Source, summed_up
+
+TEXT = "aaaa bbbb\n\ncccc dddd"
+
+
+def checked(start, end, *sources, level="high"):
+    found = tuple(
+        Source(document=name, start=0, end=4, similarity=similarity, distance=1)
+        for name, similarity in sources
+    )
+    return CheckedPassage(
+        start=start,
+        end=end,
+        text=TEXT[start:end],
+        level=level if found else "none",
+        sources=found,
+        documents=len(found),
+    )
+
+
+def report(*passages, **more):
+    return summed_up("q", TEXT, passages, mode="exact", verified=True, **more)
+
+
+def test_shares_of_passages_side_by_side():
+    found = report(
+        checked(0, 4, ("one", 1.0), ("two", 0.8)),
+        checked(5, 9),
+        checked(11, 15, ("one", 0.8), level="medium"),
+        checked(16, 20),
+    )
+    assert (found.known_share, found.common_share) == (0.5, 0.0)
+    assert found.similar_share == pytest.approx((1.0 + 0.8) / 4)
+    assert [(s.document, s.share, s.passages) for s in found.sources] == [
+        ("one", 0.5, 2),
+        ("two", 0.25, 1),
+    ]
+    assert found.characters == 20
+    assert [passage.similarity for passage in found.passages] == [1.0, 0.0, 0.8, 0.0]
+
+
+def test_what_passages_share_counts_once():
+    found = report(checked(0, 9, ("one", 1.0)), checked(5, 15, ("one", 0.5)))
+    assert found.known_share == pytest.approx(12 / 16)
+    assert found.similar_share == pytest.approx((8 + 4 * 0.5) / 16)
+    [source] = found.sources
+    assert (source.share, source.passages) == (pytest.approx(12 / 16), 2)
+
+
+def test_common_passages_count_unless_they_are_left_out():
+    passages = checked(0, 4, ("one", 1.0), level="common"), checked(5, 9, ("two", 1.0))
+    assert (report(*passages).known_share, report(*passages).common_share) == (0.5, 0.25)
+    left_out = report(*passages, ignore_common=True)
+    assert (left_out.known_share, left_out.common_share) == (0.25, 0.25)
+    assert [source.document for source in left_out.sources] == ["two"]
+
+
+def test_nothing_at_all():
+    empty = summed_up("q", " \n", (), mode="fast", verified=False)
+    assert (empty.known_share, empty.similar_share, empty.sources) == (0.0, 0.0, ())
+
+
+def test_a_hundred_sources_at_most():
+    passage = checked(0, 4, *((f"{number:03}", 1.0) for number in range(150)))
+    assert [source.document for source in report(passage).sources] == [
+        f"{number:03}" for number in range(100)
+    ]
+
+
+def test_as_json():
+    found = json.loads(json.dumps(report(checked(0, 4, ("one", 0.8)), checked(5, 9)).to_dict()))
+    assert [passage["similarity"] for passage in found["passages"]] == [0.8, 0.0]
+    assert found["passages"][0]["sources"][0]["document"] == "one"
+    assert found["sources"][0]["share"] == 0.25
+
+
+@pytest.mark.parametrize("digits", [3, 4])
+@pytest.mark.parametrize("count", [2, 3, 6, 7, 9, 11])
+def test_rounded_shares_of_sources_add_up(count, digits):
+    text = "abcd " * count + "rest"
+    passages = [
+        CheckedPassage(
+            start=at * 5,
+            end=at * 5 + 4,
+            text="abcd",
+            level="high",
+            sources=(Source(document=f"{at}", start=0, end=4, similarity=1.0, distance=0),),
+            documents=1,
+        )
+        for at in range(count)
+    ]
+    found = summed_up("q", text, passages, mode="exact", verified=True).rounded(digits)
+    assert found.known_share == round(count / (count + 1), digits)
+    assert sum(source.share for source in found.sources) == pytest.approx(found.known_share)
+    for source in found.sources:
+        assert source.share == round(source.share, digits)
+        assert abs(source.share - 1 / (count + 1)) < 10**-digits
+
+
+def test_rounding_twice_leaves_shares_of_sources_that_add_up():
+    text, passages = "", []
+    for number, length in enumerate((47, 59, 37)):
+        source = Source(document=f"{number}", start=0, end=length, similarity=1.0, distance=0)
+        passages.append(
+            CheckedPassage(
+                start=len(text),
+                end=len(text) + length,
+                text="x" * length,
+                level="high",
+                sources=(source,),
+                documents=1,
+            )
+        )
+        text += "x" * length + " "
+    for rest in range(1, 100):
+        found = summed_up("q", text + "y" * rest, passages, mode="exact", verified=True).rounded(3)
+        assert sum(one.share for one in found.sources) == pytest.approx(found.known_share)
+
+
+def test_a_share_is_not_rounded_to_nothing():
+    text = "a " + "b" * 99_999
+    passage = CheckedPassage(
+        start=0,
+        end=1,
+        text="a",
+        level="high",
+        sources=(Source(document="one", start=0, end=1, similarity=1.0, distance=0),),
+        documents=1,
+    )
+    found = summed_up("q", text, [passage], mode="exact", verified=True)
+    assert found.known_share == found.sources[0].share == 1e-5
+
+
+def test_shares_of_sources_that_overlap_are_rounded_each():
+    found = report(checked(0, 4, ("one", 1.0), ("two", 1.0)), checked(5, 7, ("one", 1.0)))
+    assert [source.share for source in found.rounded(1).sources] == [0.4, 0.2]

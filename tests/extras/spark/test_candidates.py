@@ -1,0 +1,144 @@
+"""The pairs that shards find, beside those that the probes of an index find."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.extras.spark import candidates
+from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch, ShardRows
+from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.probing import Prober
+
+PROBED = TablePlan(128, 6, prefix_bits=16, probes=60)
+PLANS = [
+    (PROBED, 24),
+    (TablePlan(64, 4), 12),  # prefixes alone
+    (TablePlan(64, 9, 2), 12),  # of several widths
+    (TablePlan(256, 5, 3), 40),  # longer than a number of 64 bits
+]
+COUNT = 400
+ALL = 1 << 40
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(candidates, "SHARD_RECORDS", COUNT // 8)
+
+
+def records(bits, noise=0.35):
+    """(fingerprint, certainty) of texts, half of which are like an earlier one."""
+    chance = np.random.default_rng(7)
+    sums, found = [], []
+    for number in range(COUNT):
+        new = chance.standard_normal(bits)
+        if number % 2:
+            new = sums[chance.integers(number // 4 + 1)] + noise * new
+        sums.append(new)
+        certainty = np.minimum(np.rint(64 * abs(new)), 255).astype(np.uint8).tobytes()
+        found.append((np.packbits(new > 0).tobytes(), certainty))
+    return found
+
+
+def searched(search, made, most=ALL, asks=None, stored=None):
+    """({(record, other, distance)}, records with more)."""
+    everyone = np.ones(len(made), bool)
+    asks, stored = (everyone if one is None else one for one in (asks, stored))
+    by_shard = {}
+    fingerprints, certainties = zip(*made, strict=True)
+    for rows in search.rows(np.arange(len(made)), fingerprints, certainties, asks):
+        for row in zip(*rows, strict=True):
+            by_shard.setdefault(int(row[0]), []).append(row)
+    found, more = set(), set()
+    for rows in by_shard.values():
+        np.random.default_rng(1).shuffle(rows)
+        columns = dict(zip(ShardRows._fields, zip(*rows, strict=True), strict=True))
+        for name, kind in (("shard", "i4"), ("record", "i8"), ("prefix", "i8"), ("subsets", "u8")):
+            columns[name] = np.array(columns[name], kind)
+        at = columns["record"]
+        result = search.search(ShardRows(**columns), asks[at], stored[at], most)
+        reported = Counter(result.record.tolist())
+        assert all(count <= most + 1 for count in reported.values())  # with MORE
+        for record, other, distance in zip(*map(np.ndarray.tolist, result), strict=True):
+            if other == MORE:
+                more.add(record)
+            else:
+                found.add((record, other, distance))
+    return found, more
+
+
+def wanted(plan, max_distance, made):
+    prober = Prober(plan)
+    values = [int.from_bytes(one, "big") for one, _ in made]
+    found = set()
+    for record, (value, (_, certainty)) in enumerate(zip(values, made, strict=True)):
+        finds = prober.found_by(value, certainty)
+        for other in range(record):
+            distance = (value ^ values[other]).bit_count()
+            if distance <= max_distance and finds(values[other]):
+                found.add((record, other, distance))
+    return found
+
+
+@pytest.mark.parametrize(("plan", "max_distance"), PLANS, ids=str)
+def test_the_pairs_are_those_of_the_probes(plan, max_distance):
+    made = records(plan.bits, noise=0.02 if plan.chosen == 3 else 0.35)
+    search = CandidateSearch(plan, max_distance, COUNT)
+    assert search.shard_bits == 3
+    expected = wanted(plan, max_distance, made)
+    assert len(expected) > 20
+    assert searched(search, made) == (expected, set())
+
+
+def test_records_with_many_candidates_report_some_and_that_there_are_more():
+    made = records(128)
+    made = [*made, *made[:1] * 300]  # equal ones
+    search = CandidateSearch(PROBED, 24, len(made))
+    everything, _ = searched(search, made)
+    some, more = searched(search, made, most=4)
+    assert some < everything
+    assert {record for record, _, _ in everything - some} <= more
+    assert len(some) < len(everything) / 2
+
+
+def test_only_those_that_ask_ask_and_only_stored_ones_are_found():
+    made = records(128)
+    asks, stored = np.arange(COUNT) % 3 == 0, np.arange(COUNT) % 2 == 0
+    found, _ = searched(CandidateSearch(PROBED, 24, COUNT), made, asks=asks, stored=stored)
+    everything = wanted(PROBED, 24, made)
+    assert found == {one for one in everything if asks[one[0]] and stored[one[1]]}
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "certainty", "message"),
+    [(bytes(8), bytes(128), "has not 128 bits"), (bytes(16), b"", "without the certainties")],
+)
+def test_what_another_scheme_made_is_refused(fingerprint, certainty, message):
+    search = CandidateSearch(PROBED, 24, 1)
+    with pytest.raises(SimhashError, match=message):
+        [*search.rows(np.arange(1), [fingerprint], [certainty], np.ones(1, bool))]
+
+
+def test_subsets_are_the_probes_of_a_single_page():
+    made = records(128)
+    prober = Prober(PROBED)
+    known = np.frombuffer(b"".join(certainty[:96] for _, certainty in made), np.uint8)
+    least, chosen = prober.subsets(known.reshape(COUNT, 6, 16))
+    flips = candidates._flips(least, 16)
+    for number, (packed, certainty) in enumerate(made):
+        value = int.from_bytes(packed, "big")
+        probes = prober.probes(value, certainty)
+        own = np.array(PROBED.prefixes(value))
+        expected = set(
+            zip(
+                probes.tables.tolist(), (probes.prefixes ^ own[probes.tables]).tolist(), strict=True
+            )
+        )
+        table, subset = np.nonzero(chosen[number])
+        assert (
+            set(zip(table.tolist(), flips[number][table, subset].tolist(), strict=True)) == expected
+        )

@@ -1,0 +1,170 @@
+"""``rules``: what is listed, removed, exported and imported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
+from scrapy_simhash.extras.url_rules.exchange import from_discarder, to_discarder
+from scrapy_simhash.extras.url_rules.learner import EVERY_SITE, UrlRules
+from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
+from scrapy_simhash.index import index_url, open_index
+
+SID, PRINT, WWW = (
+    (("drop", "sid"),),
+    (("segment", "print"),),
+    (("origin", "http://a.example.com", "http://www.example.com"),),
+)
+REF = (("drop", "ref"),)
+
+
+def known(pages: int, against: int = 0, spared: int = 0) -> RuleRecord:
+    evidence = (pages, against, pages, spared)
+    return RuleRecord("learned", RuleEvidence(*evidence), {"/news/*": RuleEvidence(*evidence)})
+
+
+@pytest.fixture
+def index(folder):
+    mixed = RuleRecord(
+        "learned",
+        RuleEvidence(60, 40, 0, 7),
+        {"/news/*": RuleEvidence(60, 0, 60, 7), "/catalog": RuleEvidence(0, 40)},
+    )
+    rules = {SID: known(50, spared=1200), PRINT: known(20), WWW: known(30), REF: mixed}
+    rules[(("drop", "page"),)] = known(3, 5)
+    with open_index(index_url(folder / "index")) as opened:
+        opened.change_side_row("url-rules", "example.com", lambda _: encode_rules(rules))
+        opened.change_side_row("url-rules", "other.org", lambda _: encode_rules({SID: known(9)}))
+    return str(folder / "index")
+
+
+def stored(index: str) -> dict[str, dict]:
+    with open_index(index_url(Path(index))) as opened:
+        return {site: decode_rules(row) for site, row in opened.side_rows("url-rules")}
+
+
+def test_rules_are_listed_with_their_evidence(run, index):
+    listed = run("rules", "--index", index).out
+    assert "example.com: without sid\n          50 pages for it, 0 against; precision" in listed
+    assert "holds on 1 of 2 path patterns; 7 requests spared" in listed
+    assert listed.index("1,200 requests") < listed.index("7 requests")
+    assert "1 rule without enough evidence" in listed
+    assert "without page" not in listed
+    assert "without page" in run("rules", "--index", index, "--all").out
+    other = json.loads(run("rules", "--index", index, "--site", "other.org", "--json").out)
+    [rule] = other["rules"]
+    assert (rule["site"], rule["steps"], rule["pages"]) == ("other.org", [["drop", "sid"]], 9)
+    assert rule["patterns"]["/news/*"]["applies"] is True
+
+
+def test_the_report_lists_them(run, index, folder):
+    assert run("report", "--index", index, "report.html").code == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Rules of URLs" in page
+    assert "without sid" in page
+
+
+def test_a_removed_rule_is_kept_as_removed(run, index):
+    listed = json.loads(run("rules", "--index", index, "--json").out)["rules"]
+    assert run("rules", "--index", index, "--remove", listed[0]["id"]).out == "1 rule removed\n"
+    assert stored(index)["example.com"][SID] == RuleRecord("removed")
+    assert stored(index)["other.org"][SID].origin == "learned"
+    ran = run("rules", "--index", index, "--remove", "00000000")
+    assert ran.code == 1
+    assert "00000000" in ran.err
+    assert (
+        run("rules", "--index", index, "--site", "other.org", "--forget").out == "1 rule deleted\n"
+    )
+    assert set(stored(index)) == {"example.com"}
+
+
+def test_export_says_what_duplicate_url_discarder_can_do(run, index, folder):
+    ran = run("rules", "--index", index, "--export", "rules.json")
+    assert "4 rules exported; 1 left out" in ran.err
+    assert json.loads((folder / "rules.json").read_text()) == [
+        {
+            "order": 100,
+            "processor": processor,
+            "args": args,
+            "urlPattern": {"include": [include]},
+        }
+        for processor, args, include in [
+            ("queryRemoval", ["sid"], "example.com"),
+            ("queryRemoval", ["ref"], "example.com/news/*"),
+            ("subpathRemoval", [0], "example.com/print"),
+            ("queryRemoval", ["sid"], "other.org"),
+        ]
+    ]
+    assert json.loads(run("rules", "--index", index, "--export", "-").out)
+    assert run("rules", "--index", index, "--export", str(folder)).code == 1
+
+
+@pytest.mark.parametrize("rule", [(("drop", ";jsessionid"),), (("segment", ""),), (*SID, *PRINT)])
+def test_what_it_cannot_express_is_left_out(rule):
+    assert to_discarder("example.com", rule, known(50)) is None
+
+
+def test_import_takes_over_what_it_can(run, index, folder):
+    def rule(processor, args, *include, **more):
+        pattern = {"include": list(include), **more}
+        return {"order": 0, "processor": processor, "args": args, "urlPattern": pattern}
+
+    (folder / "theirs.json").write_text(
+        json.dumps(
+            [
+                rule("queryRemoval", ["sid", "ref"], "example.com", "new.example"),
+                rule("queryRemoval", ["sid"], "example.com"),
+                rule("queryRemoval", ["utm_source"], ""),
+                rule("queryRemoval", ["a"], "shop.example.com/part"),
+                rule("queryRemoval", ["a"], "example.com", exclude=["example.com/x"]),
+                rule("normalizer", [], ""),
+            ]
+        )
+    )
+    ran = run("rules", "--index", index, "--import", "theirs.json")
+    assert ran.out.startswith("4 rules imported; 3 left out")
+    rules = stored(index)
+    both = (("drop", "ref", "sid"),)
+    assert rules["new.example"] == {both: RuleRecord("imported")}
+    assert rules["example.com"][SID].total.pages == 50
+    assert set(rules[EVERY_SITE]) == {(("drop", "utm_source"),)}
+    every = UrlRules(lambda site: rules.get(site, {})).site("third.example")
+    assert every.rules == {(("drop", "utm_source"),): RuleRecord("imported")}
+    assert (
+        "every site: without utm_source\n          imported" in run("rules", "--index", index).out
+    )
+
+
+@pytest.mark.parametrize(
+    "content", ["", "7", "{}7", '[{"processor": 1}]', "[[]]", "[null]", 9999 * "["]
+)
+def test_a_file_of_no_rules_is_refused(run, index, folder, content):
+    (folder / "bad.json").write_text(content)
+    before = stored(index)
+    ran = run("rules", "--index", index, "--import", "bad.json")
+    assert ran.code == 1
+    assert "bad.json" in ran.err
+    assert stored(index) == before
+
+
+def test_an_exported_rule_comes_back(index):
+    plain = to_discarder("example.com", SID, known(50))
+    assert from_discarder([plain]) == ([("example.com", SID)], 0)
+
+
+def test_a_damaged_row_is_reported_and_repaired(run, index):
+    with open_index(index_url(Path(index))) as opened:
+        opened.change_side_row("url-rules", "other.org", lambda _: b"{")
+    ran = run("rules", "--index", index)
+    assert ran.code == 1
+    assert "repair" in ran.err
+    assert run("index", "check", "--index", index).code == 1
+    assert run("index", "check", "--repair", "--index", index).code == 0
+    assert set(stored(index)) == {"example.com"}
+    assert run("index", "check", "--index", index).code == 0
+    # Rewriting an index keeps its rules.
+    assert run("index", "rebuild", "--index", index, "--pages", "5000000").code == 0
+    assert len(stored(index)["example.com"]) == 5

@@ -1,0 +1,177 @@
+"""SIMHASH_URL_RULES: requests that rules spare, and those that they must not."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_simhash.extras.url_rules.requests import _COMPARISONS_BETWEEN_SAVES
+from scrapy_simhash.extras.url_rules.rows import decode_rules
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.redis import open_redis_index
+from tests.crawl.harness import Crawl, child_environment, index_settings, run
+from tests.workers.watching import eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "st", "lk")]
+TOPICS = range(32)
+ON = {"SIMHASH_URL_RULES": "apply", "SIMHASH_URL_EXPLORE": 0}
+FAILING = "/topic?t=30&sid=c"
+
+
+def text_of(number: int) -> str:
+    chosen = random.Random(number)
+    return " ".join(chosen.choice(WORDS) for _ in range(120))
+
+
+def topic(site, number: int, sid: str) -> str:
+    title = f"Topic {WORDS[number]}"
+    body = (
+        f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text_of(number)}</p>"
+    )
+    return site.put(f"/topic?t={number}&sid={sid}", body)
+
+
+@pytest.fixture(scope="module")
+def crawls(site, module_path: Path, every_index):
+    """Learn from twenty topics under two URLs each, then ask for others under three."""
+    site.hits.clear()
+    learned = [topic(site, number, sid) for number in range(20) for sid in "ab"]
+    # A failed page is asked for under its other URL.
+    tried = [topic(site, number, sid) for number in range(20, 32) for sid in "cde"]
+    again = topic(site, 25, "f")
+    special = [
+        {"url": again, "dont_filter": True},
+        {"url": topic(site, 25, "g"), "meta": {"dont_simhash": True}},
+        {"url": topic(site, 25, "h"), "method": "POST"},
+        {"url": topic(site, 25, "i"), "meta": {"simhash_key": "own"}},
+        {"url": topic(site, 25, "j"), "errback": True},
+    ]
+    requests = [*learned, *tried, *special]
+    return run(
+        module_path,
+        Crawl(requests=requests, settings=ON, arguments={"failing": [FAILING]}),
+        Crawl(requests=tried[:12], settings={"SIMHASH_URL_RULES": "learn"}),
+    )
+
+
+def test_requests_are_spared_and_every_topic_is_seen(crawls, site):
+    first = crawls[0]
+    assert first.stat("url_rules/spared") >= 12
+    paths = [event["path"] for event in first.events]
+    for number in TOPICS:
+        assert any(path.startswith(f"/topic?t={number}&") for path in paths)
+    assert first.stat("url_rules/contradicted") == 0
+    assert first.stat("url_rules/rules") >= 1
+
+
+def test_a_page_that_failed_is_asked_for_under_its_other_url(crawls):
+    assert "/topic?t=30&sid=d" in crawls[0].seen()
+
+
+def test_some_requests_are_never_spared(crawls, site):
+    assert [site.hit(f"/topic?t=25&sid={sid}") for sid in "fghi"] == 4 * [1]
+    assert crawls[0].stat("skipped/dont_simhash") == 1
+
+
+def test_rules_are_kept_and_learn_spares_nothing(crawls):
+    second = crawls[1]
+    assert second.stat("url_rules/would_spare") >= 4
+    assert second.stat("url_rules/spared") == 0
+    assert second.stat("checked") == 12
+
+
+def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
+    monkeypatch.delenv("CRAWL_WITH_REDIS", raising=False)
+    directory = tmp_path / "simhash" / "spiders" / "pages"
+    first, second = topic(site, 1, "a"), topic(site, 1, "b")
+    run(tmp_path, Crawl(requests=[first, second]))
+    with open_index(index_url(directory)) as index:
+        index.change_side_row("url-rules", "127.0.0.1", lambda _: b"{damaged")
+    [result] = run(
+        tmp_path,
+        Crawl(requests=[topic(site, n, sid) for n in (1, 2, 3) for sid in "ab"], settings=ON),
+    )
+    assert result.stat("errors/url_rules") == 1
+    assert result.stat("checked") == 6
+    with open_index(index_url(directory)) as index:
+        [(name, row)] = index.side_rows("url-rules")
+    assert name == "127.0.0.1"
+    assert decode_rules(row)
+
+
+@pytest.mark.thorough
+def test_two_crawlers_learn_together(site, tmp_path, every_index):
+    """Each finds too little for a rule; a third crawl applies what both have found."""
+
+    def crawl(topics: range, sids: str, name: str = "one") -> Crawl:
+        return Crawl(
+            name=name,
+            requests=[topic(site, number, sid) for number in topics for sid in sids],
+            settings=ON | {"SIMHASH_SHARED": True, "SIMHASH_REDIS_KEY": f"together {tmp_path}"},
+        )
+
+    *both, third = run(
+        tmp_path,
+        [crawl(range(7), "ab"), crawl(range(7, 14), "ab", "other")],
+        crawl(range(14, 32), "abc"),
+    )
+    assert [result.stat("url_rules/spared") for result in both] == [0, 0]
+    assert third.stat("url_rules/spared") > 0
+    assert len({path.partition("&")[0] for path in third.seen()}) == 18
+
+
+@pytest.mark.thorough
+def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
+    """The crawl is killed while it waits for one page; the next crawl applies what it learned."""
+    index = index_settings(tmp_path)
+    directory, items = tmp_path / "simhash", tmp_path / "items"
+    topics = range(_COMPARISONS_BETWEEN_SAVES + 10)
+    learning = index | {
+        "SIMHASH_DIR": directory,
+        "SIMHASH_REDIS_KEY": f"pages {tmp_path}",
+        "SIMHASH_ACTION": "tag",
+        "SIMHASH_URL_RULES": "learn",
+        "DOWNLOAD_DELAY": 0,
+    }
+    barrier = threading.Barrier(2)
+    urls = [topic(site, number, sid) for number in topics for sid in "ab"]
+    urls.append(site.put("/never", "", barrier=barrier))
+    child = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tests.crawl.redis_crawler", str(items), ",".join(urls)),
+            *(f"{name}={value}" for name, value in learning.items()),
+        ],
+        env=child_environment(),
+        stderr=subprocess.DEVNULL,
+    )
+
+    def is_stored() -> bool:
+        if not items.exists() or items.read_text().count("\n") < len(urls) - 1:
+            return False
+        if not index:
+            return True  # an embedded index was told at once
+        with open_redis_index(index["SIMHASH_REDIS_URL"], f"pages {tmp_path}") as opened:
+            return bool(opened.side_rows("url-rules"))
+
+    try:
+        eventually(is_stored, 240)
+    finally:
+        child.kill()
+        child.wait()
+        with suppress(threading.BrokenBarrierError):
+            barrier.abort()
+    assert child.returncode == -signal.SIGKILL
+    requests = [topic(site, number, sid) for number in range(220, 232) for sid in "abc"]
+    [after] = run(tmp_path, Crawl(requests=requests, settings=ON))
+    assert after.stat("url_rules/spared") > 0
+    assert len({path.partition("&")[0] for path in after.seen()}) == 12

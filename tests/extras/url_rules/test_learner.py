@@ -1,0 +1,419 @@
+"""Rules that are learned from the pages of a site, and the requests that they spare."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pytest
+
+from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
+from scrapy_simhash.extras.url_rules.learner import EVERY_SITE, UrlRules
+from scrapy_simhash.extras.url_rules.listing import KnownRule
+from scrapy_simhash.extras.url_rules.rows import (
+    combined,
+    decode_rules,
+    encode_rules,
+    summed,
+)
+from scrapy_simhash.extras.url_rules.seen import Seen, SeenTable
+from scrapy_simhash.extras.url_rules.site import MAX_RULES
+from scrapy_simhash.extras.url_rules.url_parts import url_parts
+
+SITE = "http://example.com"
+SID = (("drop", "sid"),)
+DEEP = pytest.param(100_000 * b"[", id="nested too deep")
+
+
+class Crawl:
+    """Requests pages of a site whose contents are known."""
+
+    def __init__(self, content_of, rules: UrlRules | None = None) -> None:
+        self.content_of = content_of
+        self.rules = rules or UrlRules(explore=0.0, random=random.Random(1))
+        self.first: dict[str, str] = {}
+        self.spared: list[str] = []
+
+    def ask(self, *urls: str) -> None:
+        for url in urls:
+            equal = self.rules.equal(SITE + url)
+            if equal is not None and not (equal.explore or equal.untested):
+                self.rules.spared(equal)
+                self.spared.append(url)
+                continue
+            content = self.content_of(url)
+            original = self.first.setdefault(content, SITE + url)
+            self.rules.handled(SITE + url, original, original)
+
+    @property
+    def lost(self) -> set[str]:
+        return {self.content_of(url) for url in self.spared} - self.first.keys()
+
+
+def without_sid(url: str) -> str:
+    return url.partition("&sid")[0]
+
+
+def topics(first: int, stop: int, *sids: object) -> list[str]:
+    return [f"/topic?t={number}&sid={sid}" for number in range(first, stop) for sid in sids]
+
+
+def test_a_parameter_that_never_matters_is_learned_and_spares_requests():
+    crawl = Crawl(without_sid)
+    crawl.ask(*topics(0, 20, "1a", "2b"))
+    crawl.ask(*topics(100, 200, "3c", "4d", "5e"))
+    assert len(crawl.spared) >= 150
+    assert crawl.lost == set()
+    record = crawl.rules.site("example.com").rules[SID]
+    assert record.total.against == 0
+    assert record.total.spared == len(crawl.spared)
+
+
+def test_many_urls_of_one_page_are_no_evidence():
+    crawl = Crawl(without_sid)
+    crawl.ask(*topics(1, 3, *range(200)))
+    assert crawl.spared == []
+
+
+def test_nothing_is_spared_that_was_not_handled():
+    crawl = Crawl(without_sid)
+    crawl.ask(*topics(0, 20, "1a", "2b"))
+    assert crawl.rules.equal(SITE + "/topic?t=500&sid=1a") is None
+    # Its page failed: nothing was handled.
+    assert crawl.rules.equal(SITE + "/topic?t=500&sid=2b") is None
+
+
+def test_where_the_parameter_matters_nothing_is_lost():
+    """`ref` says where a reader of news came from, and which part of the catalog is shown."""
+
+    def content_of(url: str) -> str:
+        return url if url.startswith("/catalog") else url.partition("?")[0]
+
+    crawl = Crawl(content_of)
+    crawl.ask(*(f"/news/{n}?ref={ref}" for n in range(100) for ref in "ab"))
+    assert len(crawl.spared) >= 40
+    crawl.ask(*(f"/catalog/list?ref={n}" for n in range(200)))
+    crawl.ask(*(f"/catalog/{n}?ref={ref}" for n in range(100) for ref in range(3)))
+    assert crawl.lost == set()
+
+
+def test_a_front_controllers_parameters_are_parts_of_the_site():
+    def content_of(url: str) -> str:
+        return url if "catalog" in url else url.partition("&ref")[0]
+
+    crawl = Crawl(content_of)
+    crawl.ask(*(f"/index.php?page=news&n={n}&ref={ref}" for n in range(100) for ref in "ab"))
+    assert len(crawl.spared) >= 40
+    crawl.ask(*(f"/index.php?page=catalog&n=1&ref={n}" for n in range(300)))
+    assert crawl.lost == set()
+
+
+def test_a_parameter_that_matters_for_some_pages_is_given_up():
+    """Every tenth page has comments."""
+
+    def content_of(url: str) -> str:
+        page, _, comments = url.partition("?")
+        return url if comments and int(page[3:]) % 10 == 0 else page
+
+    crawl = Crawl(content_of, UrlRules(random=random.Random(3)))
+    crawl.ask(*(f"/a/{n}{end}" for n in range(3000) for end in ("", "?comments")))
+    assert len(crawl.lost) < 0.005 * 3300
+
+
+def test_a_site_that_changes_is_noticed():
+    changed = False
+
+    def content_of(url: str) -> str:
+        return url if changed else without_sid(url)
+
+    crawl = Crawl(content_of, UrlRules(explore=0.05, random=random.Random(1)))
+    crawl.ask(*topics(0, 300, "1a", "2b"))
+    before = len(crawl.spared)
+    assert before >= 150
+    changed = True
+    crawl.ask(*topics(0, 300, *range(5)))
+    assert len(crawl.spared) - before < 150
+
+
+def test_only_presence_matters():
+    def content_of(url: str) -> str:
+        return url.partition("=")[0]
+
+    crawl = Crawl(content_of)
+    crawl.ask(*(f"/a/{n}{end}" for n in range(40) for end in ("", "?print=1", "?print=2")))
+    assert crawl.lost == set()
+    assert len(crawl.spared) >= 15
+    assert all(url.endswith("print=2") for url in crawl.spared)
+
+
+def test_a_default_value_is_learned_where_others_matter():
+    def content_of(url: str) -> str:
+        return url.replace("?page=1", "")
+
+    crawl = Crawl(content_of)
+    ends = ("?page=2", "", "?page=1")
+    crawl.ask(*(f"/list/{n}{end}" for n in range(60) for end in ends))
+    assert crawl.lost == set()
+    assert len(crawl.spared) >= 20
+    assert all(url.endswith("?page=1") for url in crawl.spared)
+    rules = crawl.rules.site("example.com").rules
+    assert (("default", "page", "1"),) in rules
+    assert (("default", "page", "2"),) not in rules
+
+
+def test_a_rule_for_one_value_is_not_learned_where_one_for_any_holds():
+    crawl = Crawl(lambda url: url.partition("?")[0])
+    crawl.ask(*(f"/a/{n}{end}" for n in range(60) for end in ("", "?ref=home")))
+    assert [*crawl.rules.site("example.com").rules] == [(("drop", "ref"),)]
+
+
+def test_session_ids_in_the_path():
+    tokens = random.Random(1)
+
+    def with_token(path: str) -> str:
+        return f"/(S({tokens.getrandbits(120):030x}))/{path}"
+
+    crawl = Crawl(lambda url: url.split("/", 2)[2])
+    crawl.ask(*(with_token(f"item.aspx?id={n}") for n in range(100) for _ in "ab"))
+    assert len(crawl.spared) >= 50
+    assert crawl.lost == set()
+
+
+def test_words_beside_a_number():
+    crawl = Crawl(lambda url: url.split("/")[2])
+    ends = ("", "/how-to-row", "/rowing")
+    crawl.ask(*(f"/questions/{n}{end}" for n in range(60) for end in ends))
+    assert len(crawl.spared) >= 60
+    assert crawl.lost == set()
+
+
+def test_a_value_that_was_not_seen_yet_is_tested():
+    def content_of(url: str) -> str:
+        return url if url.endswith("comments") else url.partition("?")[0]
+
+    crawl = Crawl(content_of)
+    crawl.ask(*(f"/a/{n}{end}" for n in range(100) for end in ("", "?view=print")))
+    assert len(crawl.spared) > 50
+    before = {*crawl.spared}
+    crawl.ask("/a/5?view=comments")
+    assert {*crawl.spared} == before
+
+
+def test_a_mirror_is_learned_across_sites():
+    rules = UrlRules(explore=0.0, random=random.Random(1))
+    spared = 0
+    for number in range(100):
+        original = f"https://www.example.com/{number}.html"
+        for url in (original, f"http://mirror.example.net/{number}.html"):
+            equal = rules.equal(url)
+            if equal is not None and not (equal.explore or equal.untested):
+                spared += 1
+                rules.spared(equal)
+            else:
+                rules.handled(url, original, original)
+    assert spared >= 60
+
+
+def test_a_removed_rule_is_not_learned_again():
+    crawl = Crawl(without_sid)
+    for name in ("drop", "value"):
+        crawl.rules.site("example.com").rules[((name, "sid"),)] = RuleRecord("removed")
+    crawl.ask(*topics(0, 100, "1a", "2b"))
+    assert crawl.spared == []
+
+
+def test_a_rule_that_was_removed_for_every_site_applies_on_none():
+    stored = {EVERY_SITE: {SID: RuleRecord("removed")}}
+    rules = UrlRules(lambda site: stored.get(site, {}))
+    assert rules.site("example.com").rules == stored[EVERY_SITE]
+    assert rules.rewritten("https://example.com/a?sid=1") is None
+
+
+def test_an_imported_rule_is_tested_once_on_each_path_pattern():
+    def content_of(url: str) -> str:
+        return url if url.startswith("/b") else without_sid(url)
+
+    crawl = Crawl(content_of)
+    crawl.rules.site("example.com").rules[SID] = RuleRecord("imported")
+    crawl.ask(*(f"/a/1&sid={n}".replace("&", "?") for n in range(50)))
+    crawl.content_of = lambda url: url
+    crawl.ask(*(f"/b/1?sid={n}" for n in range(50)))
+    assert not any(url.startswith("/b") for url in crawl.spared)
+
+
+def test_rules_are_bounded():
+    crawl = Crawl(lambda url: url.partition("?")[0])
+    for number in range(3 * MAX_RULES):
+        crawl.ask(*(f"/p/{n}?x{number}={v}" for n in range(3) for v in "ab"))
+    assert len(crawl.rules.site("example.com").rules) <= MAX_RULES
+
+
+@pytest.mark.parametrize(
+    "url", ["", "about:blank", "http://[1", "http://a/" + 3000 * "x", "\ud800"]
+)
+def test_a_strange_url_teaches_nothing(url):
+    rules = UrlRules()
+    assert rules.handled(url, "content", "\ud800") == 0
+    assert rules.equal(url) is None
+
+
+def test_lower_bound_is_wilsons():
+    def lower_bound(pages, against):
+        return KnownRule("", SID, RuleRecord(total=RuleEvidence(pages, against))).lower_bound
+
+    # Brown, Cai and DasGupta (2001): (p + z²/2n - z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)
+    assert lower_bound(0, 0) == 0
+    assert lower_bound(9, 1) == pytest.approx(0.6523, abs=5e-4)
+    assert lower_bound(10, 0) == pytest.approx(10 / (10 + 1.645**2))
+    assert not RuleEvidence(pages=8).holds
+    assert RuleEvidence(pages=9).holds
+    assert not RuleEvidence(pages=199, against=1).holds
+    assert RuleEvidence(pages=200, against=1).holds
+
+
+def test_the_table_forgets_and_never_confuses():
+    table = SeenTable(slots=8)
+    kept = Seen(0xFFFFFFFF, 0x7FFFFFFF, counted=True)
+    table.put("a", kept)
+    assert table.get("a") == kept
+    for number in range(200):
+        table.put(number, Seen(number, 0, counted=False))
+    found = [number for number in range(200) if table.get(number) is not None]
+    assert 0 < len(found) <= 8
+    assert all(table.get(number).content == number for number in found)
+
+
+def learned(sids: str) -> UrlRules:
+    crawl = Crawl(without_sid)
+    crawl.ask(*topics(0, 30, *sids))
+    return crawl.rules
+
+
+def test_rules_survive_being_stored():
+    site = learned("ab").site("example.com")
+    again = decode_rules(encode_rules(site.rules))
+    assert again == site.rules
+    assert UrlRules(lambda _name: again).site("example.com").rules == again
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(b"", b"{", b"7", b"[7]", b"[[[], 1]]", b"\xff", b'[[[["drop"]],"learned",[0,0,0,0],{}]]'),
+        *(b'[[[["eval","a"]],"learned",[0,0,0,0],{}]]', b'[[[["case"]],"other",[0,0,0,0],{}]]'),
+        *(b'[[[["case"]],"learned",[0,0,0],{}]]', b'[[[["case"]],"learned",[0,-1,0,0],{}]]'),
+        b'[[[["case"]],"learned",[0,0,0,0],[]]]',
+        *(b'[[[["case"]],"learned",[Infinity,0,0,0],{}]]', DEEP),
+        *(b'[[[],"learned",[0,0,0,0],{}]]', b'[[[["words","a","b"]],"learned",[0,0,0,0],{}]]'),
+    ],
+)
+def test_a_row_that_is_damaged_is_refused(row):
+    with pytest.raises(ValueError, match=r"."):
+        decode_rules(row)
+
+
+def test_evidence_that_two_crawlers_halved_is_not_negative():
+    halved = RuleEvidence(pages=100, against=1, streak=5, spared=9)
+    before = RuleEvidence(pages=400, against=4, streak=4, spared=9)
+    assert summed(halved, before, halved) == RuleEvidence(0, 0, 5, 9)
+
+
+def test_two_crawlers_add_up_what_they_find():
+    one, other = (learned(sids).site("example.com") for sids in ("ab", "cd"))
+    stored = {}
+    for site in (one, other, one, other, one):  # nothing is added twice
+        now, before = site.to_store()
+        stored = combined(now, before, stored)
+        site.stored(pickle.loads(pickle.dumps(stored)), now)
+    assert one.rules == other.rules == stored
+    assert stored[SID].total.pages >= 2 * 9
+    # Each learns of the evidence against a rule that the other has found.
+    one.rules[SID].count("/topic", same=False, is_new_page=False)
+    now, before = one.to_store()
+    stored = combined(now, before, stored)
+    other.stored(stored, other.to_store()[0])
+    assert not other.rules[SID].applies("/topic")
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        RuleRecord(total=RuleEvidence(pages=50, against=10)),
+        RuleRecord(total=RuleEvidence(pages=50), patterns={"/a": RuleEvidence(pages=9, against=1)}),
+        RuleRecord("removed"),
+    ],
+    ids=["contradicted", "contradicted on a path pattern", "removed"],
+)
+def test_a_rule_that_another_crawler_ended_has_made_no_page_seen(theirs):
+    def rules():
+        return {
+            rule: RuleRecord(total=RuleEvidence(pages=50)) for rule in (SID, (("drop", "utm"),))
+        }
+
+    learner = UrlRules(lambda site: rules() if site else {})
+    learner.handled(SITE + "/a?sid=1", "content")
+    assert learner.equal(SITE + "/a?utm=2") is not None
+    site = learner.site("example.com")
+    now, before = site.to_store()
+    site.stored(combined(now, before, rules() | {SID: theirs}), now)
+    assert not site.rules[SID].applies("/a")
+    # Only /a?sid=1 was downloaded, and nothing makes it equal to /a any more.
+    assert learner.equal(SITE + "/a?utm=2") is None
+    learner.handled(SITE + "/a", "content")
+    assert learner.equal(SITE + "/a?utm=2") is not None
+
+
+def test_a_rule_that_holds_on_a_part_of_the_site_makes_no_place_for_another():
+    site = UrlRules().site("example.com")
+    in_use = RuleRecord(
+        total=RuleEvidence(pages=20, against=60),
+        patterns={"/shop/*": RuleEvidence(pages=20), "/forum/*": RuleEvidence(against=60)},
+    )
+    site.rules = {SID: in_use}
+    for number in range(MAX_RULES):
+        rule = (("drop", f"x{number}"),)
+        for path in ("one", "two"):
+            site.suspect(rule, url_parts(f"{SITE}/{path}"))
+    assert len(site.rules) == MAX_RULES
+    assert SID in site.rules
+
+
+def test_what_is_learned_while_the_rules_are_stored_is_kept():
+    crawl = Crawl(without_sid)
+    crawl.ask(*topics(0, 5, *"ab"))
+    site = crawl.rules.site("example.com")
+    now, before = site.to_store()
+    crawl.ask(*topics(5, 8, *"ab"))
+    pages = site.rules[SID].total.pages
+    site.stored(combined(now, before, {}), now)
+    assert site.rules[SID].total.pages == pages
+
+
+def test_a_rule_that_made_place_for_another_does_not_come_back():
+    site = learned("ab").site("example.com")
+    now, before = site.to_store()
+    stored = combined(now, before, {})
+    site.stored(stored, now)
+    del site.rules[SID]
+    now, before = site.to_store()
+    assert SID not in combined(now, before, stored)
+    kept = stored | {SID: RuleRecord("removed")}
+    assert combined(now, before, kept)[SID].origin == "removed"
+
+
+def test_many_crawlers_find_no_more_rules_than_one_can_keep():
+    site = learned("ab").site("example.com")
+    now, _ = site.to_store()
+    many = {(("drop", f"x{n}"),): RuleRecord() for n in range(2 * MAX_RULES)}
+    site.stored(now | many, now)
+    assert len(site.rules) == MAX_RULES
+    assert SID in site.rules
+
+
+def test_a_rule_deleted_from_the_store_is_deleted_here():
+    site = learned("ab").site("example.com")
+    now, before = site.to_store()
+    site.stored(combined(now, before, {}), now)
+    now, before = site.to_store()
+    site.stored(combined(now, before, {}), now)
+    assert site.rules == {}
