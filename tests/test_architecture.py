@@ -120,7 +120,7 @@ def test_the_core_never_imports_scrapy_or_an_adapter():
 def test_commands_import_scrapy_where_they_need_it():
     assert f"{NAME}.commands.main" in COMMANDS
     assert set(MODULES) >= WITH_SCRAPY
-    adapters = [f"{NAME}.{adapter}" for adapter in ADAPTERS if adapter != "commands"]
+    adapters = [f"{NAME}.crawl"]
     for name in WITH_SCRAPY:
         assert any(belongs(at, "scrapy") for at, _ in imports(name)), name
     for name in COMMANDS:

@@ -14,7 +14,11 @@ from .documentation_pages import DOCS, NAMES, text_of
 
 PACKAGE = Path(scrapy_simhash.__file__).parent
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
-ADAPTERS = sorted([*(PACKAGE / "crawl").glob("*.py"), *(PACKAGE / "extras").glob("*/*.py")])
+ADAPTERS = sorted(
+    path
+    for path in (*(PACKAGE / "crawl").glob("*.py"), *(PACKAGE / "extras").glob("*/*.py"))
+    if path.parent.name != "spark"  # it needs packages of its own
+)
 # Of Scrapy's redirect middleware.
 NOT_OURS = {"depth", "is_start_request", "redirect_urls", "rule"}
 
