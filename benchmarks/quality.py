@@ -37,7 +37,6 @@ from quality_lib import (
     kept,
     output,
     results,
-    short,
     template_results,
 )
 from quality_lib.corpus import BETWEEN, MUST, WRONG
@@ -48,14 +47,13 @@ from quality_lib.results import plan_for
 from quality_lib.served import PROCESSES
 
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
-from scrapy_simhash.fingerprint import to_hex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from quality_lib.corpus import PageSet
     from quality_lib.measuring import Entry
-    from quality_lib.served import Row, Served
+    from quality_lib.served import Served
 
 SEED = 1
 PACKAGES = (
@@ -104,24 +102,6 @@ def show(measured: Measured, title: str, seed: int) -> dict[str, Any]:
     }
 
 
-def show_openings(
-    page_sets: Sequence[PageSet], schemes: Sequence[Entry], arguments: argparse.Namespace
-) -> dict[str, Any]:
-    """Measure texts that are cut to their first tokens, with the resemblance of the cut texts."""
-    report = {}
-    for length in short.LENGTHS:
-        cut = short.openings(page_sets, length)
-        peers = () if arguments.no_peers else tuple(PEERS)
-        rows = served_rows(cut, schemes, installed(peers), arguments, pages=False)
-        measured = measure(cut, schemes, rows, peers)
-        heading(f"openings of {length} tokens: all judged pairs, at each scheme's own k")
-        print(results.summary_table(measured.own))
-        heading(f"openings of {length} tokens: averages over the sets")
-        print(results.macro_table(measured.own, arguments.seed))
-        report[str(length)] = [result.as_json(arguments.seed) for result in measured.every]
-    return report
-
-
 def show_kept(page_sets: Sequence[PageSet], options: Sequence[str]) -> list[dict[str, Any]]:
     """Run dedupe on the sets, print what stays and what is lost, and return the figures."""
     outcomes = list(kept.measure(page_sets, options))
@@ -140,30 +120,6 @@ def show_templates(seed: int, options: Sequence[str]) -> list[dict[str, Any]]:
     heading("template sites: distinct pages lost, copies dropped")
     print(template_results.table(outcomes))
     return [one.as_json() for one in outcomes]
-
-
-def write_fingerprints(
-    path: Path,
-    text: str,
-    page_sets: Sequence[PageSet],
-    schemes: Sequence[Entry],
-    rows: Sequence[Row],
-) -> None:
-    """Append a line of JSON for each document and scheme."""
-    names = [(page_set.name, doc.id) for page_set in page_sets for doc in page_set.documents]
-    with path.open("a", encoding="utf-8") as file:
-        for number, one in enumerate(schemes):
-            for (set_name, doc_id), row in zip(names, rows, strict=True):
-                page = row.schemes[number]
-                fingerprint = page.fingerprint
-                line = {
-                    "set": set_name, "id": doc_id, "scheme": one.scheme.id, "text": text,
-                    "fingerprint":
-                        None if fingerprint is None else to_hex(fingerprint, one.scheme.bits),
-                    "tokens": page.tokens, "way": page.way,
-                    "skipped": page.skipped,
-                }  # fmt: skip
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def environment(seed: int) -> dict[str, Any]:
@@ -225,8 +181,6 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--k", action="append", default=[], metavar="[BITS=]K,K,…", help="distances to measure")
     add("--min-tokens", type=int, default=DEFAULT_MIN_TOKENS)
     add("--no-peers", action="store_true")
-    add("--no-openings", action="store_true", help="do not measure texts cut to their beginning")
-    add("--fingerprints", type=Path, metavar="FILE", help="write the fingerprints as JSON lines")
     add("--json", type=Path, metavar="FILE", help="write all figures")
     add("--seed", type=int, default=SEED)
     add("--processes", type=int, default=PROCESSES)
@@ -265,10 +219,7 @@ def measure_text(
         for number, one in enumerate(schemes)
     }
     measured = measure(page_sets, schemes, rows, peers)
-    report = {"served": did, **show(measured, text, arguments.seed)}
-    if arguments.fingerprints:
-        write_fingerprints(arguments.fingerprints, text, page_sets, schemes, rows)
-    return report
+    return {"served": did, **show(measured, text, arguments.seed)}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -292,8 +243,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def judge_verdicts(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
     """Print how well schemes and peers find the pairs of page sets, and add it to the report."""
-    if arguments.fingerprints:
-        arguments.fingerprints.write_text("")
     schemes = entries(arguments.scheme, arguments.k)
     peers = () if arguments.no_peers else tuple(PEERS)
     show_environment(report["environment"], schemes, peers)
@@ -302,8 +251,6 @@ def judge_verdicts(arguments: argparse.Namespace, report: dict[str, Any]) -> Non
     report["sets"] = show_sets(page_sets)
     for text in ("page", "truth") if arguments.text == "both" else (arguments.text,):
         report[text] = measure_text(text, page_sets, schemes, peers, arguments)
-    if not arguments.no_openings:
-        report["openings"] = show_openings(page_sets, schemes, arguments)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from quality_lib import output, scoring
 from quality_lib.corpus import BETWEEN, MUST, RESEMBLANCES
 from quality_lib.peers import PEERS
 from quality_lib.scoring import Figures
-from quality_lib.short import LEAST, MOST
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import choose_plan
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 MIN_PAIRS_OF_A_LANGUAGE = 20
+LEAST, MOST = 30, 100  # tokens of a short text
 WITHIN_K, TABLES = "within k", "tables"
 ALL, CONFIRMED = "all", "confirmed"
 

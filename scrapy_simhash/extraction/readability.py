@@ -4,7 +4,7 @@
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
 ones. Their results are the same, with two exceptions: link densities count a run of any white space
 as one character, and the HTML of a long text is measured with its attributes. These exceptions
-change the text of few pages, as `benchmarks/fingerprints.py --extraction` shows.
+change the text of few pages (`tests/extraction/test_readability.py`).
 
 Some steps, such as the search for text around a picture, take quadratic time, or longer on deeply
 nested pages. A budget of work limits them. Work is counted, not timed, so a page always has the

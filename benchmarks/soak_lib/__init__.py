@@ -1,1 +1,0 @@
-"""Parts of the soak: a long crawl of generated pages."""
