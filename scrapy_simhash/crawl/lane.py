@@ -62,7 +62,7 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
 _REMEMBERED_DROPPED = 100_000
-_REMEMBERED_WITHOUT_ITEMS = 10_000
+_REMEMBERED_CONTENTS = 10_000
 _SHOWN_CHARACTERS = 200
 
 
@@ -91,8 +91,8 @@ class Lane:
         self.stats = stats
         rules = Rules(settings.max_distance, settings.confirmation)
         self.refused = RefusedContents(rules)
-        # Key of a page that gave no items → its content.
-        self._without_items: LocalCache[str, Text] = LocalCache(_REMEMBERED_WITHOUT_ITEMS)
+        # Key of a page → its content, and True if it gave items.
+        self._contents: LocalCache[str, tuple[Text, bool]] = LocalCache(_REMEMBERED_CONTENTS)
         self.retries = Retries(
             self._observe_again,
             schedule,
@@ -341,17 +341,25 @@ class Lane:
             self._passed_for_arguments.update(around.arguments)
         self._count_outcome(verdict, action)
         if action != PASS and request is not None and observation is not None:
-            # The copy waits for its representative, or for an earlier response with the same key.
-            awaited = verdict.representative or verdict.key
-            key, fingerprint = observation.key, observation.fingerprint
-            copy = DroppedCopy(key, fingerprint, observation.evidence, request)
+            if not action.call:
+                self._keep_dropped(observation, request, response)
+            # Otherwise `settle_page` keeps it, if the callback gave something that was withheld.
             if observation.provisional:
-                self.retries.hold(awaited, copy, response)
                 self._settle_index(observation, confirmed=False, settles_copies=False)
-            elif verdict.kind == "near-duplicate" and not action.items:
-                answered = observation.earlier.gave_items
-                self.retries.leave(awaited, copy, response, answered=answered)
         return action, reason
+
+    def _keep_dropped(
+        self, observation: Observation, request: Request, response: Response | None
+    ) -> None:
+        """Keep a dropped copy, in case that its representative fails."""
+        copy = DroppedCopy.of(observation, request)
+        # It waits for its representative, or for an earlier response with the same key.
+        awaited = observation.representative or observation.key
+        if observation.provisional:
+            self.retries.hold(awaited, copy, response)
+        elif observation.kind == "near-duplicate":
+            answered = observation.earlier.gave_items
+            self.retries.leave(awaited, copy, response, answered=answered)
 
     def _make_pending(
         self, observation: Observation, *, preferred: bool, reason: KeptReason | None
@@ -394,18 +402,28 @@ class Lane:
             self.retries.begin_giving()
 
     def answered(self, key: str, page: Text | None) -> None:
-        """Record that a page arrived, perhaps again. If it gave no items before, and has other
-        content now, the earlier content was refused. See `Retries.answered`.
+        """Record that a page arrived, perhaps again. If it has other content now, the earlier
+        content was that of a wrong page, and counts as refused. See `Retries.answered`.
 
         :param page: the content; None if it cannot be judged.
         """
-        earlier = self._without_items.get(key)
+        earlier, gave_items = self._contents.get(key, (None, False))
         if earlier is not None and (
             page is None or not self.refused.rules.same_text(earlier, page)
         ):
-            self.refused.add(earlier)
-            del self._without_items[key]
+            self.refused.add(earlier, for_good=gave_items)
+            del self._contents[key]
         self.retries.answered(key, page)
+
+    def _keep_withheld(self, observation: Observation, page: PageState) -> None:
+        """Keep a copy of whose output something was withheld, in case that its representative
+        fails. Otherwise, its callback need not run again.
+        """
+        copy, representative = DroppedCopy.of(observation, page.request), observation.representative
+        if observation.provisional:
+            self.retries.look_again(copy)
+        elif representative is not None and not page.action.items:
+            self.retries.leave(representative, copy, answered=observation.earlier.gave_items)
 
     def settle_page(self, page: PageState, confirmed: bool) -> None:
         """Settle the observation of a page that is done."""
@@ -413,6 +431,11 @@ class Lane:
         if verdict is None or verdict.observation is None:
             return
         observation = verdict.observation
+        if page.reason is None and page.action != PASS:  # its callback has run all the same
+            if page.withheld:
+                self._keep_withheld(observation, page)
+            if observation.provisional:
+                return  # `act_on` has settled it
         if page.reason == "no_items":
             self._count_without_items(page, verdict)
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
@@ -420,10 +443,10 @@ class Lane:
             return
         if page.dropped:
             pass  # its callback has not run
-        elif confirmed and page.gave_items:
-            self.refused.remove(observation)
         elif confirmed:
-            self._without_items[observation.key] = observation
+            self._contents[observation.key] = observation, page.gave_items
+            if page.gave_items:
+                self.refused.remove(observation)
         self.settle(observation, confirmed, page=page)
 
     def _count_without_items(self, page: PageState, verdict: Verdict) -> None:
@@ -435,9 +458,8 @@ class Lane:
         follow = page.action.follow
         self._count_outcome(verdict, Action(call=follow, items=False, follow=follow))
         observation, representative = verdict.observation, verdict.representative
-        if page.unfollowed and observation is not None and representative is not None:
-            key, fingerprint = observation.key, observation.fingerprint
-            copy = DroppedCopy(key, fingerprint, observation.evidence, page.request)
+        if page.withheld and observation is not None and representative is not None:
+            copy = DroppedCopy.of(observation, page.request)
             if self.refused.has(observation):  # since the page arrived
                 self.retries.request(copy)
             else:

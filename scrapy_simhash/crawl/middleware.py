@@ -359,13 +359,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             page.excerpt,
             response,
         )
-        if action != PASS and observation is not None and observation.provisional:
-            verdict = replace(verdict, observation=None)  # `act_on` has settled it
-        output_action = action if action.call else PASS  # the output of an errback passes
-        state = PageState(key, verdict, output_action, repeatable, reason=kept_reason)
-        self._settlement.begin(response, state)
-        if not action.call:
-            state.dropped = True
+        state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
+        state.reason = kept_reason
+        if state.dropped:
             request.meta[ASKED_AGAIN_META_KEY] = True  # for the requests of an errback
             # Where a spider passes all requests to `engine.crawl`, such URLs say nothing.
             if request.errback is not None and not by_engine:
@@ -381,9 +377,12 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         observation = verdict.observation
         if observation is None or not observation.provisional:
             return False
-        running = self._settlement.running(verdict.representative or verdict.key)
         share, spider = self._extension.arguments.share_objects, self._extension.crawler.spider
-        return any(share(request, page.request, spider) for page in running)
+        return any(
+            share(request, page.request, spider)
+            for page in self._settlement.at_work(verdict.representative or verdict.key)
+            if not page.ended
+        )
 
     def _handle_error_page(
         self, response: Response, request: Request, key: str, probed_url: str
@@ -422,14 +421,14 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             return True
         page.outputs += 1
         if not isinstance(request_or_item, Request):
-            if not page.action.items:
-                self._extension.stats.count("dropped_items")
-            return page.action.items
-        if page.action.follow or self._extension.identity.repeats(response, request_or_item):
-            return True
-        page.unfollowed += 1
-        self._extension.stats.count("dropped_requests")
-        return False
+            is_withheld, what = page.withholds_item(), "items"
+        else:
+            repeats = self._extension.identity.repeats(response, request_or_item)
+            is_withheld, what = not page.action.follow and not repeats, "requests"
+        if is_withheld:
+            page.withheld += 1
+            self._extension.stats.count(f"dropped_{what}")
+        return not is_withheld
 
     def _output_ended(self, page: PageState) -> None:
         page.handled = True

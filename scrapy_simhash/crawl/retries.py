@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.http import Response
+    from typing_extensions import Self
 
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index import Observation
@@ -61,6 +62,11 @@ class DroppedCopy:
     fingerprint: int
     evidence: Evidence
     request: Request
+
+    @classmethod
+    def of(cls, observation: Observation, request: Request) -> Self:
+        """Return the copy that was observed."""
+        return cls(observation.key, observation.fingerprint, observation.evidence, request)
 
 
 class Retries:
@@ -233,6 +239,11 @@ class Retries:
         """Request a copy now."""
         self._count += 1
         self._request(copy, ())
+
+    def look_again(self, copy: DroppedCopy) -> None:
+        """Request a copy, hold it or release it, as the index says now."""
+        self._count += 1
+        self._look_again([copy])
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""

@@ -10,14 +10,15 @@ refused content are discarded, too, unless their callbacks return something.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.policy import PASS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -49,7 +50,12 @@ class PageState:
     :param asked_again: the spider has asked for this page again.
     :param gave_items: the pipelines kept an item of the page.
     :param reason: why the page passes, although its content was seen.
-    :param unfollowed: number of requests that were dropped, although the callback gave them.
+    :param withheld: number of items and requests that were dropped, although the callback gave
+        them.
+    :param awaited: pages at work that this one is a copy of. Until one of them gives an item, or
+        another copy of it does, the items of this one pass: the callback may gather what several
+        pages say.
+    :param stand_in: the copy that has given items while this page had given none.
     :param other_url: the callback has requested the same page under a URL with another query.
     :param in_transit: ids of the yielded items that have not reached `SimhashPipeline`.
     :param item_observations: id of an item → its pending observation.
@@ -71,11 +77,23 @@ class PageState:
     asked_again: bool = False
     gave_items: bool = False
     reason: KeptReason | None = None
-    unfollowed: int = 0
+    withheld: int = 0
+    awaited: Sequence[PageState] = ()
+    stand_in: PageState | None = None
     other_url: bool = False
     in_transit: set[int] = field(default_factory=set)
     item_observations: dict[int, Observation] = field(default_factory=dict)
     replaced_observations: list[Observation] = field(default_factory=list)
+
+    def withholds_item(self) -> bool:
+        """Return True if the next item of the callback is to be dropped."""
+        if self.action.items:
+            return False
+        for page in self.awaited:
+            if page.gave_items or page.unsettled or page.stand_in not in (None, self):
+                return True
+            page.stand_in = self
+        return not self.awaited
 
 
 class Settlement:
@@ -114,6 +132,21 @@ class Settlement:
         self._open.add(page)
         return page
 
+    def follow_callback(
+        self, response: Response, key: str, verdict: Verdict, action: Action, request: Request
+    ) -> PageState:
+        """Follow a page by its verdict and the action on it. Return its state."""
+        observation = verdict.observation
+        waits = action != PASS and observation is not None and observation.provisional
+        if waits and not action.call:
+            verdict = replace(verdict, observation=None)  # settled already
+        # What an errback gives passes.
+        page = PageState(key, verdict, action if action.call else PASS, request)
+        page.dropped = not action.call
+        if waits:
+            page.awaited = self.at_work(verdict.representative or key)
+        return self.begin(response, page)
+
     def recognize_refused(self, page: PageState, refused: int | None) -> None:
         """Compare a page with refused content.
 
@@ -136,7 +169,7 @@ class Settlement:
 
         :param page: the content; None if it cannot be judged.
         """
-        for earlier in [one for one in self._open if one.key == key and not one.dropped]:
+        for earlier in self.at_work(key):
             verdict = earlier.verdict
             observed = None if verdict is None else verdict.observation
             if observed is not None and (page is None or not self._rules.same_text(observed, page)):
@@ -146,9 +179,9 @@ class Settlement:
         """Return the state of a response's page; None if `begin` was not called for it."""
         return None if response is None else self._by_response.get(response)
 
-    def running(self, key: str) -> list[PageState]:
-        """Return the pages under a key whose callbacks are at work."""
-        return [page for page in self._open if page.key == key and not page.ended]
+    def at_work(self, key: str) -> list[PageState]:
+        """Return the pages under a key whose callbacks or items are at work."""
+        return [page for page in self._open if page.key == key and not page.dropped]
 
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""

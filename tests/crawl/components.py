@@ -168,12 +168,17 @@ class BannedSpider(PagesSpider):
 
 
 class SlowBannedSpider(BannedSpider):
-    """Finishes the first callback for ``/slow`` once three pages have been judged."""
+    """Requests ``/slow`` from the first callback for another page, before it retries that page, and
+    finishes the first callback for ``/slow`` once three pages have been judged.
+    """
 
     reports = True
 
     async def parse(self, response: Any) -> Any:
-        if response.url.endswith("/slow") and not response.meta.get("retry_times"):
+        is_first = not response.meta.get("retry_times")
+        if is_first and not response.url.endswith("/slow"):
+            yield response.follow("/slow")
+        elif is_first:
             stats = self.crawler.stats
             await until(lambda: stats.get_value("simhash/checked", 0) >= 3, "a third verdict")
         for output in super().parse(response):

@@ -224,8 +224,6 @@ class Gathered(GeneratedSpider):
     """An item is complete when the pages of all variants were parsed."""
 
     ways = ("meta", "kwargs", "record", "spider", "slow")
-    # With SIMHASH_FOLLOW, the items of callbacks that run for copies in flight are dropped.
-    follows = False
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         if path.startswith("/v/"):
@@ -405,8 +403,7 @@ class Banned(_BaseWalled):
         spider.failed = []
         if spider.way == "plain":
             crawler.settings.set("DUPEFILTER_CLASS", "scrapy.dupefilters.BaseDupeFilter", "spider")
-        # Where a callback takes items from ban pages, one of them may silence the others twice.
-        spider.bans = 1 if spider.way == "kept" else spider.random.randint(1, 2)
+        spider.bans = spider.random.randint(1, 2)
         spider.late = spider.random.choice((0, 0, 3))  # pages before the first ban
         spider.answered = 0
         return spider
