@@ -18,6 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.arguments import Arguments
+from scrapy_simhash.crawl.asking_again import AskingAgain
 from scrapy_simhash.crawl.browser_pages import close_browser_pages
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
@@ -89,6 +90,7 @@ class SimhashExtension:
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
         self.arguments = Arguments(settings.ignore_arguments)
+        self.asking_again = AskingAgain(crawler.signals)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
         self.fingerprinter = Fingerprinter(settings)
         lane = partial(

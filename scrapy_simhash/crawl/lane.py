@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
-_REMEMBERED_DROPPED = 100_000
 _REMEMBERED_CONTENTS = 10_000
 _SHOWN_CHARACTERS = 200
 
@@ -102,10 +101,6 @@ class Lane:
         )
         # Names of arguments with which copies passed.
         self._passed_for_arguments: Counter[str] = Counter()
-        # Keys of pages whose callbacks did not run.
-        self._dropped: LocalCache[str, None] = LocalCache(_REMEMBERED_DROPPED)
-        # URL without its query → number of dropped pages there that errbacks may ask for again.
-        self._given_to_errbacks: LocalCache[str, int] = LocalCache(_REMEMBERED_DROPPED)
         self.calls = IndexCalls(None, errors)
         """Calls to the index. `open` and `close` replace this object."""
         self.history: CrawlHistory | None = None
@@ -329,8 +324,6 @@ class Lane:
                 no_retry="no_page" if request is None else no_retry,
             ),
         )
-        if not action.call:
-            self._dropped[verdict.key] = None
         if verdict.kind == "near-duplicate" and observation is not None:
             self._make_pending(observation, preferred=preferred, reason=reason)
         if reason == "no_items":
@@ -372,29 +365,6 @@ class Lane:
             self.calls.tell(observation.key, lambda index: index.supersede(observation))
         elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
             self.calls.tell(observation.key, lambda index: index.accept(observation))
-
-    def was_dropped(self, key: str) -> bool:
-        """Return True if a page was dropped. A request for it that is made later asks again."""
-        return key in self._dropped
-
-    def give_to_errback(self, url: str) -> None:
-        """Record that an errback is called with a dropped page, which it may ask for again."""
-        path = url.partition("?")[0]
-        self._given_to_errbacks[path] = self._given_to_errbacks.get(path, 0) + 1
-
-    def was_asked_for(self, key: str, url: str) -> bool:
-        """Return True if ``engine.crawl`` got a request for a page that was dropped.
-
-        An errback may ask for its page under a URL with a number of its own. So the URL of such a
-        page with any query counts, too, once for each page.
-        """
-        if self.was_dropped(key):
-            return True
-        path = url.partition("?")[0]
-        pages = self._given_to_errbacks.pop(path, 0)
-        if pages > 1:
-            self._given_to_errbacks[path] = pages - 1
-        return pages > 0
 
     def begin_giving(self) -> None:
         """Record that the crawl takes items from pages."""

@@ -254,7 +254,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     def _leaves_spider(self, request: Request, response: Response | None = None) -> None:
         extension = self._extension
         extension.arguments.leaves_spider(request, response)
-        if extension.pages.was_dropped(extension.identity.key(request)):
+        if extension.asking_again.was_dropped(extension.identity.key(request)):
             request.meta[ASKED_AGAIN_META_KEY] = True
 
     def _see_request(self, page: PageState, response: Response, request: Request) -> None:
@@ -277,11 +277,13 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
                 request.meta[OTHER_URL_META_KEY] = page.key
 
     def _output_ended(self, page: PageState) -> None:
+        if page.dropped:
+            self._extension.asking_again.errback_ended()
         self._settlement.output_ended(page)
 
     def _output_failed(self, page: PageState) -> None:
         page.failed = True
-        self._settlement.output_ended(page)
+        self._output_ended(page)
 
 
 class SimhashSpiderMiddleware(_SpiderMiddleware):
@@ -317,7 +319,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
         key = extension.identity.key(request)
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
-        asked_again = asked_again or (by_engine and extension.pages.was_asked_for(key, request.url))
+        asked_again = (by_engine and extension.asking_again.claims(key, request)) or asked_again
         request.meta.pop(OTHER_URL_META_KEY, None)
         names, keywords = extension.arguments.names(request)
         extension.arguments.reaches_spider(response, request)
@@ -362,10 +364,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
         state.reason = kept_reason
         if state.dropped:
-            request.meta[ASKED_AGAIN_META_KEY] = True  # for the requests of an errback
-            # Where a spider passes all requests to `engine.crawl`, such URLs say nothing.
-            if request.errback is not None and not by_engine:
-                extension.pages.give_to_errback(request.url)
+            extension.asking_again.dropped(key, request, by_engine=by_engine)
             raise NearDuplicatePage(response, verdict)
         self._settlement.recognize_refused(state, refused_fingerprint)
         extension.page_passages.arrived(state, page.text)

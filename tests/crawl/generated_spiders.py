@@ -404,7 +404,8 @@ class Banned(_BaseWalled):
         if spider.way == "plain":
             crawler.settings.set("DUPEFILTER_CLASS", "scrapy.dupefilters.BaseDupeFilter", "spider")
         spider.bans = spider.random.randint(1, 2)
-        spider.late = spider.random.choice((0, 0, 3))  # pages before the first ban
+        # Pages before the first ban; if no banned page is requested again, at least some.
+        spider.late = 3 if spider.way == "error" else spider.random.choice((0, 0, 3))
         spider.answered = 0
         return spider
 
@@ -464,7 +465,18 @@ class Banned(_BaseWalled):
 class Errback(GeneratedSpider):
     """An errback requests each failed page again, and gives an item for it in the end."""
 
-    ways = ("same", "copied", "buster", "engine", "engine buster", "idle buster")
+    ways = (
+        "same",
+        "copied",
+        "buster",
+        "engine",
+        "engine buster",
+        "engine path",
+        "engine later",
+        "idle buster",
+        "idle path",
+        "all by engine",
+    )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
@@ -477,24 +489,36 @@ class Errback(GeneratedSpider):
         if self.waiting:
             waiting, self.waiting = self.waiting, []
             for request in waiting:
-                self.crawler.engine.crawl(request)
+                if isinstance(request, Request):
+                    self.crawler.engine.crawl(request)
             raise DontCloseSpider
+
+    async def later(self, request: Request) -> None:
+        await asyncio.sleep(0.01)
+        self.crawler.engine.crawl(request)
 
     def parse(self, response: Response) -> Any:
         for a in response.css("a.d"):
-            yield response.follow(a, self.parse_document, errback=self.failed)
+            request = response.follow(a, self.parse_document, errback=self.failed)
+            if self.way == "all by engine":
+                self.crawler.engine.crawl(request)
+            else:
+                yield request
 
     def failed(self, failure: Any) -> Any:
         request = failure.request
         if self.way == "engine":
             self.crawler.engine.crawl(request.replace(dont_filter=True))
             return
-        if "buster" in self.way:
-            url = f"{request.url.partition('?')[0]}?t={self.random.random()}"
+        if "buster" in self.way or "path" in self.way or "engine" in self.way:
+            sign = "/again" if "path" in self.way else "?t="
+            url = f"{request.url.partition('?')[0]}{sign}{self.random.random()}"
             again = Request(url, self.parse_document, errback=self.failed)
-            if self.way == "engine buster":
+            if self.way == "engine later":
+                self.waiting.append(asyncio.create_task(self.later(again)))
+            elif "engine" in self.way:
                 self.crawler.engine.crawl(again)
-            elif self.way == "idle buster":
+            elif "idle" in self.way:
                 self.waiting.append(again)
             else:
                 yield again
