@@ -1,10 +1,10 @@
 """Recognize requests by which a spider asks again for a dropped page.
 
 Requests that callbacks and errbacks yield are known by their key, or by the page that they come
-from. A request that is passed to ``engine.crawl`` may have any URL, so it counts by its origin: it
-is made while the errback of a dropped page runs, or by a task or timer that this errback started.
-An errback may also leave a request to a handler of the signal ``spider_idle``. So for each errback
-that was called, one further request with the same callback and errback counts.
+from. A request that is passed to ``engine.crawl`` may have any URL, so it counts if it is made
+while the errback of a dropped page runs. An errback may also leave a request to a task, a timer or
+a handler of ``spider_idle``. So for each errback that was called, one further request with the same
+callback and errback counts.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.signalmanager import SignalManager
 
+    from scrapy_simhash.crawl.settlement import PageState
+
 _REMEMBERED_KEYS = 100_000
 _REMEMBERED_ERRBACKS = 1000
-# The object whose errback runs. Tasks and timers inherit it.
-_running: ContextVar[object] = ContextVar("simhash_running_errback", default=None)
+# The dropped page whose errback runs, until its output has ended. Scrapy's own tasks inherit it.
+_running: ContextVar[PageState | None] = ContextVar("simhash_running_errback", default=None)
 
 
 class AskingAgain:
@@ -41,27 +43,24 @@ class AskingAgain:
         # (callback, errback) → number of dropped pages that the errback may ask for again.
         self._owed: LocalCache[tuple[Any, Any], int] = LocalCache(_REMEMBERED_ERRBACKS)
 
-    def dropped(self, key: str, request: Request, *, by_engine: bool) -> None:
+    def dropped(self, page: PageState, request: Request, *, by_engine: bool) -> None:
         """Record that a page is dropped. Its errback runs next, in this context.
 
+        :param request: the request of the page, which the errback may copy.
         :param by_engine: the request was passed to ``engine.crawl``. A spider may pass all of its
             requests to it, so further ones say nothing.
         """
-        self._dropped[key] = None
+        self._dropped[page.key] = None
         request.meta[ASKED_AGAIN_META_KEY] = True  # for copies of the request
         if request.errback is None:
             return
-        _running.set(self)
+        _running.set(page)
         if not self._is_connected:  # not before, because the handler takes time for each request
             self._is_connected = True
             self._signals.connect(self._scheduled, signal=signals.request_scheduled)
         if not by_engine:
             pair = request.callback, request.errback
             self._owed[pair] = self._owed.get(pair, 0) + 1
-
-    def errback_ended(self) -> None:
-        """Record that the output of a page has ended. What this context does next is no errback."""
-        _running.set(None)
 
     def was_dropped(self, key: str) -> bool:
         """Return True if a page was dropped. A request for it that is made later asks again."""
@@ -76,5 +75,6 @@ class AskingAgain:
         return owed > 0 or self.was_dropped(key)
 
     def _scheduled(self, request: Request) -> None:
-        if _running.get() is self:
+        page = _running.get()
+        if page is not None and not page.ended:
             request.meta[ASKED_AGAIN_META_KEY] = True

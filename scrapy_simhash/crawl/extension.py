@@ -1,7 +1,7 @@
 """SimhashExtension: connects the parts of one crawl, opens its indexes, and closes them.
 
-If an index cannot be opened, the spider closes, because a crawl without it would drop nothing (but
-see SIMHASH_ON_LOCKED). If an index fails later, the error is counted, and the page passes.
+If an index cannot be opened, the crawl runs without the plugin. If an index fails later, the error
+is counted, and the page passes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.datatypes import LocalCache
-from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.arguments import Arguments
@@ -31,13 +30,7 @@ from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
-from scrapy_simhash.errors import (
-    IndexLocked,
-    IndexMismatch,
-    IndexUnreachable,
-    SettingsError,
-    SimhashError,
-)
+from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.extras.error_pages.probing import ErrorPages
 from scrapy_simhash.extras.passages.crawl import PagePassages
 from scrapy_simhash.extras.url_rules.requests import RequestRules
@@ -57,12 +50,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_KEYS = 10_000
-CLOSE_REASON = "simhash_index_error"
-# For errors that may be temporary: SIMHASH_ON_LOCKED decides whether the spider closes.
-_TEMPORARY_CLOSE_REASONS: dict[type[SimhashError], str] = {
-    IndexLocked: "simhash_index_locked",
-    IndexUnreachable: "simhash_index_unreachable",
-}
 
 
 class Component:
@@ -126,8 +113,6 @@ class SimhashExtension:
             (*scheme.select, *scheme.remove), UNMATCHED_SELECTORS, self.errors.warn
         )
         self.unmatched_fields = UnmatchedNames(settings.item_fields, EMPTY_FIELDS, self.errors.warn)
-        self.close_reason: str | None = None
-        """Finish reason of a spider that closes because an index could not be opened; else None."""
         self.has_output_middleware = False
         self.depth_limited = crawler.settings.getint("DEPTH_LIMIT") > 0
         self.replaced_keys: LocalCache[str, None] = LocalCache(_REMEMBERED_KEYS)
@@ -179,7 +164,7 @@ class SimhashExtension:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        """Open the indexes. If one cannot be opened, close the spider or crawl without them."""
+        """Open the indexes. If one cannot be opened, crawl without them."""
         settings = self.settings
         for message in conflicts(self.crawler.settings, settings.policy.action):
             self.errors.warn("simhash: %s", message)
@@ -240,7 +225,7 @@ class SimhashExtension:
             lane.end(finished=reason == "finished")
         self.unmatched_selectors.close()
         self.unmatched_fields.close()
-        if not opened and self.close_reason is None:
+        if not opened:
             self.errors.warn(
                 "simhash: this crawl ran without the plugin, because it could not open the index: "
                 "its output may hold near-duplicates; `scrapy simhash dedupe` removes them"
@@ -282,46 +267,19 @@ class SimhashExtension:
     def _open_passages(self) -> None:
         try:
             self.page_passages.open()
-        except IndexMismatch as error:
+        except SimhashError as error:
             self.errors.count_error("passages", error, "the start of the crawl")
 
     def _go_without_index(self, error: SimhashError) -> None:
-        """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off", or an
-        index of other settings that cannot be set aside, because it is in use).
-        """
+        """Let the spider crawl without the plugin. An empty feed would cost more than copies."""
         self._close_indexes()
         self.fingerprinter.close()
-        temporary_reason = _TEMPORARY_CLOSE_REASONS.get(type(error))
-        if temporary_reason is not None:
-            self.stats.count(temporary_reason.removeprefix("simhash_index_"))
-        if temporary_reason is not None and self.settings.on_locked == "off":
-            self.errors.warn(
-                "simhash: %s. SIMHASH_ON_LOCKED = 'off': this crawl runs without the plugin, and "
-                "near-duplicates pass.",
-                error,
-            )
-            return
         self.stats.count("errors/index")
-        if isinstance(error, IndexMismatch):
-            self.errors.warn(
-                "simhash: %s. This crawl runs without the plugin, and near-duplicates pass", error
-            )
-            return
-        self.close_reason = temporary_reason or CLOSE_REASON
-        remedy = " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead."
-        # The message is complete; a traceback would bury it.
-        logger.error(
-            "simhash: %s. The spider is closed: it sends no request and gives no item.%s",
+        logger.error(  # the message is complete; a traceback would bury it
+            "simhash: %s. This crawl runs without the plugin, so near-duplicates pass",
             error,
-            remedy if temporary_reason else "",
             extra={"spider": self.crawler.spider},
         )
-        # Later, because extensions that start at engine_started would never be stopped otherwise.
-        self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
-
-    def _close_spider(self) -> None:
-        reason = self.close_reason or CLOSE_REASON
-        deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     def _close_indexes(self) -> None:
         self._syncer.close()

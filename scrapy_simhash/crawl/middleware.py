@@ -226,12 +226,11 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
         extension.has_output_middleware = True
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Yield the output of ``start()``; none if the spider closes for lack of an index."""
-        if self._extension.close_reason is None:
-            async for request_or_item in start:
-                if isinstance(request_or_item, Request):
-                    self._leaves_spider(request_or_item)
-                yield request_or_item
+        """Yield the output of ``start()``."""
+        async for request_or_item in start:
+            if isinstance(request_or_item, Request):
+                self._leaves_spider(request_or_item)
+            yield request_or_item
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002
         """Record an exception that no middleware handled."""
@@ -277,13 +276,11 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
                 request.meta[OTHER_URL_META_KEY] = page.key
 
     def _output_ended(self, page: PageState) -> None:
-        if page.dropped:
-            self._extension.asking_again.errback_ended()
         self._settlement.output_ended(page)
 
     def _output_failed(self, page: PageState) -> None:
         page.failed = True
-        self._output_ended(page)
+        self._settlement.output_ended(page)
 
 
 class SimhashSpiderMiddleware(_SpiderMiddleware):
@@ -364,7 +361,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
         state.reason = kept_reason
         if state.dropped:
-            extension.asking_again.dropped(key, request, by_engine=by_engine)
+            extension.asking_again.dropped(state, request, by_engine=by_engine)
             raise NearDuplicatePage(response, verdict)
         self._settlement.recognize_refused(state, refused_fingerprint)
         extension.page_passages.arrived(state, page.text)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.maintenance.sources import Location
 
-OnLocked = Literal["close", "off"]
 UrlRulesMode = Literal["learn", "apply"]
 
 _PREFIX = "SIMHASH_"
@@ -63,7 +62,6 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_TABLES": None,
         "SIMHASH_SYNC": "everysec",
         "SIMHASH_SHARED": False,
-        "SIMHASH_ON_LOCKED": "close",
         "SIMHASH_MIN_TOKENS": DEFAULT_MIN_TOKENS,
         "SIMHASH_MAX_BYTES": 8_000_000,
         "SIMHASH_ITEM_TAGS": None,
@@ -141,7 +139,6 @@ class SimhashSettings:
         """Kind of database; None for the kind of an existing index, or else the default."""
         self.sync: Final[SyncPolicy] = read.choice("SIMHASH_SYNC", get_args(SyncPolicy))
         self.reset: Final = read.boolean("SIMHASH_RESET")
-        self.on_locked: Final[OnLocked] = read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked))
         max_text_bytes = read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
         self.keep_text_bytes: Final = max_text_bytes * read.boolean("SIMHASH_KEEP_TEXT")
         """Upper limit for stored main texts, compressed; 0 stores none."""

@@ -268,6 +268,7 @@ class Settlement:
 
     def _finish(self, page: PageState) -> None:
         self._open.discard(page)
+        page.ended = True
         for item_id in page.in_transit:
             self._origins.pop(item_id, None)
         page.in_transit.clear()

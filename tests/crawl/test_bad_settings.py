@@ -39,7 +39,6 @@ BAD = {
     "SIMHASH_MIN_RESEMBLANCE": ([1.01, -0.1, "60%", True, [0.6], float("nan")], "0 to 1"),
     "SIMHASH_SAME_TITLE": (["perhaps", []], "True"),
     "SIMHASH_DIR": (["", 3], "path"),
-    "SIMHASH_ON_LOCKED": (["wait", "Close", "", 1, False, ["off"]], "'close', 'off'"),
     "SIMHASH_INDEX": (["sqlite", "LevelDB", 5], "'leveldb', 'rocksdb', 'redis'"),
     "SIMHASH_REDIS_KEY": (["", "%(name)s", "{x}", 5], "%(spider)s"),
     "SIMHASH_REDIS_CRAWL": (["", ["monday"], True], "a name"),

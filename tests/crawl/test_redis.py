@@ -206,32 +206,27 @@ def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
     )
     # A changed setting ends in no empty feed.
     assert (apart.finish_reason, len(apart.items)) == ("finished", 1)
-    assert apart.lines("WARNING", "runs without the plugin", "min_resemblance")
+    assert apart.lines("ERROR", "runs without the plugin", "min_resemblance")
     assert [len(crawl.items) for crawl in others] == [1, 0]
     for crawl in others:
         assert crawl.lines("WARNING", "uses the index", f"{name}@simhash64")
 
 
-@pytest.mark.parametrize("on_locked", ["close", "off"])
-def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path, on_locked):
+def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path):
     url = site.put("/start", story(3))
     away = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
     [crawl] = run(
         tmp_path,
         Crawl(
             requests=[url, site.put("/start/copy", story(3))],
-            settings=settings(away, "x", SIMHASH_ON_LOCKED=on_locked),
+            settings=settings(away, "x"),
         ),
     )
     assert SECRET not in crawl.log
     assert "cannot be reached" in crawl.log
-    if on_locked == "close":
-        assert crawl.finish_reason == "simhash_index_unreachable"
-        assert not crawl.items
-    else:
-        assert crawl.finish_reason == "finished"
-        assert len(crawl.items) == 2
-        assert crawl.lines("WARNING", "ran without the plugin")
+    assert crawl.finish_reason == "finished"
+    assert len(crawl.items) == 2
+    assert crawl.lines("WARNING", "ran without the plugin")
 
 
 def test_a_server_that_goes_away_while_the_index_is_opened(site, tmp_path, redis_server, name):
@@ -239,11 +234,11 @@ def test_a_server_that_goes_away_while_the_index_is_opened(site, tmp_path, redis
         tmp_path,
         Crawl(
             requests=[site.put("/opened", story(3))],
-            settings=settings(redis_server.url, name, SIMHASH_ON_LOCKED="off"),
+            settings=settings(redis_server.url, name),
         ),
         setup="tests.crawl.redis_spiders.lose_the_server",
     )
-    assert crawl.stat("unreachable") == 1
+    assert crawl.stat("errors/index") == 1
     assert len(crawl.items) == 1
     assert crawl.lines("WARNING", "ran without the plugin")
 

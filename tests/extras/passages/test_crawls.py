@@ -152,10 +152,11 @@ def test_the_index_is_made_as_was_said(results, module_path):
             assert index.documents == (4 if name == "a" else 2)
 
 
-def test_an_index_that_cannot_be_used_closes_the_spider(results, module_path):
+def test_an_index_that_cannot_be_used_leaves_items_without_passages(results, module_path):
     result = results["foreign"]
-    assert result.finish_reason == "simhash_index_error"
-    assert result.lines("ERROR", "foreign", "choose another directory")
+    assert result.finish_reason == "finished"
+    assert result.stat("errors/passages") == 1
+    assert result.lines("WARNING", "foreign", "choose another directory")
     assert [path.name for path in (module_path / "foreign").iterdir()] == ["notes.txt"]
 
 
