@@ -11,7 +11,7 @@ they declare (`scrapy_simhash.identities`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -24,11 +24,37 @@ from scrapy_simhash.sketch import estimate_resemblance
 if TYPE_CHECKING:
     from scrapy_simhash.evidence import Evidence
 
-__all__ = ["UNCONFIRMED", "Confirmation", "name_bytes", "names_agree", "site_number"]
+__all__ = ["UNCONFIRMED", "Comparison", "Confirmation", "name_bytes", "names_agree", "site_number"]
 
 DEFAULT_MIN_RESEMBLANCE = 0.6
 # Lower limit of the resemblance of two pages whose names leave a doubt.
 MIN_RESEMBLANCE_IN_DOUBT = 0.85
+
+
+Against = Literal[
+    "", "distinct_by", "links", "identity", "name", "doubt", "resemblance", "content", "distance"
+]
+"""The rule that says that two pages are no copies; empty if they are.
+
+``doubt``: their names leave a doubt, and they resemble each other too little for that.
+``content``: of one page at two times, more than a typing error has changed. ``distance``: they are
+not within k.
+"""
+
+
+class Comparison(NamedTuple):
+    """The result of comparing two pages.
+
+    :param similarity: their estimated resemblance, from 0 to 1; None if unknown.
+    """
+
+    similarity: float | None
+    against: Against = ""
+
+    @property
+    def is_copy(self) -> bool:
+        """Return True if nothing says that the pages are no copies."""
+        return not self.against
 
 
 @dataclass(frozen=True)
@@ -46,39 +72,51 @@ class Confirmation:
     min_resemblance: float = DEFAULT_MIN_RESEMBLANCE
     same_name: bool = True
 
-    def compare(self, page: Evidence, other: Evidence) -> tuple[float | None, bool]:
-        """Return (the estimated resemblance of two pages, True if they are copies).
+    def compare(self, page: Evidence, other: Evidence) -> Comparison:
+        """Compare two pages.
 
         The resemblance is None if a sketch is missing, or the sketches have different sizes. The
-        pages are then copies unless their names differ.
+        pages are then copies unless another rule says that they are not.
         """
         one, two = page.sketch, other.sketch
         estimate = estimate_resemblance(one, two) if one and len(one) == len(two) else None
+        against = self._tells_apart(page, other)
+        if estimate is None or against not in ("", "doubt"):
+            return Comparison(estimate, "" if against == "doubt" else against)
+        if estimate < self.min_resemblance:
+            against = "resemblance"
+        elif estimate >= MIN_RESEMBLANCE_IN_DOUBT:
+            against = ""
+        return Comparison(estimate, against)
+
+    def _tells_apart(self, page: Evidence, other: Evidence) -> Against:
+        """Return the first rule that tells two pages apart, whatever their texts; or a doubt."""
+        if identities_differ(page, other, chosen=True):
+            return "distinct_by"
         if (self.same_name or self.min_resemblance) and lead_elsewhere(page, other):
-            return estimate, False
-        agree: bool | None = True
-        if self.same_name:
-            agree = False if identities_differ(page, other) else names_agree(page, other)
-        if agree is False:
-            return estimate, False
-        in_doubt = MIN_RESEMBLANCE_IN_DOUBT if agree is None else 0.0
-        return estimate, estimate is None or estimate >= max(self.min_resemblance, in_doubt)
+            return "links"
+        if not self.same_name:
+            return ""
+        if identities_differ(page, other):
+            return "identity"
+        agree = names_agree(page, other)
+        return "doubt" if agree is None else "" if agree else "name"
 
-    def compare_versions(self, page: Evidence, earlier: Evidence) -> tuple[float | None, bool]:
-        """Return (the estimated resemblance of a page to itself in an earlier crawl, True if it is
-        unchanged): nothing but a typing error is different.
-
-        If an entry does not say what decides this, resemblance decides.
+    def compare_versions(self, page: Evidence, earlier: Evidence) -> Comparison:
+        """Compare a page with itself in an earlier crawl. It is a copy if nothing but a typing
+        error is different. If an entry does not say what decides this, resemblance decides.
         """
-        estimate, resembles = replace(self, same_name=False).compare(page, earlier)
-        if not resembles or self == UNCONFIRMED:
-            return estimate, resembles
-        is_changed = content_differs(page.content, earlier.content) or (
-            self.same_name
-            and bool(page.content and earlier.content)
-            and (is_renamed(page, earlier) or identities_differ(page, earlier))
-        )
-        return estimate, not is_changed
+        found = replace(self, same_name=False).compare(page, earlier)
+        if found.against or self == UNCONFIRMED:
+            return found
+        if content_differs(page.content, earlier.content):
+            return found._replace(against="content")
+        if self.same_name and page.content and earlier.content:
+            if is_renamed(page, earlier):
+                return found._replace(against="name")
+            if identities_differ(page, earlier):
+                return found._replace(against="identity")
+        return found
 
 
 UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.content import content_bytes
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
-from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, label_of
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
-from scrapy_simhash.identities import identity_bytes
+from scrapy_simhash.identities import chosen_identity, identities_of_record, identity_bytes
 from scrapy_simhash.links import links_sketch
 from scrapy_simhash.markup import is_html
 from scrapy_simhash.names import Names, name_of_record, page_names
@@ -79,6 +79,7 @@ class Detector:
     :param min_tokens: skip texts with fewer tokens, because small edits change many of their bits.
     :param keep_text: return the whole text and title of a page with its fingerprint.
     :param sketches: make the sketches and names that `scrapy_simhash.confirmation` compares.
+    :param distinct: selectors of values that tell pages apart (SIMHASH_DISTINCT_BY).
     """
 
     scheme: Scheme
@@ -86,12 +87,21 @@ class Detector:
     min_tokens: int = DEFAULT_MIN_TOKENS
     keep_text: bool = False
     sketches: bool = True
+    distinct: tuple[str, ...] = ()
 
-    def fingerprint_page(self, html: str) -> PageFingerprint:
-        """Return the fingerprint of a page's main text. :raises SchemeError: see `extract`."""
-        return self.extract_and_fingerprint(html)[1]
+    def fingerprint_page(
+        self, html: str, distinct: Mapping[str, Sequence[str]] | None = None
+    ) -> PageFingerprint:
+        """Return the fingerprint of a page's main text.
 
-    def extract_and_fingerprint(self, html: str) -> tuple[Extraction, PageFingerprint]:
+        :param distinct: further values that tell pages apart, see `fingerprint_fields`.
+        :raises SchemeError: see `extract`.
+        """
+        return self.extract_and_fingerprint(html, distinct)[1]
+
+    def extract_and_fingerprint(
+        self, html: str, distinct: Mapping[str, Sequence[str]] | None = None
+    ) -> tuple[Extraction, PageFingerprint]:
         """Return what was extracted from a page, which is empty if this failed, and the result of
         `fingerprint_page`.
         """
@@ -99,7 +109,10 @@ class Detector:
         if not is_html(html):
             return Extraction(""), PageFingerprint(skipped="not_html")
         try:
-            extraction = extract(html, self.scheme.extractor, self.scheme.selectors)
+            selectors = replace(self.scheme.selectors, distinct=tuple(self.distinct))
+            extraction = extract(html, self.scheme.extractor, selectors)
+            if distinct:
+                extraction = replace(extraction, distinct={**extraction.distinct, **distinct})
         except ExtractionError as error:
             return Extraction(""), PageFingerprint(
                 skipped="extraction_error", error=str(error), extraction_ms=_cpu_ms_since(started)
@@ -114,13 +127,17 @@ class Detector:
         self,
         fields: Mapping[str, Sequence[str]],
         beside: Mapping[str, Sequence[str]] | None = None,
+        distinct: Mapping[str, Sequence[str]] | None = None,
     ) -> PageFingerprint:
         """Return the fingerprint of a record: the fields of an item, which make up one text.
 
-        A field such as ``title`` is the name of the record, see `name_of_record`.
+        A field such as ``title`` is the name of the record, see `name_of_record`, and one such as
+        ``sku`` its identity.
 
         :param fields: field → its texts, with or without markup.
-        :param beside: further fields, which may be the name, but are not part of the text.
+        :param beside: further fields, which may be the name or the identity, but are not part of
+            the text.
+        :param distinct: fields whose values tell records apart (SIMHASH_DISTINCT_BY).
         """
         started = time.thread_time()
         try:
@@ -129,7 +146,13 @@ class Detector:
         except ExtractionError as error:
             return PageFingerprint(skipped="extraction_error", error=str(error))
         text = "\n".join(filter(None, texts.values()))
-        extraction = Extraction(text, name_of_record({**texts, **more}))
+        named = {**texts, **more}
+        extraction = Extraction(
+            text,
+            name_of_record(named),
+            identities=tuple(identities_of_record(named, text)),
+            distinct=distinct or {},
+        )
         page = self.fingerprint_extraction(extraction, _cpu_ms_since(started), record=texts)
         empty = tuple(name for name, text in texts.items() if not text.strip())
         return replace(page, text=text, unmatched=empty)
@@ -189,8 +212,10 @@ class Detector:
             value, certainty = self.scheme.certain_record(record)
         else:
             value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
+        label = label_of(extraction.heading or extraction.title)
+        chosen = chosen_identity(extraction.distinct)
         if hashes is None:
-            return value, Evidence(certainty=certainty)
+            return value, Evidence(certainty=certainty, identity=chosen, label=label)
         names = extraction.names or Names(
             extraction.title, (extraction.heading,) if extraction.heading else ()
         )
@@ -203,7 +228,8 @@ class Detector:
             certainty=certainty,
             content=content_bytes(tokens, hashes),
             links=links_sketch(extraction.targets),
-            identity=identity_bytes(extraction.identities),
+            identity=identity_bytes(extraction.identities) + chosen,
+            label=label,
         )
 
     def judge(
@@ -237,6 +263,7 @@ class Detector:
             distance=observation.distance,
             similarity=observation.similarity,
             similar_to=observation.similar_to,
+            reason=observation.reason or None,
             index_ms=index_ms,
             observation=observation,
         )

@@ -27,6 +27,7 @@ class Evidence(NamedTuple):
     :param request: 8-byte hash of what the page's callback is called with; empty if unknown, or
         `UNLIKE_ANY`.
     :param depth: depth of the request in the crawl; 0 for a start request, and if unknown.
+    :param label: the heading or title of the page for people, in UTF-8, at most 60 bytes.
     """
 
     sketch: bytes = b""
@@ -39,14 +40,24 @@ class Evidence(NamedTuple):
     links: bytes = b""
     request: bytes = b""
     depth: int = 0
+    label: bytes = b""
 
 
 NO_EVIDENCE = Evidence()
 UNLIKE_ANY = b"\xff" * 8
 """The `Evidence.request` of a callback that is called with an object that cannot be compared."""
+_LABEL_BYTES = 60
 _END = b"\0"
 _NUMBERS = frozenset(at for at, value in enumerate(NO_EVIDENCE, 1) if isinstance(value, int))
 _FIELDS = len(NO_EVIDENCE)
+
+
+def label_of(name: str) -> bytes:
+    """Return a name as an `Evidence.label`, cut if it is longer."""
+    line = " ".join(name.split())[:_LABEL_BYTES].encode("utf-8", "replace")
+    if len(line) <= _LABEL_BYTES:
+        return line
+    return line[: _LABEL_BYTES - 3].decode("utf-8", "ignore").encode() + "…".encode()
 
 
 def same_request(one: Evidence, other: Evidence) -> bool:

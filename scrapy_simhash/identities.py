@@ -1,24 +1,44 @@
 """Identities: what a page declares to be about, such as the article number of a product.
 
-Two pages that declare different identities of one kind are no copies, whatever their texts.
+Two pages that declare different identities of one kind are no copies, whatever their texts. What a
+user names in SIMHASH_DISTINCT_BY makes up one more kind.
 """
 
 from __future__ import annotations
 
+import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from xxhash import xxh3_64_digest
+from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from scrapy_simhash.evidence import Evidence
 
+IDENTITY_FIELDS: Mapping[str, str] = MappingProxyType(
+    {
+        "sku": "sku",
+        "mpn": "mpn",
+        "productid": "productid",
+        "productgroupid": "productid",
+        "identifier": "identifier",
+        "isbn": "gtin",
+        **{f"gtin{digits}": "gtin" for digits in ("", "8", "12", "13", "14")},
+    }
+)
+"""The property of a thing, or the field of a record, in lower case → the kind of identity."""
+_MAX_CHARACTERS = 200
+_NOT_IN_GTIN = re.compile(r"\D")
 _BYTES = 8
 # Kinds, as the first byte of a stored identity. From `_WITHIN_SITE` on, they tell only pages of
 # one site apart: sites give the articles that they share numbers and headlines of their own.
 _WITHIN_SITE = 128
 _KINDS = {"gtin": 1, "sku": 2, "mpn": 3, "productid": 4, "identifier": 128, "name": 129}
+# Kinds from 64 to 127: the values that a user chose. Each choice has its own kind, so that after a
+# change of the setting, old values are not compared with new ones.
+_CHOSEN = 64
 
 
 def identity_bytes(identities: Iterable[tuple[str, str]]) -> bytes:
@@ -32,8 +52,50 @@ def identity_bytes(identities: Iterable[tuple[str, str]]) -> bytes:
     )
 
 
-def identities_differ(one: Evidence, other: Evidence) -> bool:
-    """Return True if two pages declare different identities of one kind."""
+def identities_of_record(texts: Mapping[str, str], text: str) -> list[tuple[str, str]]:
+    """Return the identities of a record, from fields such as ``sku`` in upper or lower case.
+
+    An ``identifier`` may be the number of the record. So it counts only if the text contains it.
+
+    :param texts: field → text.
+    :param text: the text that is compared.
+    """
+    found: dict[str, str] = {}
+    for name, value in texts.items():
+        identity = identity_of(IDENTITY_FIELDS.get(name.lower(), ""), value)
+        if identity and (identity[0] != "identifier" or identity[1] in text.casefold()):
+            found.setdefault(*identity)
+    return list(found.items())
+
+
+def identity_of(kind: str, text: str) -> tuple[str, str] | None:
+    """Return an identity in a form in which equal ones are equal; None if it says nothing."""
+    text = " ".join(text.split()).casefold()[:_MAX_CHARACTERS]
+    if kind == "gtin":
+        text = _NOT_IN_GTIN.sub("", text).lstrip("0")
+    return (kind, text) if kind and text else None
+
+
+def chosen_identity(values: Mapping[str, Sequence[str]]) -> bytes:
+    """Return the values that SIMHASH_DISTINCT_BY chose as one identity; no bytes for no choice.
+
+    A missing value is a value, too: a product without a colour is not the red one.
+
+    :param values: selector or field → its values, in order.
+    """
+    if not values:
+        return b""
+    names = sorted(values)
+    kind = _CHOSEN + _hash(names) % _CHOSEN
+    value = _hash([part for name in names for part in (name, *map(_one_line, values[name]))])
+    return bytes((kind,)) + value.to_bytes(8, "big")[1:]
+
+
+def identities_differ(one: Evidence, other: Evidence, *, chosen: bool = False) -> bool:
+    """Return True if two pages declare different identities of one kind.
+
+    :param chosen: compare only what the user chose.
+    """
     first, second = one.identity, other.identity
     if first == second or not first or not second:
         return False
@@ -41,8 +103,19 @@ def identities_differ(one: Evidence, other: Evidence) -> bool:
     values = {first[at]: first[at : at + _BYTES] for at in range(0, len(first), _BYTES)}
     for at in range(0, len(second), _BYTES):
         kind = second[at]
+        if chosen and not _CHOSEN <= kind < _WITHIN_SITE:
+            continue
         if is_one_site or kind < _WITHIN_SITE:
             value = values.get(kind)
             if value is not None and value != second[at : at + _BYTES]:
                 return True
     return False
+
+
+def _one_line(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _hash(parts: Iterable[str]) -> int:
+    # A separator that no part contains, so that ("ab", "c") is not ("a", "bc").
+    return xxh3_64_intdigest("\n".join(map(_one_line, parts)).encode("utf-8", "surrogatepass"))

@@ -28,8 +28,9 @@ class Verdict:
         to 1; None if unknown.
     :param similar_to: for a new or changed page, the key of the nearest page within k bits that it
         is not a copy of; None if there is none. The page passes and is stored.
-    :param reason: why the page was skipped; for an error page, the URL that cannot exist and has a
-        similar answer; else None.
+    :param reason: why the page is a near-duplicate, unchanged, changed or only similar, in words,
+        with the setting that reverses this (`explain`); a word for why it was skipped; for an error
+        page, the URL that cannot exist and has a similar answer; else None.
     :param canonical: ``representative`` if a near-duplicate names its representative as its
         canonical URL (rel=canonical), ``page`` if the representative names this page; else None.
     :param index_ms: wall-clock time of the call of the index that observed the page, in

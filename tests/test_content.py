@@ -31,8 +31,8 @@ def evidence(text, title="", heading=""):
 
 def is_unchanged(one, other, confirmation=None):
     confirmation = confirmation or Confirmation(min_resemblance=0.1)
-    found = confirmation.compare_versions(one, other)[1]
-    assert confirmation.compare_versions(other, one)[1] is found
+    found = confirmation.compare_versions(one, other).is_copy
+    assert confirmation.compare_versions(other, one).is_copy is found
     return found
 
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.identities import identities_differ, identity_bytes
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.extraction.selectors import Selectors
+from scrapy_simhash.identities import (
+    chosen_identity,
+    identities_differ,
+    identities_of_record,
+    identity_bytes,
+)
 
 
 def page(site=1, **identities):
@@ -28,10 +35,67 @@ def page(site=1, **identities):
 def test_identities_of_one_kind_are_compared(one, other, differ):
     assert identities_differ(page(**one), page(**other)) is differ
     assert identities_differ(page(**other), page(**one)) is differ
-    assert Confirmation().compare(page(**one), page(**other))[1] is not differ
-    assert Confirmation(same_name=False).compare(page(**one), page(**other))[1] is True
+    assert Confirmation().compare(page(**one), page(**other)).is_copy is not differ
+    assert Confirmation(same_name=False).compare(page(**one), page(**other)).is_copy is True
 
 
 def test_sites_give_what_they_share_identifiers_of_their_own():
     for kind, differ in (("identifier", False), ("name", False), ("gtin", True), ("sku", True)):
         assert identities_differ(page(1, **{kind: "a"}), page(2, **{kind: "b"})) is differ
+
+
+class TestChosen:
+    """What SIMHASH_DISTINCT_BY names."""
+
+    @pytest.mark.parametrize(
+        ("one", "other", "differ"),
+        [
+            ({".sku": ["A-1"]}, {".sku": [" A-1\n"]}, False),
+            ({".sku": ["A-1"]}, {".sku": ["A-2"]}, True),
+            ({".sku": ["A-1"]}, {".sku": []}, True),
+            ({".sku": ["A", "1"]}, {".sku": ["A1"]}, True),
+            ({".a": ["1"], ".b": ["2"]}, {".b": ["2"], ".a": ["1"]}, False),
+            ({".a": ["1"], ".b": []}, {".b": ["1"], ".a": []}, True),
+            ({".sku": ["A-1"]}, {}, False),
+            ({".sku": ["A-1"]}, {".other": ["A-2"]}, False),
+        ],
+    )
+    def test_unequal_values_tell_pages_apart_on_any_site_whatever_the_settings(
+        self, one, other, differ
+    ):
+        first = Evidence(site=1, identity=chosen_identity(one))
+        second = Evidence(site=2, identity=identity_bytes([("sku", "x")]) + chosen_identity(other))
+        for pair in ((first, second), (second, first)):
+            assert identities_differ(*pair, chosen=True) is differ
+            for confirmation in (Confirmation(), UNCONFIRMED):
+                assert confirmation.compare(*pair).against == ("distinct_by" if differ else "")
+
+    def test_values_of_elements_attributes_and_texts(self):
+        page = (
+            "<html><body><p class='a'>AB-1234/7 <b>XL</b></p><meta itemprop='sku' content='7'>"
+            "<img class='c' src='/red.png'><time datetime='2026-01-31'>today</time><i>x</i></body>"
+        )
+        selectors = (
+            *(".a", ".a::text", "//i/text()", "[itemprop=sku]", ".c", "time"),
+            *(".c::attr(src)", "count(//b)", ".none"),
+        )
+        found = extract(page, selectors=Selectors(remove=(".a",), distinct=selectors))
+        assert list(found.distinct.values()) == [
+            *(["AB-1234/7 XL"], ["AB-1234/7 "], ["x"], ["7"], ["/red.png"], ["2026-01-31"]),
+            *(["/red.png"], ["1.0"], []),
+        ]
+        assert found.unmatched == (".none",)
+
+
+@pytest.mark.parametrize(
+    ("record", "identities"),
+    [
+        ({"SKU": " Ab-1 "}, [("sku", "ab-1")]),
+        ({"gtin13": "0400-123", "isbn": "9"}, [("gtin", "400123")]),
+        ({"identifier": "4711"}, []),
+        ({"identifier": "Lot 7"}, [("identifier", "lot 7")]),
+        ({"number": "7", "sku": " "}, []),
+    ],
+)
+def test_fields_of_a_record_are_its_identity(record, identities):
+    assert identities_of_record(record, "Text of lot 7.") == identities

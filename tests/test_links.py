@@ -72,9 +72,9 @@ class TestConfirmation:
         one, other = evidence(listing(1000)), evidence(listing(2000))
         assert one.sketch == other.sketch
         assert one.links
-        assert Confirmation().compare(one, other) == (1.0, False)
-        assert Confirmation(same_name=False).compare(one, other)[1] is False
-        assert UNCONFIRMED.compare(one, other)[1] is True
+        assert Confirmation().compare(one, other) == (1.0, "links")
+        assert Confirmation(same_name=False).compare(one, other).is_copy is False
+        assert UNCONFIRMED.compare(one, other).is_copy is True
 
     @pytest.mark.parametrize(
         "copy",
@@ -90,14 +90,14 @@ class TestConfirmation:
         ids=["mirror", "relative", "static", "session", "print", "shorter", "two new"],
     )
     def test_copies_of_a_listing_stay_copies(self, copy):
-        assert Confirmation().compare(evidence(listing(1000)), evidence(copy))[1] is True
+        assert Confirmation().compare(evidence(listing(1000)), evidence(copy)).is_copy is True
 
     def test_links_of_pages_of_different_sites_are_not_compared(self):
         one, other = evidence(listing(1000), site=1), evidence(listing(2000), site=2)
-        assert Confirmation().compare(one, other)[1] is True
-        assert Confirmation().compare(one, other._replace(site=1))[1] is False
-        assert Confirmation().compare(one, other._replace(site=0))[1] is False
+        assert Confirmation().compare(one, other).is_copy is True
+        assert Confirmation().compare(one, other._replace(site=1)).is_copy is False
+        assert Confirmation().compare(one, other._replace(site=0)).is_copy is False
 
     def test_a_page_without_a_sketch_of_links_is_judged_without(self):
         one, other = evidence(listing(1000)), evidence(listing(2000))
-        assert Confirmation().compare(one, other._replace(links=b""))[1] is True
+        assert Confirmation().compare(one, other._replace(links=b"")).is_copy is True

@@ -82,7 +82,11 @@ def connected(texts: Sequence[str]) -> np.ndarray:
     confirmation = Confirmation()
     return groups(
         len(texts),
-        ((a, b) for a, b in pairs if confirmation.compare(pages[a].evidence, pages[b].evidence)[1]),
+        (
+            (a, b)
+            for a, b in pairs
+            if confirmation.compare(pages[a].evidence, pages[b].evidence).is_copy
+        ),
     )
 
 

@@ -193,8 +193,7 @@ def is_reported(
         chosen = np.flatnonzero(reported)
         for at in chosen:
             one, other = (pages[number].evidence for number in found.pairs[at])
-            _, confirmed = confirmation.compare(one, other)
-            reported[at] = confirmed
+            reported[at] = confirmation.compare(one, other).is_copy
     return reported
 
 

@@ -146,8 +146,8 @@ def _similarity(confirmation: Confirmation, one: Evidence, other: Evidence) -> i
     """Return the similarity of two pages in per cent; 100 if unknown, `_NEVER` if they are not
     confirmed, whatever the least resemblance.
     """
-    similarity, is_copy = replace(confirmation, min_resemblance=0.0).compare(one, other)
-    if not is_copy:
+    similarity, against = replace(confirmation, min_resemblance=0.0).compare(one, other)
+    if against:
         return _NEVER
     return _STEPS if similarity is None else int(similarity * _STEPS + 1e-9)
 

@@ -13,15 +13,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
-
-    from scrapy_simhash.confirmation import Confirmation
 
 # Shorter commands show no progress bar.
 _PROGRESS_AFTER_S = 0.5
@@ -111,11 +108,6 @@ def bar(count: int, highest: int, characters: int) -> str:
     return "█" * max(round(count / highest * characters), 1) if count else ""
 
 
-def percent(share: float) -> str:
-    """Return a share in per cent, rounded down, so that 0.799 is not shown as 80 %."""
-    return f"{int(share * 100 + 1e-9)} %"
-
-
 @contextmanager
 def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]]:
     """Show a progress bar if standard error is a terminal. Yield a function that advances the bar:
@@ -138,30 +130,6 @@ def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]
             progress_bar.update(1 if done is None else done - progress_bar.n)
 
         yield advance
-
-
-def reasons_against_copy(
-    confirmation: Confirmation, similarity: float | None, *, names_differ: bool | None = None
-) -> list[str]:
-    """Return the reasons why a page within k of another is not confirmed as its copy.
-
-    :param similarity: the similarity of the pages; None if unknown.
-    :param names_differ: False if the names agree or are in doubt; None if this is unknown.
-    """
-    reasons = []
-    least = confirmation.min_resemblance
-    is_too_low = similarity is not None and similarity < least
-    if is_too_low:
-        reasons.append(f"their similarity is below {percent(least)}")
-    # Names that differ always prevent a copy; names in doubt do only below this similarity.
-    is_enough_in_doubt = similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT
-    if names_differ or (names_differ is None and is_enough_in_doubt and not is_too_low):
-        reasons.append("they are pages of one site, and their names differ")
-    if reasons:
-        return reasons
-    names = "differ or may differ" if names_differ is None else "may differ"
-    too_low_in_doubt = f"their similarity is below {percent(MIN_RESEMBLANCE_IN_DOUBT)}"
-    return [f"they are pages of one site whose names {names}, and {too_low_in_doubt}"]
 
 
 def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:

@@ -32,6 +32,7 @@ class SchemeSettings(NamedTuple):
 
     :param preset: name of the preset for messages, such as ``wide, changed``.
     :param preset_choice: value of SIMHASH_PRESET or ``--preset`` that chooses the preset.
+    :param distinct: selectors in SIMHASH_DISTINCT_BY.
     """
 
     preset: str
@@ -40,6 +41,7 @@ class SchemeSettings(NamedTuple):
     confirmation: Confirmation
     min_tokens: int
     preset_choice: object
+    distinct: tuple[str, ...] = ()
 
 
 def project_settings() -> Settings:
@@ -82,6 +84,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         read_confirmation(read, chosen.confirmation),
         read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
         choice,
+        tuple(name for name in read.distinct_by() if not name.isidentifier()),
     )
 
 

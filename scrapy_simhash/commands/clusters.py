@@ -14,13 +14,15 @@ from scrapy_simhash.commands._options import (
     index_location,
     require_distance_below,
 )
-from scrapy_simhash.commands._output import note, percent, show, show_json
+from scrapy_simhash.commands._output import note, show, show_json
 from scrapy_simhash.documents.escaping import escaped
+from scrapy_simhash.reasons import explain, percent
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.maintenance.sources import Source
 
 _DESCRIPTION = """\
@@ -72,12 +74,14 @@ class Member(NamedTuple):
 
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
     :param action: what the crawl did with the page; empty if unknown.
+    :param reason: why it is a copy, or only similar, in words; empty if this is unknown.
     """
 
     key: str
     distance: int
     similarity: float | None = None
     action: str = ""
+    reason: str = ""
 
 
 # A representative and its near-duplicates; with --similar, a page and the pages similar to it.
@@ -116,10 +120,12 @@ def _run(options: argparse.Namespace) -> None:
         return
     for representative, members in shown:
         show(escaped(representative))
-        for key, distance, similarity, action in members[shown_members]:
+        for key, distance, similarity, action, reason in members[shown_members]:
             shown_similarity = "" if similarity is None else percent(similarity)
             shown_action = f"{action:<8}  " if action else ""
             show(f"  distance {distance:>3}  {shown_similarity:>5}  {shown_action}{escaped(key)}")
+            if reason:
+                show(f"    {escaped(reason)}")
         if more := len(members) - len(members[shown_members]):
             show(f"  and {more:,} more")
     if len(clusters) > len(shown):
@@ -149,17 +155,32 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
             k = manifest.max_distance if options.max_distance is None else options.max_distance
             return _regrouped(pages, manifest.scheme.bits, k, options)
         logged = duplication(source)
-    groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
-    if options.similar:
-        groups = {}
-        for line in logged.similar:
-            groups.setdefault(line.representative, []).append(line)
-    elif logged.similar:
-        note(f"{len(logged.similar):,} only similar to others: --similar lists them")
-    clusters = [
-        (key, [Member(line.key, line.distance, line.similarity, line.action) for line in lines])
-        for key, lines in groups.items()
-    ]
+        groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
+        if options.similar:
+            groups = {}
+            for line in logged.similar:
+                groups.setdefault(line.representative, []).append(line)
+        elif logged.similar:
+            note(f"{len(logged.similar):,} only similar to others: --similar lists them")
+        manifest = source.manifest
+        labels = {
+            entry.key: entry.evidence.label.decode("utf-8", "replace")
+            for entry in source.entries()
+            if entry.key in groups
+        }
+
+    def member(line: NearDuplicate, representative: str) -> Member:
+        reason = explain(
+            line.against,
+            distance=line.distance,
+            similarity=line.similarity,
+            max_distance=manifest.max_distance,
+            confirmation=manifest.confirmation,
+            names=(line.label, labels.get(representative, "")),
+        )
+        return Member(line.key, line.distance, line.similarity, line.action, reason)
+
+    clusters = [(key, [member(line, key) for line in lines]) for key, lines in groups.items()]
     return sorted(clusters, key=lambda cluster: len(cluster[1]), reverse=True)
 
 

@@ -11,14 +11,13 @@ from scrapy_simhash.commands._options import (
     settings_of_presets,
 )
 from scrapy_simhash.commands._output import (
-    percent,
-    reasons_against_copy,
     show,
     show_json,
     shown_fingerprint,
 )
 from scrapy_simhash.commands._pages import PAGE_METAVAR, add_reading_options, load_pages
 from scrapy_simhash.documents.escaping import escaped
+from scrapy_simhash.reasons import explain, percent
 
 if TYPE_CHECKING:
     import argparse
@@ -73,7 +72,6 @@ def _compare(
     pages: Sequence[LoadedPage], presets: Sequence[SchemeSettings], options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """Return the comparison by each preset as values for JSON."""
-    from scrapy_simhash.confirmation import names_agree
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.fingerprint import hamming_distance
     from scrapy_simhash.resemblance import resemblance
@@ -83,17 +81,28 @@ def _compare(
     for settings in presets:
         bits, confirmation = settings.scheme.bits, settings.confirmation
         # A crawl skips short texts, but a user who names two texts wants them compared.
-        detector = Detector(settings.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
+        detector = Detector(
+            settings.scheme,
+            min_tokens=options.min_tokens or 1,
+            keep_text=True,
+            distinct=settings.distinct,
+        )
         a, b = (page.fingerprint(detector) for page in pages)
         distance = None
         if a.fingerprint is not None and b.fingerprint is not None:
             distance = hamming_distance(a.fingerprint, b.fingerprint)
-        similarity, is_confirmed = confirmation.compare(a.evidence, b.evidence)
-        reasons = []
-        if not is_confirmed:
-            differ = confirmation.same_name and names_agree(a.evidence, b.evidence) is False
-            reasons = reasons_against_copy(confirmation, similarity, names_differ=differ)
-        is_near = distance is not None and distance <= settings.max_distance
+        similarity, against = confirmation.compare(a.evidence, b.evidence)
+        reason = None
+        if distance is not None:
+            against = "distance" if distance > settings.max_distance else against
+            reason = explain(
+                against,
+                distance=distance,
+                similarity=similarity,
+                max_distance=settings.max_distance,
+                confirmation=confirmation,
+                names=(a.evidence.label.decode(), b.evidence.label.decode()),
+            )
         comparison = {
             "preset": settings.preset,
             "scheme": settings.scheme.id,
@@ -103,9 +112,9 @@ def _compare(
             "same_title": confirmation.same_name,
             "distance": distance,
             "similarity": similarity,
-            "confirmed": None if distance is None else is_confirmed,
-            "unconfirmed_because": reasons,
-            "near_duplicate": is_near and is_confirmed,
+            "against": against,
+            "reason": reason,
+            "near_duplicate": distance is not None and not against,
             "resemblance": cached_resemblance(a.text, b.text) if a.text and b.text else None,
         }
         for letter, page in (("a", a), ("b", b)):
@@ -124,11 +133,9 @@ def _verdict(comparison: dict[str, Any]) -> str:
     for letter in "ab":
         if skipped := comparison[letter]["skipped"]:
             return f"{letter.upper()} is skipped: {skipped}"
-    if comparison["distance"] > comparison["max_distance"]:
-        return "different"
-    if reasons := comparison["unconfirmed_because"]:
-        return f"similar, not copies: {', '.join(reasons)}"
-    return "near-duplicates"
+    if comparison["near_duplicate"]:
+        return "near-duplicates"
+    return "different" if comparison["against"] == "distance" else "similar, not copies"
 
 
 def _show_one(comparison: dict[str, Any]) -> None:
@@ -146,6 +153,8 @@ def _show_one(comparison: dict[str, Any]) -> None:
     if comparison["resemblance"] is not None:
         show(f"resemblance  {comparison['resemblance']:.3f}, exact")
     show(f"verdict      {_verdict(comparison)} (k = {comparison['max_distance']})")
+    if comparison["reason"]:
+        show(f"because      {escaped(comparison['reason'])}")
 
 
 def _show_table(comparisons: Sequence[dict[str, Any]]) -> None:

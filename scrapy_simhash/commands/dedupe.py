@@ -124,6 +124,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "headline); # for none",
     )
     reading.add_argument(
+        "--distinct-by",
+        metavar="NAME",
+        action="append",
+        help="a field of records, or a selector on HTML pages, whose unequal values make two "
+        "records different, such as an article number; may be repeated (default: "
+        "SIMHASH_DISTINCT_BY)",
+    )
+    reading.add_argument(
         "--encoding",
         type=encoding,
         default="utf-8",
@@ -211,6 +219,7 @@ def _run(options: argparse.Namespace) -> int:
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
             names=_names(options.name_field),
+            distinct=tuple(options.distinct_by or settings_reader(options.settings).distinct_by()),
         ),
         min_tokens=chosen.min_tokens,
         encoding=options.encoding,

@@ -16,8 +16,6 @@ from scrapy_simhash.commands._options import (
 )
 from scrapy_simhash.commands._output import (
     note,
-    percent,
-    reasons_against_copy,
     show,
     show_json,
     show_result,
@@ -26,6 +24,7 @@ from scrapy_simhash.commands._output import (
 )
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped, printable
+from scrapy_simhash.reasons import explain, percent
 
 if TYPE_CHECKING:
     import argparse
@@ -157,16 +156,18 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     fingerprint = _bare_fingerprint(options.page, bits)
     if fingerprint is None:
         loaded = load_page(options.page, options)
-        page = loaded.fingerprint(Detector(chosen.scheme, min_tokens=chosen.min_tokens))
+        page = loaded.fingerprint(
+            Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
+        )
         name, key = loaded.name, options.key or loaded.url
     else:
         page = PageFingerprint(fingerprint=fingerprint)
         name, key = options.page, options.key
     prediction, action, finds, stored = None, "keep", None, None
+    evidence = evidence_of(key or "", page)
     if page.fingerprint is not None:
         with opened_index(where, max_distance=k, confirmation=confirmation) as index:
             in_scope = page_scope(options.settings)(key or name)
-            evidence = evidence_of(key or "", page)
             prediction = predict(index, key, page.fingerprint, evidence, in_scope=in_scope)
             stored = _stored(index, key) if key else None
             if fingerprint is not None:
@@ -189,7 +190,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         "way": page.way,
         **{
             name: getattr(prediction, name, None)  # None for a page that is skipped
-            for name in ("representative", "distance", "similarity", "similar_to")
+            for name in ("representative", "distance", "similarity", "similar_to", "reason")
         },
         "action": action,
         "matches": [
@@ -198,9 +199,15 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
                 "distance": match.distance,
                 "similarity": match.similarity,
                 "confirmed": match.confirmed,
-                "unconfirmed_because": None
-                if match.confirmed
-                else ", ".join(reasons_against_copy(confirmation, match.similarity)),
+                "name": match.label,
+                "reason": explain(
+                    match.against,
+                    distance=match.distance,
+                    similarity=match.similarity,
+                    max_distance=k,
+                    confirmation=confirmation,
+                    names=(evidence.label.decode(), match.label),
+                ),
             }
             for match in matches
         ],
@@ -265,6 +272,8 @@ def _show(answer: dict[str, Any], top: int) -> None:
     if answer["similarity"] is not None:
         verdict += f", similarity {percent(answer['similarity'])}"
     show(f"verdict      {verdict} (k = {k})")
+    if answer["reason"]:
+        show(f"because      {escaped(answer['reason'])}")
     show(f"a crawl      would {answer['action']} it")
     if not (answer["matches"] and top):
         return
@@ -272,10 +281,8 @@ def _show(answer: dict[str, Any], top: int) -> None:
         f"matches      {answer['match_count']:,} within k, {answer['copy_count']:,} of them copies"
     )
     for match in answer["matches"][:top]:
-        similarity, reason = match["similarity"], match["unconfirmed_because"]
-        shown = "" if similarity is None else f", similarity {percent(similarity):>5}"
-        no_copy = f" (not a copy: {reason})" if reason else ""
-        show(f"  distance {match['distance']:>3}{shown}  {escaped(match['key'])}{no_copy}")
+        show(f"  {escaped(match['key'])}")
+        show(f"    {escaped(match['reason'])}")
     if answer["match_count"] > top:
         note(f"{answer['match_count'] - top:,} more matches: --top shows them")
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
-from scrapy_simhash.commands._output import bar, percent, show, show_json
+from scrapy_simhash.commands._output import bar, show, show_json
 from scrapy_simhash.documents.escaping import escaped
+from scrapy_simhash.reasons import percent
 
 if TYPE_CHECKING:
     import argparse

@@ -110,7 +110,9 @@ class SimhashExtension:
         self.fingerprints: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
         scheme = settings.scheme
         self.unmatched_selectors = UnmatchedNames(
-            (*scheme.select, *scheme.remove), UNMATCHED_SELECTORS, self.errors.warn
+            (*scheme.select, *scheme.remove, *settings.distinct_selectors),
+            UNMATCHED_SELECTORS,
+            self.errors.warn,
         )
         self.unmatched_fields = UnmatchedNames(settings.item_fields, EMPTY_FIELDS, self.errors.warn)
         self.has_output_middleware = False

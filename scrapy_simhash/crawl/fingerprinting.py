@@ -97,6 +97,7 @@ class Fingerprinter:
             min_tokens=settings.min_tokens,
             keep_text=bool(settings.keep_text_bytes) or page_passages,
             sketches=with_sketches,
+            distinct=settings.distinct_selectors,
         )
         self.item_detector = Detector(
             settings.item_scheme, min_tokens=settings.min_tokens, sketches=with_sketches
@@ -117,6 +118,7 @@ class Fingerprinter:
                 timeout_ms=self._settings.timeout_ms,
                 keep_text=self.detector.keep_text,
                 sketches=self.detector.sketches,
+                distinct=self.detector.distinct,
             )
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
@@ -159,11 +161,14 @@ class Fingerprinter:
         self._slow_hosts.add(host, timed_out=page.skipped == "timeout")
         return page
 
-    async def fingerprint_fields(self, fields: Texts, beside: Texts) -> PageFingerprint:
+    async def fingerprint_fields(
+        self, fields: Texts, beside: Texts, distinct: Texts
+    ) -> PageFingerprint:
         """Return the fingerprint of an item. :raises WorkerError: see `fingerprint`."""
+        content = (fields, beside, distinct)
         if self.pool is None:
-            return await run_in_thread(self.item_detector.fingerprint_fields, fields, beside)
-        return await result_of(self.pool.submit(lambda: (fields, beside)))
+            return await run_in_thread(self.item_detector.fingerprint_fields, *content)
+        return await result_of(self.pool.submit(lambda: content))
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""

@@ -551,7 +551,9 @@ class Lane:
             "of" if near_duplicate else "to",
             loggable(like),
             nearness(verdict.distance, verdict.similarity),
-            "" if self.settings.debug else " (others are counted; SIMHASH_DEBUG shows all)",
+            f": {loggable(verdict.reason or '')}"
+            if self.settings.debug
+            else " (others are counted; SIMHASH_DEBUG shows all)",
             extra={"spider": self.errors.spider},
         )
 

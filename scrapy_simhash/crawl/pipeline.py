@@ -13,6 +13,7 @@ from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
+from scrapy_simhash.identities import IDENTITY_FIELDS
 from scrapy_simhash.names import NAME_FIELDS
 from scrapy_simhash.policy import NOTHING_SPECIAL
 
@@ -67,11 +68,16 @@ class SimhashPipeline(Component):
         extension = self._extension
         try:
             adapter = ItemAdapter(item)
-            fields, beside = (
+            identities = [name for name in adapter if name.lower() in IDENTITY_FIELDS]
+            content = (
                 {name: _texts_in(adapter.get(name)) for name in names}
-                for names in (self._settings.item_fields, NAME_FIELDS)
+                for names in (
+                    self._settings.item_fields,
+                    (*NAME_FIELDS, *identities),
+                    self._settings.distinct_fields,
+                )
             )
-            fingerprint = await extension.fingerprinter.fingerprint_fields(fields, beside)
+            fingerprint = await extension.fingerprinter.fingerprint_fields(*content)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             extension.errors.count_error("item", error, repr(type(item)))
             return PageFingerprint()

@@ -54,6 +54,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_EXTRACTOR": None,
         "SIMHASH_CONTENT_SELECT": [],
         "SIMHASH_CONTENT_REMOVE": [],
+        "SIMHASH_DISTINCT_BY": [],
         "SIMHASH_WORKERS": 1,
         "SIMHASH_TIMEOUT_MS": DEFAULT_TIMEOUT_MS,
         "SIMHASH_DIR": "simhash",
@@ -119,6 +120,16 @@ class SimhashSettings:
         self.item_scheme: Final = replace(
             self.scheme, field_weights=weights or self.scheme.field_weights
         )
+        distinct = read.distinct_by()
+        self.distinct_selectors: Final = tuple(name for name in distinct if not name.isidentifier())
+        self.distinct_fields: Final = tuple(name for name in distinct if name.isidentifier())
+        if self.distinct_fields and not self.item_fields:
+            raise SettingsError(
+                "SIMHASH_DISTINCT_BY",
+                list(self.distinct_fields),
+                "are fields of items, and items are judged only with SIMHASH_ITEM_FIELDS: set it, "
+                "or write selectors that match on the page, such as '.sku' or '//h1'",
+            )
         self.max_distance: Final = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, preset.scheme.bits - 1, unset=preset.max_distance
         )

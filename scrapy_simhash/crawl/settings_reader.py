@@ -17,6 +17,7 @@ from scrapy.utils.project import data_path
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.errors import SchemeError, SettingsError
 from scrapy_simhash.extraction import find_extractor
+from scrapy_simhash.extraction.selectors import compiled_selector
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import DATABASES
@@ -204,6 +205,18 @@ class SettingsReader:
         select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
         scheme = self._changed(scheme, select, select=self._selectors(select))
         return self._changed(scheme, remove, remove=self._selectors(remove))
+
+    def distinct_by(self) -> tuple[str, ...]:
+        """Return SIMHASH_DISTINCT_BY: fields of items, which are single words, and selectors."""
+        name = "SIMHASH_DISTINCT_BY"
+        values = self._selectors(name)
+        try:
+            for value in values:
+                if not value.isidentifier():
+                    compiled_selector(value)
+        except SchemeError as error:
+            raise SettingsError(name, self._value(name), str(error)) from error
+        return values
 
     def _selectors(self, name: str) -> tuple[str, ...]:
         values = value = self._value(name)

@@ -18,6 +18,7 @@ from scrapy_simhash.documents.html import is_html_response
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.warc import read_page
 from scrapy_simhash.extraction import Extraction, plain_text
+from scrapy_simhash.identities import IDENTITY_FIELDS, identities_of_record
 from scrapy_simhash.markup import is_html, kind_of
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.sites import page_url
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
 
+_Read = tuple[str, str | Extraction] | tuple[str, str | Extraction, dict[str, list[str]]]
+"""The key of a record, its page or text, and the values of `Fields.distinct`."""
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -98,10 +101,11 @@ class Fingerprinter:
             Scheme.from_dict(job_spec["scheme"]),
             min_tokens=job_spec["min_tokens"],
             sketches=job_spec["sketches"],
+            distinct=tuple(n for n in self._fields.get("distinct", ()) if not n.isidentifier()),
         )
         layout = job_spec["layout"]
         self._layout = layout and Layout(**layout | {"columns": tuple(layout["columns"])})
-        readers: dict[str, Callable[[bytes, str], tuple[str, str | Extraction]]] = {
+        readers: dict[str, Callable[[bytes, str], _Read]] = {
             "html": self._html_file,
             "warc": self._warc_record,
         }
@@ -116,16 +120,16 @@ class Fingerprinter:
         if isinstance(content, str):
             return skipped(key, content)
         try:
-            key, page = self._read(content, key)
+            key, page, *chosen = self._read(content, key)
             if isinstance(page, str):
-                return Fingerprinted(key, self._detector.fingerprint_page(page))
+                return Fingerprinted(key, self._detector.fingerprint_page(page, *chosen))
             return Fingerprinted(key, self._detector.fingerprint_extraction(page))
         except Unreadable as error:
             return skipped(error.key or key, error.reason)
         except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
             return skipped(key, "error")
 
-    def _record(self, content: bytes, default_key: str) -> tuple[str, str | Extraction]:
+    def _record(self, content: bytes, default_key: str) -> _Read:
         """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
         spec, fields = self._spec, self._fields
         record = parse_record(content, spec["encoding"], self._layout)
@@ -133,19 +137,27 @@ class Fingerprinter:
         name = next(
             filter(None, (_text_of(value_of(record, n)) for n in fields["names"] or ())), ""
         )
+        chosen = {
+            n: [text for value in _values(value_of(record, n)) if (text := str(value))]
+            for n in fields.get("distinct", ())
+        }
         if fields["html"] is not None:
             value = value_of(record, fields["html"])
             if value is None:
                 raise Unreadable("no_field", key)
             html = without_surrogates(str(value))
             if kind_of(html) != "text":
-                return key, html
-            return key, Extraction(plain_text(html), name)
+                return key, html, chosen
+            return key, Extraction(plain_text(html), name, distinct=chosen)
         values = [value_of(record, field) for field in fields["text"]]
         texts = [_text_of(value) for value in values if value is not None]
         if not texts:
             raise Unreadable("no_field", key)
-        return key, Extraction("\n".join(texts), name)
+        text = "\n".join(texts)
+        own = {n: _text_of(value) for n, value in record.items() if n.lower() in IDENTITY_FIELDS}
+        return key, Extraction(
+            text, name, identities=tuple(identities_of_record(own, text)), distinct=chosen
+        )
 
     def _html_file(self, content: bytes, key: str) -> tuple[str, str]:
         try:
@@ -193,6 +205,12 @@ def _text_of(value: Any) -> str:
     if isinstance(value, dict):
         value = next((value[name] for name in INNER_FIELDS if value.get(name)), value)
     return plain_text(without_surrogates(str(value)))
+
+
+def _values(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def _key(value: Any) -> str | None:

@@ -38,12 +38,14 @@ class Fields:
         file its path.
     :param names: fields of which the first one with a text is the name of the record, unless it is
         an HTML page. None uses ``title``, ``name`` and ``headline``, as far as there are such.
+    :param distinct: fields of records, and selectors on HTML pages, whose values tell them apart.
     """
 
     text: tuple[str, ...] = ()
     html: str | None = None
     key: str | None = None
     names: tuple[str, ...] | None = None
+    distinct: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

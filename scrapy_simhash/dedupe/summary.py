@@ -54,7 +54,7 @@ class DedupeSummary:
         """Count `times` records that have the same verdict."""
         self.records += times
         self.kinds[verdict["kind"]] += times
-        if verdict["reason"]:
+        if verdict["kind"] == "skipped":
             self.skipped[verdict["reason"]] += times
         if verdict["dropped"]:
             self.dropped += times

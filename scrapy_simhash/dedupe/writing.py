@@ -159,7 +159,8 @@ def _csv_pieces(
         if tags and verdict["reason"] not in _NOT_PARSED:
             values = parse_csv(data, inputs.encoding, layout)
             values += [""] * (len(layout.columns) - len(values))
-            data = row([*values, *(None if verdict["reason"] else verdict.get(f) for f in tags)])
+            is_skipped = verdict["kind"] == "skipped"
+            data = row([*values, *(None if is_skipped else verdict.get(f) for f in tags)])
         yield data if data.endswith(b"\n") else data + b"\n"
 
 
@@ -221,7 +222,7 @@ def _write_parquet(
                     raise changed_error("an input")
                 table = arrow.Table.from_batches([batch])
                 for name, field in fields.items():
-                    values = [None if v["reason"] else v.get(name) for v in row_verdicts]
+                    values = [None if v["kind"] == "skipped" else v.get(name) for v in row_verdicts]
                     table = table.append_column(field, arrow.array(values, field.type))
                 is_kept = arrow.array([not v["dropped"] for v in row_verdicts])
                 writer.write_table(table.filter(is_kept))
@@ -274,7 +275,7 @@ def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tagger:
     names = [json.dumps(name).encode("ascii") for name in tags.values()]
 
     def tag(data: bytes, verdict: PlainVerdict) -> bytes:
-        if not tags or verdict["reason"]:
+        if not tags or verdict["kind"] == "skipped":
             return data
         record = data.rstrip()
         inside = record.removesuffix(b"}").rstrip()

@@ -15,22 +15,14 @@ from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.identities import IDENTITY_FIELDS, identity_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from lxml.html import HtmlElement
 
 _SITE_METAS = frozenset(("og:site_name", "application-name", "apple-mobile-web-app-title"))
-_IDENTITIES = {
-    "sku": "sku",
-    "mpn": "mpn",
-    "productid": "productid",
-    "productgroupid": "productid",
-    "identifier": "identifier",
-    "isbn": "gtin",
-    **{f"gtin{digits}": "gtin" for digits in ("", "8", "12", "13", "14")},
-}
-"""The property of a thing, in lower case → the kind of identity."""
 _META_IDENTITIES = {"product:retailer_item_id": "sku", "product:ean": "gtin", "product:upc": "gtin"}
 _NAMES = frozenset(("name", "headline"))
 # A page never is about one of these, but may mention them.
@@ -42,8 +34,6 @@ _SURROUNDINGS = frozenset(
 _MAX_SCRIPT_CHARACTERS = 500_000
 _MAX_THINGS = 50
 _MAX_PROPERTIES = 500
-_MAX_IDENTITY_CHARACTERS = 200
-_NOT_IN_GTIN = re.compile(r"\D")
 
 
 class Thing(NamedTuple):
@@ -103,7 +93,7 @@ def declared(root: HtmlElement, html: bytes) -> Declared:
             title = title or content
         elif name in _SITE_METAS:
             sites.append(content)
-        elif name in _META_IDENTITIES and (found := _identity(_META_IDENTITIES[name], content)):
+        elif name in _META_IDENTITIES and (found := identity_of(_META_IDENTITIES[name], content)):
             things.append(Thing([], [found]))
     if b"ld+json" in html:
         for data in _scripts(root):
@@ -161,9 +151,9 @@ def _thing_of(node: dict[str, Any]) -> Thing | None:
     identities = [
         found
         for key, value in node.items()
-        if (kind := _IDENTITIES.get(key.lower()))
+        if (kind := IDENTITY_FIELDS.get(key.lower()))
         for text in _texts(value.get("value") if isinstance(value, dict) else value)
-        if (found := _identity(kind, text))
+        if (found := identity_of(kind, text))
     ]
     return Thing(names, identities) if names or identities else None
 
@@ -182,14 +172,6 @@ def _texts(value: Any) -> list[str]:
     ]
 
 
-def _identity(kind: str, text: str) -> tuple[str, str] | None:
-    """Return an identity in a form in which equal ones are equal; None if it says nothing."""
-    text = " ".join(text.split()).casefold()[:_MAX_IDENTITY_CHARACTERS]
-    if kind == "gtin":
-        text = _NOT_IN_GTIN.sub("", text).lstrip("0")
-    return (kind, text) if text else None
-
-
 def _microdata(root: HtmlElement) -> list[Thing]:
     """Return the things at the top level of the microdata of a page.
 
@@ -200,7 +182,7 @@ def _microdata(root: HtmlElement) -> list[Thing]:
         wanted = [
             name
             for name in element.get("itemprop", "").lower().split()
-            if name in _NAMES or name in _IDENTITIES
+            if name in _NAMES or name in IDENTITY_FIELDS
         ]
         if not wanted or element.get("itemscope") is not None:
             continue
@@ -214,7 +196,7 @@ def _microdata(root: HtmlElement) -> list[Thing]:
         for name in wanted:
             if name in _NAMES:
                 thing.names.append(text)
-            elif found := _identity(_IDENTITIES[name], text):
+            elif found := identity_of(IDENTITY_FIELDS[name], text):
                 thing.identities.append(found)
     return list(things.values())
 

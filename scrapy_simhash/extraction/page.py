@@ -14,13 +14,13 @@ from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.script_data import is_notice
 from scrapy_simhash.extraction.segments import content_lines
-from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
+from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, find_values
 from scrapy_simhash.extraction.shown import unfold
 from scrapy_simhash.extraction.targets import own_targets
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lxml.html import HtmlElement
 
@@ -65,6 +65,7 @@ class Extraction:
     :param is_notice: the text is a notice beside data in scripts, see `is_notice`.
     :param names: all of the page's names; None for a text whose only name is the title.
     :param identities: (kind, value) of the identities that the page declares for its main thing.
+    :param distinct: selector → the values that it finds, for the selectors of `Selectors.distinct`.
     """
 
     text: str
@@ -78,6 +79,7 @@ class Extraction:
     is_notice: bool = False
     names: Names | None = None
     identities: tuple[tuple[str, str], ...] = ()
+    distinct: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def prepared(html: str) -> bytes:
@@ -139,9 +141,10 @@ class Page:
         self._bytes = html
         self._remove = selectors.remove
         # Only `id("…")` in XPath needs the IDs.
-        self._collect_ids = bool(selectors.select or selectors.remove)
+        self._collect_ids = selectors != Selectors()
         self._unmatched: dict[str, None] = {}
-        self.root = self.parse()
+        self._distinct: dict[str, list[str]] = {}
+        self.root = self.parse(selectors.distinct)
         self.selected: str | None = None
         self.way = ""
         if self.root is not None:
@@ -159,8 +162,11 @@ class Page:
                 self.content = [line for element in outer for line in lines_of(element)]
                 self.selected = join(self.content)
 
-    def parse(self) -> HtmlElement | None:
-        """Return a new tree without the removed elements; None if the page has no element."""
+    def parse(self, distinct: Sequence[str] = ()) -> HtmlElement | None:
+        """Return a new tree without the removed elements; None if the page has no element.
+
+        :param distinct: selectors whose values are read before.
+        """
         from lxml import etree
         from lxml.html import document_fromstring
 
@@ -181,6 +187,10 @@ class Page:
         if root is None:
             return None
         unfold(root, parse)
+        for selector in distinct:
+            self._distinct[selector] = find_values(root, selector)
+            if not self._distinct[selector]:
+                self._unmatched[selector] = None
         for selector in self._remove:
             drop_all(self._select(root, selector))
         return root
@@ -248,6 +258,7 @@ class Page:
             ),
             names=names,
             identities=identities_of(self.lines, facts, names, canonical),
+            distinct=self._distinct,
         )
 
 

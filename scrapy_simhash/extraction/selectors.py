@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import SchemeError
 
@@ -20,10 +20,12 @@ class Selectors:
 
     :param select: selectors of the content; an extractor runs only if none matches.
     :param remove: selectors of elements to remove first.
+    :param distinct: selectors of values that tell pages apart, see `find_values`.
     """
 
     select: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -34,8 +36,42 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
 
     :raises SchemeError: the text is neither CSS nor XPath, or uses an unknown function or prefix.
     """
-    from cssselect import HTMLTranslator, SelectorError
     from lxml import etree
+
+    search = _search(text)
+
+    def find(root: HtmlElement) -> list[HtmlElement]:
+        result = search(root)
+        return list(filter(etree.iselement, result)) if isinstance(result, list) else []
+
+    return find
+
+
+def find_values(root: HtmlElement, selector: str) -> list[str]:
+    """Return the values that a selector finds on a page: texts, attributes, and for elements the
+    attribute ``content``, ``value`` or ``datetime``, or else their text, or what they link to.
+
+    CSS selectors may end in ``::text`` or ``::attr(name)``. :raises SchemeError: as
+    `compiled_selector` does.
+    """
+    result = _search(selector)(root)
+    return [_value(one) for one in (result if isinstance(result, list) else [result])]
+
+
+def _value(found: Any) -> str:
+    if isinstance(found, (str, float, bool)):
+        return str(found)
+    named = (found.get(name, "") for name in ("content", "value", "datetime"))
+    linked = (found.get(name, "") for name in ("src", "href", "alt"))
+    return next(filter(None, (*named, "".join(found.itertext()).strip(), *linked)), "")
+
+
+@lru_cache(maxsize=256)
+def _search(text: str) -> Any:
+    """Return an XPath, compiled. :raises SchemeError: see `compiled_selector`."""
+    from cssselect import SelectorError
+    from lxml import etree
+    from parsel.csstranslator import HTMLTranslator
 
     try:
         path = text if text.startswith(("/", "(")) else HTMLTranslator().css_to_xpath(text)
@@ -44,9 +80,4 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
         compiled(etree.Element("html"))
     except (SelectorError, etree.XPathError, ValueError) as error:
         raise SchemeError(f"selector {text!r} is neither CSS nor XPath: {error}") from error
-
-    def find(root: HtmlElement) -> list[HtmlElement]:
-        result = compiled(root)
-        return list(filter(etree.iselement, result)) if isinstance(result, list) else []
-
-    return find
+    return compiled

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from scrapy_simhash.confirmation import Against
+
 ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
 
 Action = Literal["", "dropped", "tagged", "followed", "passed"]
@@ -78,14 +80,22 @@ class Match:
     """A stored or pending page within k bits of the fingerprint of a query.
 
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
-    :param confirmed: the page is a copy of the queried one; if False, it is only similar.
+    :param against: the rule that says that the page is no copy of the queried one, but only
+        similar; empty if it is a copy.
+    :param label: see `Evidence`.
     """
 
     key: str
     fingerprint: int
     distance: int
     similarity: float | None = None
-    confirmed: bool = True
+    against: Against = ""
+    label: str = ""
+
+    @property
+    def confirmed(self) -> bool:
+        """Return True if the page is a copy of the queried one."""
+        return not self.against
 
 
 @dataclass(frozen=True)
@@ -105,6 +115,7 @@ class Observation:
         which it is not a copy of; None without one.
     :param earlier: for a near-duplicate or unchanged page, what the pages have done that it is a
         copy of.
+    :param reason: why it is a near-duplicate, or only similar, in words (`explain`); else empty.
     """
 
     kind: ObservationKind
@@ -118,6 +129,7 @@ class Observation:
     similar_to: str | None = None
     evidence: Evidence = field(default=NO_EVIDENCE, repr=False, compare=False)
     earlier: Earlier = field(default=UNKNOWN, compare=False)
+    reason: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,9 @@ class NearDuplicate:
 
     :param seen_at_s: Unix time.
     :param similarity: estimated resemblance in steps of 0.01; None if unknown.
-    :param confirmed: the page is a copy. If False, it is only similar, and is stored as well.
+    :param against: the rule that says that the page is no copy, but only similar; it is then stored
+        as well. Empty for a copy.
+    :param label: what the page is called, see `Evidence`.
     """
 
     key: str
@@ -136,8 +150,14 @@ class NearDuplicate:
     sequence: int
     seen_at_s: int
     similarity: float | None = None
-    confirmed: bool = True
+    against: Against = ""
     action: Action = ""
+    label: str = ""
+
+    @property
+    def confirmed(self) -> bool:
+        """Return True if the page is a copy of the representative."""
+        return not self.against
 
 
 class Index(Protocol):

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.index.base import UNKNOWN, Entry, Match, NearDuplicate, Observation
 from scrapy_simhash.index.rules import classify
+from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.evidence import Evidence
-    from scrapy_simhash.index.base import PageToObserve
+    from scrapy_simhash.index.base import Earlier, PageToObserve
     from scrapy_simhash.index.rules import Classification, Neighbour, Rules
     from scrapy_simhash.scheme import Scheme
 
@@ -106,6 +107,7 @@ class CrawlIndex:
         result = classify(own, neighbours, self._is_eligible, evidence)
         is_copy = result.kind == "near-duplicate"
         nearest, compared = result.nearest, result.nearest or own
+        reason = "" if compared is None else self.reason(evidence, compared, result.earlier)
         similar_to = None if nearest is None else nearest.entry.key
         observation = Observation(
             result.kind,
@@ -119,6 +121,7 @@ class CrawlIndex:
             None if is_copy else similar_to,
             evidence,
             result.earlier,
+            reason,
         )
         if is_copy:
             return result, observation, None
@@ -142,6 +145,20 @@ class CrawlIndex:
         elif not stored.evidence.content:  # for example an entry that was imported
             seen_again = seen_again._replace(evidence=entry.evidence)
         return result, observation, seen_again
+
+    def reason(self, evidence: Evidence, near: Neighbour, earlier: Earlier = UNKNOWN) -> str:
+        """Return in words why a page is, or is no copy of a neighbour."""
+        labels = (evidence.label, near.entry.evidence.label)
+        one, other = (label.decode("utf-8", "replace") for label in labels)
+        return explain(
+            near.against,
+            distance=near.distance,
+            similarity=near.similarity,
+            max_distance=self.max_distance,
+            confirmation=self.confirmation,
+            names=(one, other),
+            same_request=earlier.same_request,
+        )
 
     def _compared(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Neighbour:
         """Return the comparison of a page with an entry of its key."""
@@ -193,7 +210,8 @@ def log_line(
         sequence,
         seen_at_s,
         None if similarity is None else round(similarity, 2),
-        pair.confirmed,
+        pair.against,
+        label=page.evidence.label.decode("utf-8", "replace"),
     )
 
 
@@ -210,7 +228,8 @@ def matches(neighbours: Iterable[Neighbour]) -> list[Match]:
     """
     by_key: dict[str, Match] = {}
     for neighbour in sorted(neighbours, key=lambda neighbour: not neighbour.confirmed):
-        distance, entry, similarity, confirmed = neighbour
-        match = Match(entry.key, entry.fingerprint, distance, similarity, confirmed)
+        distance, entry, similarity, against = neighbour
+        label = entry.evidence.label.decode("utf-8", "replace")
+        match = Match(entry.key, entry.fingerprint, distance, similarity, against, label)
         by_key.setdefault(entry.key, match)
     return list(by_key.values())

@@ -9,10 +9,11 @@ values of buckets, they are little-endian, so that numpy reads them fast.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from xxhash import xxh3_64_intdigest
 
+from scrapy_simhash.confirmation import Against
 from scrapy_simhash.evidence import (
     NO_EVIDENCE,
     Evidence,
@@ -62,8 +63,11 @@ _GAVE_ITEMS = b"\1"
 # A similarity is stored in per cent.
 _PERCENT = 100
 _NO_SIMILARITY = 0xFF
-# A bit of the flags of a log line; the other bits are the position of the action in `ACTIONS`.
-_NOT_CONFIRMED = 0x80
+# The flags of a log line are the position of the action in `ACTIONS`, and above these bits that of
+# the rule that says that the page is no copy.
+_AGAINST_SHIFT = 3
+_AGAINST: tuple[Against, ...] = get_args(Against)
+_MAX_LABEL = 255
 _LOG_HEAD = struct.Struct(">IHBB")
 _FINGERPRINT_AT = SEQUENCE_BYTES + _TIME_BYTES
 
@@ -242,12 +246,15 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
     """Return the value of the row of a log line."""
     representative = encode_key(line.representative)
     similarity = _NO_SIMILARITY if line.similarity is None else round(_PERCENT * line.similarity)
-    flags = ACTIONS.index(line.action) | (0 if line.confirmed else _NOT_CONFIRMED)
+    flags = ACTIONS.index(line.action) | _AGAINST.index(line.against) << _AGAINST_SHIFT
+    label = encode_key(line.label)[:_MAX_LABEL]
     return (
         _LOG_HEAD.pack(line.seen_at_s, line.distance, similarity, flags)
         + line.fingerprint.to_bytes(width_bytes, "big")
         + len(representative).to_bytes(4, "big")
         + representative
+        + bytes((len(label),))
+        + label
         + encode_key(line.key)
     )
 
@@ -257,22 +264,26 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
     fingerprint_at = _LOG_HEAD.size
     text_at = fingerprint_at + width_bytes + 4
     length = int.from_bytes(value[text_at - 4 : text_at], "big")
-    if len(value) <= text_at + length:
+    label_at = text_at + length + 1
+    key_at = label_at + value[label_at - 1] if label_at < len(value) else len(value)
+    if len(value) <= key_at:
         raise ValueError(f"line {sequence} of the near-duplicate log is cut short")
     seen_at_s, distance, similarity, flags = _LOG_HEAD.unpack_from(value)
-    action = flags & ~_NOT_CONFIRMED
-    if action >= len(ACTIONS) or not (similarity <= _PERCENT or similarity == _NO_SIMILARITY):
+    against, action = divmod(flags, 1 << _AGAINST_SHIFT)
+    is_percent = similarity <= _PERCENT or similarity == _NO_SIMILARITY
+    if action >= len(ACTIONS) or against >= len(_AGAINST) or not is_percent:
         raise ValueError(f"line {sequence} of the near-duplicate log has an impossible value")
     return NearDuplicate(
-        key=decode_key(value[text_at + length :]),
+        key=decode_key(value[key_at:]),
         representative=decode_key(value[text_at : text_at + length]),
         distance=distance,
         fingerprint=int.from_bytes(value[fingerprint_at : text_at - 4], "big"),
         sequence=sequence,
         seen_at_s=seen_at_s,
         similarity=None if similarity == _NO_SIMILARITY else similarity / _PERCENT,
-        confirmed=not flags & _NOT_CONFIRMED,
+        against=_AGAINST[against],
         action=ACTIONS[action],
+        label=value[label_at:key_at].decode("utf-8", "replace"),
     )
 
 

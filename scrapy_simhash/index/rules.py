@@ -30,7 +30,7 @@ from scrapy_simhash.index.base import UNKNOWN, Earlier
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.confirmation import Against, Confirmation
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import Entry, ObservationKind
 
@@ -51,13 +51,19 @@ class Neighbour(NamedTuple):
     """An entry compared with a page: within k bits of it, or under its key (`Rules.own`).
 
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
-    :param confirmed: the page is a copy of the entry; under one key: it has the same text.
+    :param against: the rule that says that the page is no copy of the entry (under one key: has
+        another text); empty if it is one.
     """
 
     distance: int
     entry: Entry
     similarity: float | None
-    confirmed: bool
+    against: Against = ""
+
+    @property
+    def confirmed(self) -> bool:
+        """Return True if the page is a copy of the entry; under one key: has the same text."""
+        return not self.against
 
 
 class Classification(NamedTuple):
@@ -121,8 +127,10 @@ class Rules:
         distance = hamming_distance(entry.fingerprint, fingerprint)
         is_earlier = entry.last_sequence < crawl_start
         compare = self.confirmation.compare_versions if is_earlier else self._without_names.compare
-        similarity, is_same = compare(evidence, entry.evidence)
-        return Neighbour(distance, entry, similarity, distance <= self.max_distance and is_same)
+        similarity, against = compare(evidence, entry.evidence)
+        if distance > self.max_distance:
+            return Neighbour(distance, entry, similarity, "distance")
+        return Neighbour(distance, entry, similarity, against)
 
     def same_text(self, one: Text, other: Text) -> bool:
         """Return True if two pages that one crawl saw under one key have the same text."""
@@ -135,7 +143,7 @@ class Rules:
     def _confirms(self, confirmation: Confirmation, one: Text, other: Text) -> bool:
         if hamming_distance(one.fingerprint, other.fingerprint) > self.max_distance:
             return False
-        return confirmation.compare(one.evidence, other.evidence)[1]
+        return confirmation.compare(one.evidence, other.evidence).is_copy
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
         """Return `other` as a neighbour of `entry`; None if it is not a confirmed copy."""

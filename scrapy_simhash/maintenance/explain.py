@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.evidence import NO_EVIDENCE
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.rules import Neighbour, classify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import Match, NearDuplicate, ObservationKind
     from scrapy_simhash.index.observing import ObservingIndex
     from scrapy_simhash.index.redis.index import RedisIndex
@@ -46,6 +45,7 @@ class Prediction:
     matches: Sequence[Match]
     similarity: float | None = None
     similar_to: str | None = None
+    reason: str = ""
 
 
 def predict(
@@ -74,9 +74,18 @@ def predict(
     neighbours = [
         Neighbour(
             match.distance,
-            Entry(age_rank, match.key, match.fingerprint, 0, 0, 0),
+            Entry(
+                age_rank,
+                match.key,
+                match.fingerprint,
+                0,
+                0,
+                0,
+                -1,
+                Evidence(label=match.label.encode()),
+            ),
             match.similarity,
-            match.confirmed,
+            match.against,
         )
         for age_rank, match in enumerate(matches)
         if in_scope is None or in_scope(match.key)
@@ -93,4 +102,5 @@ def predict(
         matches,
         None if compared is None else compared.similarity,
         None if is_copy else nearest_key,
+        "" if compared is None else index.reason(evidence, compared),
     )

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_MS = 10_000
 Texts = dict[str, list[str]]
-Content = str | bytes | tuple[Texts, Texts]
-"""A page as text or as bytes in UTF-8 without a byte order mark, or an item as field → texts: its
-fields, and those beside them (`Detector.fingerprint_fields`)."""
+Content = str | bytes | tuple[Texts, Texts, Texts]
+"""A page as text or as bytes in UTF-8 without a byte order mark, or an item as the arguments of
+`Detector.fingerprint_fields`."""
 # The first byte of a message: for a page that was text, a page that was bytes, or an item.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
 _WARM_UP = (
@@ -46,8 +46,15 @@ class PageWorkers(WorkerPool[Content, PageFingerprint]):
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         keep_text: bool = False,
         sketches: bool = True,
+        distinct: tuple[str, ...] = (),
     ) -> None:
-        detector = Detector(scheme, min_tokens=min_tokens, keep_text=keep_text, sketches=sketches)
+        detector = Detector(
+            scheme,
+            min_tokens=min_tokens,
+            keep_text=keep_text,
+            sketches=sketches,
+            distinct=distinct,
+        )
         super().__init__(page_work(asdict(detector), timeout_ms), workers)
 
 

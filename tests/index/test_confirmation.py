@@ -361,7 +361,7 @@ def entries(count):
                 st.booleans(),
             ),
             similarity=st.none(),
-            confirmed=st.booleans(),
+            against=st.sampled_from(["", "name"]),
         ),
         max_size=count,
         unique_by=lambda one: one.entry.number,
@@ -379,7 +379,8 @@ def test_what_is_decided(stored, pending, own, began, request):
     def counts(entry):
         return entry.last_sequence >= began
 
-    page = None if own is None else Neighbour(0, Entry(1, "own", 0, own[1], 0, 0), None, own[0])
+    entry = None if own is None else Entry(1, "own", 0, own[1], 0, 0)
+    page = None if own is None else Neighbour(0, entry, None, "" if own[0] else "content")
     asked = Evidence(request=request)
 
     def alike(one):

@@ -31,7 +31,7 @@ def evidences(draw):
 def test_pages_whose_marks_tell_them_apart_are_no_copies(one, other):
     marks = np.array([mark_of(other)], np.uint64)
     if not may_be_copies(mark_of(one), marks)[0]:
-        assert Confirmation().compare(one, other) == (None, False)
+        assert Confirmation().compare(one, other) == (None, "name")
     if have_other_requests(mark_of(one), marks)[0]:
         assert not same_request(one, other)
     assert may_be_copies(without_name(mark_of(one)), marks)[0]

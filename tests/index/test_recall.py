@@ -56,7 +56,7 @@ def confirmed(pages):
         near = [pages[at] for at in np.flatnonzero(distances <= WIDE.max_distance)]
         near = [other for other in near if other.key != page.key]
         confirmation, evidence = WIDE.confirmation, page.evidence
-        copies = {one.key for one in near if confirmation.compare(evidence, one.evidence)[1]}
+        copies = {one.key for one in near if confirmation.compare(evidence, one.evidence).is_copy}
         if copies:
             found[page.key] = copies
     return found

@@ -95,7 +95,7 @@ def test_rows_are_laid_out_as_docs_index_format_says():
     assert records.encode_near_duplicate(line, 2).hex() == (
         "01020304" + "0003" + "ff" + "00" + "abcd" + "00000002" + "6162" + "c3a9"
     )
-    similar = replace(line, similarity=0.57, confirmed=False, action="passed")
+    similar = replace(line, similarity=0.57, against="doubt", action="passed")
     assert records.encode_near_duplicate(similar, 2).hex() == (
         "01020304" + "0003" + "39" + "84" + "abcd" + "00000002" + "6162" + "c3a9"
     )

@@ -28,7 +28,9 @@ def entry(key, met):
 
 
 def line(key, representative, sequence, distance=1, *, confirmed=True):
-    return NearDuplicate(key, representative, distance, 1, sequence, 100, confirmed=confirmed)
+    return NearDuplicate(
+        key, representative, distance, 1, sequence, 100, against="" if confirmed else "name"
+    )
 
 
 def shape(found):

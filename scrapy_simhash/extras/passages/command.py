@@ -20,7 +20,6 @@ from scrapy_simhash.commands._options import (
 from scrapy_simhash.commands._output import (
     counted,
     note,
-    percent,
     progress,
     show,
     show_json,
@@ -46,6 +45,7 @@ from scrapy_simhash.extras.passages.cutting import (
 )
 from scrapy_simhash.extras.passages.result import DEFAULT_HIGH_SIMILARITY, SHOWN_DIGITS
 from scrapy_simhash.extras.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
+from scrapy_simhash.reasons import percent
 
 if TYPE_CHECKING:
     from scrapy_simhash.extras.passages.index import PassageIndex

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.confirmation import Comparison, Confirmation
     from scrapy_simhash.evidence import Evidence
 
 _SHARD_SCHEMA = (
@@ -302,13 +302,13 @@ def _search(search: CandidateSearch, frame: pd.DataFrame, max_candidates: int) -
 
 
 def _confirmed(
-    compare: Callable[[Evidence, Evidence], tuple[float | None, bool]],
+    compare: Callable[[Evidence, Evidence], Comparison],
     frames: Iterable[pd.DataFrame],
 ) -> Iterator[pd.DataFrame]:
     for frame in frames:
         ones, twos = (map(decode_evidence, frame[f"{side}_evidence"]) for side in ("one", "two"))
         compared = [compare(*pair) for pair in zip(ones, twos, strict=True)]
         links = frame[["record", "other", "distance"]].copy()
-        links["similarity"] = [similarity for similarity, _ in compared]
-        links["confirmed"] = [confirmed for _, confirmed in compared]
+        links["similarity"] = [found.similarity for found in compared]
+        links["confirmed"] = [found.is_copy for found in compared]
         yield links
