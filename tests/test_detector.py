@@ -15,6 +15,7 @@ from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.identities import chosen_identity, identity_bytes
 from scrapy_simhash.index import Observation, open_index
 from scrapy_simhash.names import Names, page_names
 from scrapy_simhash.scheme import PRESETS, Scheme
@@ -172,6 +173,7 @@ class TestEvidence:
             heading=heading,
             certainty=SCHEME.certain_fingerprint(tokens).certainty,
             content=content_bytes(tokens, token_hashes(tokens)),
+            label=b"A new ferry",
         )
 
     def test_a_plain_text_has_no_names(self):
@@ -181,11 +183,21 @@ class TestEvidence:
         content = content_bytes(tokens, token_hashes(tokens))
         assert found == Evidence(found.sketch, certainty=found.certainty, content=content)
 
-    def test_without_sketches_there_is_only_the_certainty(self):
+    def test_without_sketches_there_are_only_the_certainty_and_what_the_user_chose(self):
         found = Detector(SCHEME, sketches=False).fingerprint_page(PAGE)
         with_sketch = Detector(SCHEME).fingerprint_page(PAGE)
         assert found.fingerprint == with_sketch.fingerprint
-        assert found.evidence == Evidence(certainty=with_sketch.evidence.certainty)
+        evidence = Evidence(certainty=with_sketch.evidence.certainty, label=b"A new ferry")
+        assert found.evidence == evidence
+        chosen = Detector(SCHEME, sketches=False, distinct=("h1",)).fingerprint_page(PAGE)
+        identity = chosen_identity({"h1": ["A new ferry"]})
+        assert chosen.evidence == evidence._replace(identity=identity)
+
+    def test_an_identity_of_a_record_is_beside_its_text_and_chosen_fields_are_too(self):
+        texts = {"text": [ENGLISH]}
+        found = Detector(SCHEME).fingerprint_fields(texts, {"Sku": ["A-1"]}, {"size": ["XL"]})
+        identity = identity_bytes([("sku", "a-1")]) + chosen_identity({"size": ["XL"]})
+        assert found.evidence.identity == identity
 
     @pytest.mark.parametrize("field", ["title", "name", "headline"])
     def test_a_field_beside_the_text_is_the_name_of_a_record(self, field):

@@ -77,7 +77,7 @@ class TestChosen:
         )
         selectors = (
             *(".a", ".a::text", "//i/text()", "[itemprop=sku]", ".c", "time"),
-            *(".c::attr(src)", "count(//b)", ".none"),
+            *(".c::attr(src)", "(count(//b))", ".none"),
         )
         found = extract(page, selectors=Selectors(remove=(".a",), distinct=selectors))
         assert list(found.distinct.values()) == [

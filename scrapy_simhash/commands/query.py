@@ -98,7 +98,17 @@ def _stored(index: ObservingIndex | RedisIndex, key: str) -> dict[str, Any]:
     bits = index.scheme.bits
     as_json = [
         {name: value for name, value in asdict(line).items() if name != "sequence"}
-        | {"fingerprint": shown_fingerprint(line.fingerprint, bits)}
+        | {
+            "fingerprint": shown_fingerprint(line.fingerprint, bits),
+            "confirmed": line.confirmed,
+            "reason": explain(
+                line.against,
+                distance=line.distance,
+                similarity=line.similarity,
+                max_distance=index.max_distance,
+                confirmation=index.confirmation,
+            ),
+        }
         for line in lines
     ]
     return {
@@ -127,14 +137,8 @@ def _stored_lines(stored: dict[str, Any]) -> list[str]:
         names = f"was {role} {printable(line['representative'])}"
         if not is_own:
             names = f"{printable(line['key'])} was {role} it"
-        similarity = (
-            "" if line["similarity"] is None else f", {percent(line['similarity'])} similar"
-        )
-        action = f", {line['action']}" if line["action"] else ""
-        shown.append(
-            f"  {shown_time(line['seen_at_s'])} {names} at distance {line['distance']}"
-            f"{similarity}{action}"
-        )
+        action = f" ({line['action']})" if line["action"] else ""
+        shown.append(f"  {shown_time(line['seen_at_s'])} {names}{action}: {line['reason']}")
     return shown if len(shown) > 1 else [*shown, "  nothing is known about it"]
 
 

@@ -66,8 +66,8 @@ def test_json(run, files):
         "same_title": True,
         "distance": distance,
         "similarity": similarity(LONG, EDITED),
-        "confirmed": True,
-        "unconfirmed_because": [],
+        "against": "",
+        "reason": found["reason"],
         "near_duplicate": True,
         "resemblance": resemblance(LONG, EDITED),
         "a": {
@@ -98,14 +98,15 @@ def test_in_words(run, files):
     assert told["similarity"] == f"{int(100 * similarity(LONG, EDITED))} %, estimated"
     assert told["resemblance"] == f"{resemblance(LONG, EDITED):.3f}, exact"
     assert told["verdict"] == f"near-duplicates (k = {MAX_DISTANCE})"
+    assert told["because"].startswith("a copy: ")
     assert told["B"].endswith(" tokens by readability")
-    assert run("compare", "a.txt", "c.txt").out.splitlines()[-1] == (
-        f"verdict      different (k = {MAX_DISTANCE})"
-    )
+    verdict, because = run("compare", "a.txt", "c.txt").out.splitlines()[-2:]
+    assert verdict == f"verdict      different (k = {MAX_DISTANCE})"
+    assert because.startswith("because      no copy, because their distance is beyond k: ")
     distance = compared(run, "a.txt", "b.html")["presets"][0]["distance"]
     for k, verdict in ((distance, "near-duplicates"), (distance - 1, "different")):
         ran = run("compare", "--max-distance", k, "a.txt", "b.html")
-        assert ran.out.splitlines()[-1] == f"verdict      {verdict} (k = {k})"
+        assert ran.out.splitlines()[-2] == f"verdict      {verdict} (k = {k})"
 
 
 def test_a_page_and_itself(run, files):
@@ -117,16 +118,18 @@ def test_pages_that_are_near_and_no_copies(run, files):
     alike = int(100 * similarity(LONG, EDITED)) / 100
     ran = run("compare", "--min-resemblance", alike + 0.02, "a.txt", "b.html")
     least = int(100 * (alike + 0.02) + 1e-9)
-    verdict = f"similar, not copies: their similarity is below {least} %"
-    assert ran.out.splitlines()[-1] == f"verdict      {verdict} (k = {MAX_DISTANCE})"
+    verdict, because = ran.out.splitlines()[-2:]
+    assert verdict == f"verdict      similar, not copies (k = {MAX_DISTANCE})"
+    assert f"similar (copies: {least} %)" in because
+    assert because.endswith(". A lower SIMHASH_MIN_RESEMBLANCE reverses this")
     for name, title in (("one", "Boats"), ("other", "Trains")):
         written(files, f"<title>{title}</title><article><p>{LONG}</p></article>", f"{name}.html")
     (found,) = compared(run, "one.html", "other.html")["presets"]
     assert (found["distance"], found["similarity"], found["resemblance"]) == (0, 1, 1)
-    assert (found["confirmed"], found["near_duplicate"]) == (False, False)
-    assert found["unconfirmed_because"] == ["they are pages of one site, and their names differ"]
+    assert (found["against"], found["near_duplicate"]) == ("name", False)
+    assert 'names "Boats" and "Trains". SIMHASH_SAME_TITLE = False reverses' in found["reason"]
     (found,) = compared(run, "--no-same-title", "one.html", "other.html")["presets"]
-    assert (found["confirmed"], found["near_duplicate"]) == (True, True)
+    assert (found["against"], found["near_duplicate"]) == ("", True)
     (found,) = compared(run, "--preset", "classic", "one.html", "other.html")["presets"]
     assert (found["same_title"], found["near_duplicate"]) == (False, True)
 
@@ -137,9 +140,7 @@ def test_names_that_leave_a_doubt(run, files):
         written(files, f"<title>{title}</title>{article}", f"{name}.html")
     (found,) = compared(run, "one.html", "other.html")["presets"]
     assert 0.6 < found["similarity"] < 0.85
-    assert found["unconfirmed_because"] == [
-        "they are pages of one site whose names may differ, and their similarity is below 85 %"
-    ]
+    assert found["against"] == "doubt"
 
 
 def test_presets_that_cannot_take_a_text_say_so(run, files):
@@ -179,13 +180,13 @@ def test_pages_that_are_skipped(run, files):
     assert ran.out.splitlines()[-1] == f"verdict      B is skipped: few_tokens (k = {MAX_DISTANCE})"
     assert "resemblance  0." in ran.out
     ran = run("compare", "short.txt", "short.txt")
-    assert ran.out.splitlines()[-1] == f"verdict      near-duplicates (k = {MAX_DISTANCE})"
+    assert ran.out.splitlines()[-2] == f"verdict      near-duplicates (k = {MAX_DISTANCE})"
     written(files, "<html><body></body></html>", "none.html")
     (found,) = compared(run, "a.txt", "none.html")["presets"]
     assert (found["b"]["skipped"], found["resemblance"]) == ("no_text", None)
     assert found["similarity"] is None
     # Nothing was compared, so nothing was confirmed or rejected.
-    assert (found["confirmed"], found["near_duplicate"]) == (None, False)
+    assert (found["reason"], found["near_duplicate"]) == (None, False)
 
 
 @pytest.mark.parametrize(

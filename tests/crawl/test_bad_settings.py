@@ -35,6 +35,7 @@ BAD = {
     "SIMHASH_EXTRACTOR": (["regex", "no.such.function", "os.sep", 7], "readability"),
     "SIMHASH_CONTENT_SELECT": (["", ["div["], ["//["], [1], 7, "["], "CSS"),
     "SIMHASH_CONTENT_REMOVE": (["", ["div["], {"a": "b"}], "CSS"),
+    "SIMHASH_DISTINCT_BY": (["", ["div["], [1], {"a": "b"}, ["no_item_fields"]], ""),
     "SIMHASH_MAX_DISTANCE": ([256, -1, "many", 3.5, True, [3]], "255"),
     "SIMHASH_MIN_RESEMBLANCE": ([1.01, -0.1, "60%", True, [0.6], float("nan")], "0 to 1"),
     "SIMHASH_SAME_TITLE": (["perhaps", []], "True"),

@@ -197,27 +197,72 @@ def test_news_of_twenty_sites_come_once(project):
     }
 
 
+COLOURS = ("red", "green", "blue")
+
+
+def shop(count, *, listed=("all", "sale")):
+    """Return {path: product page} of a shop with four kinds of variants of each of `count` products,
+    each under several paths. Their descriptions are equal.
+    """
+    description = story("a chair")
+    products = []
+    for number in range(count):
+        name, sku = f"Chair {number // 2}", f"CH-{100 + number}/7"
+        products += [
+            (name, f"{sku}-{colour.upper()}", colour, "M") for colour in COLOURS if number % 2
+        ]
+        products += [(name, sku, colour, "M") for colour in COLOURS if not number % 2]
+        products.append((name, sku, "red", "XL"))
+        products.append((f"{name} Pro", f"{sku}-PRO", "red", "M"))
+    return {
+        f"/{way}/{at}": (
+            f"<title>Shop</title><div class='product'><h1>{name}</h1><b class='sku'>{sku}</b>"
+            f"<i class='colour'>{colour}</i> <i class='size'>{size}</i>"
+            f"<p class='description'>{description}</p></div>"
+        )
+        for way in listed
+        for at, (name, sku, colour, size) in enumerate(products)
+    }
+
+
+def variants(items):
+    return [(item["title"], item["sku"], item["colour"], item["size"]) for item in items]
+
+
 @tutorial("shop")
 @pytest.mark.thorough
-def test_no_product_of_a_shop_is_lost(project):
-    description = story("a chair")
-    skus = [f"CH-{number}" for number in range(100, 130)]
-    paths = [f"/{way}/{sku}" for way in ("all", "sale") for sku in skus]
-    project.web["http://shop.example/"] = article("Shop", "", links=paths)
-    for path in paths:
-        sku = path.rpartition("/")[2]
-        # Two of each name: they differ in their number alone.
-        name = f"Chair {int(sku[3:]) // 2}"
-        project.web[f"http://shop.example{path}"] = (
-            f'<div class="product"><h1>{name}</h1><b class="sku">{sku}</b>'
-            f'<p class="description">{description}</p></div>'
-        )
+def test_no_variant_of_a_product_is_lost(project):
+    pages = shop(72)
+    assert len(pages) == 2 * 360
+    project.web["http://shop.example/"] = article("Shop", "", links=pages)
+    project.web |= {f"http://shop.example{path}": html for path, html in pages.items()}
     log = project.crawl()
-    found = [item["title"].partition(" ")[0] for item in project.lines("products.jsonl")]
-    assert found == skus, log
+    found = project.lines("products.jsonl")
+    assert len(set(variants(found))) == len(found) == 360, log
+    assert all("/all/" in item["url"] for item in found)
     index = ".scrapy/simhash/spider-items/shop"
     assert f"--index {index}\n" in (DOCS / "shop.md").read_text(encoding="utf-8")
-    assert "/all/CH-100" in project.scrapy("simhash", "index", "clusters", "--index", index).stdout
+    assert "/all/0" in project.scrapy("simhash", "index", "clusters", "--index", index).stdout
+
+
+@tutorial("shop")
+@pytest.mark.thorough
+def test_no_variant_is_lost_if_its_selectors_compare_pages(project):
+    pages = shop(10)
+    settings = project.directory / "project" / "settings.py"
+    [selectors] = re.findall(
+        r"`(SIMHASH_DISTINCT_BY = .*?)`", (DOCS / "shop.md").read_text(encoding="utf-8")
+    )
+    left_out = ("SIMHASH_PAGES", "SIMHASH_ITEM_FIELDS", "SIMHASH_DISTINCT_BY")
+    lines = settings.read_text().splitlines()
+    kept = [line for line in lines if not line.startswith(left_out)]
+    settings.write_text("\n".join([*kept, selectors]))
+    project.web["http://shop.example/"] = article("Shop", "", links=pages)
+    project.web |= {f"http://shop.example{path}": html for path, html in pages.items()}
+    log = project.crawl()
+    found = project.lines("products.jsonl")
+    assert len(set(variants(found))) == len(found) == 50, log
+    assert "'simhash/dropped/near_duplicate': 50" in log
 
 
 @tutorial("site-audit")

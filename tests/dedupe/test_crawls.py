@@ -69,7 +69,7 @@ def verdicts_of(folder):
     return {
         told["key"]: tuple(told[name] for name in TOLD)
         for told in read_lines(folder / "verdicts")
-        if not told["reason"]
+        if told["kind"] != "skipped"
     }
 
 

@@ -139,7 +139,7 @@ def test_a_folder_in_which_files_come_and_go(tmp_path, monkeypatch):
 def test_fewer_verdicts_than_rows(tmp_path):
     parquet.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "in.parquet")
     paths = [tmp_path / "in.parquet"]
-    verdicts = iter([{"dropped": False, "reason": None}])
+    verdicts = iter([{"dropped": False, "kind": "new", "reason": None}])
     with pytest.raises(SimhashError, match="an input has changed since"):
         writing._write_parquet(paths, verdicts, tmp_path / "out.parquet", {})
 
@@ -204,7 +204,7 @@ def test_warc_records_of_other_types(tmp_path):
     (tmp_path / "in.warc.wet").write_bytes(b"".join(records))
     summary = run(tmp_path, "in.warc.wet")
     verdicts = read_lines(tmp_path / "verdicts")
-    assert [v["reason"] or v["kind"] for v in verdicts] == [
+    assert [v["reason"] if v["kind"] == "skipped" else v["kind"] for v in verdicts] == [
         *("new", "near-duplicate", "content_encoding", "new", "not_html"),
         *("new", "near-duplicate", "near-duplicate", "not_html"),
     ]
@@ -262,7 +262,7 @@ def test_warc(tmp_path, from_gzip, to_gzip):
     (tmp_path / f"in.warc{from_gzip}").write_bytes(warc(bool(from_gzip)))
     run(tmp_path, f"in.warc{from_gzip}", out=f"out.warc{to_gzip}")
     verdicts = read_lines(tmp_path / "verdicts")
-    assert [(v["key"], v["reason"] or v["kind"]) for v in verdicts] == [
+    assert [(v["key"], v["reason"] if v["kind"] == "skipped" else v["kind"]) for v in verdicts] == [
         ("https://e.com/1", "new"),
         ("https://e.com/2", "near-duplicate"),
         ("https://e.com/3", "status"),

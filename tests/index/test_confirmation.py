@@ -325,16 +325,19 @@ class TestCommands:
     def test_clusters_say_what_was_done_and_similar_pages_are_apart(self, made, capsys):
         assert main(["index", "clusters", "--index", made]) == 0
         shown = capsys.readouterr()
-        assert shown.out.splitlines() == ["a", "  distance   1   90 %  dropped   b"]
+        assert shown.out.splitlines()[:2] == ["a", "  distance   1   90 %  dropped   b"]
+        assert shown.out.splitlines()[2].startswith("    a copy: 90 % similar (copies: 60 %), dist")
         assert "only similar to others" in shown.err
         assert main(["index", "clusters", "--index", made, "--similar"]) == 0
-        assert capsys.readouterr().out.splitlines() == ["a", "  distance   1    0 %  passed    c"]
+        _, similar, reason = capsys.readouterr().out.splitlines()
+        assert similar == "  distance   1    0 %  passed    c"
+        assert reason.startswith("    no copy, because only 0 % is similar: ")
 
     def test_explain_says_so_too(self, made, capsys):
         assert main(["index", "query", "--stored", "--index", made, "a"]) == 0
         _, _, copy, similar = capsys.readouterr().out.splitlines()
-        assert copy.endswith("b was a near-duplicate of it at distance 1, 90 % similar, dropped")
-        assert similar.endswith("c was similar to it at distance 1, 0 % similar, passed")
+        assert "b was a near-duplicate of it (dropped): a copy: 90 % similar (copies" in copy
+        assert "c was similar to it (passed): no copy, because only 0 % is similar" in similar
 
     def test_stats_count_them_apart(self, made, capsys):
         assert main(["index", "stats", "--index", made]) == 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.confirmation import Against
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import TablePlan, records
 from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
@@ -33,6 +35,7 @@ EVIDENCE = st.builds(
     links=st.binary(max_size=200),
     request=st.sampled_from([b"", b"12345678"]),
     depth=st.integers(0, 2**20),
+    label=st.binary(max_size=60),
 )
 SIMILARITIES = st.none() | st.integers(0, 100).map(lambda percent: percent / 100)
 WIDTHS = st.sampled_from([1, 2, 8, 32, 64])
@@ -70,8 +73,9 @@ def lines(draw):
         draw(NUMBERS),
         draw(TIMES),
         draw(SIMILARITIES),
-        draw(st.booleans()),
+        draw(st.sampled_from(get_args(Against))),
         draw(st.sampled_from(ACTIONS)),
+        draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=60)),
     )
 
 
@@ -93,11 +97,11 @@ def test_rows_are_laid_out_as_docs_index_format_says():
     line = NearDuplicate("é", "ab", 3, 0xABCD, 9, 0x01020304)
     assert records.log_row_key(9).hex() == "4e0000000009"
     assert records.encode_near_duplicate(line, 2).hex() == (
-        "01020304" + "0003" + "ff" + "00" + "abcd" + "00000002" + "6162" + "c3a9"
+        "01020304" + "0003" + "ff" + "00" + "abcd" + "00000002" + "6162" + "00" + "c3a9"
     )
-    similar = replace(line, similarity=0.57, against="doubt", action="passed")
+    similar = replace(line, similarity=0.57, against="doubt", action="passed", label="x")
     assert records.encode_near_duplicate(similar, 2).hex() == (
-        "01020304" + "0003" + "39" + "84" + "abcd" + "00000002" + "6162" + "c3a9"
+        "01020304" + "0003" + "39" + "2c" + "abcd" + "00000002" + "6162" + "0178" + "c3a9"
     )
     assert records.STATE_KEY == b"S"
     assert records.encode_state(State(0x0102, 3, 5, 4)).hex() == (
@@ -150,7 +154,7 @@ def test_an_index_writes_what_the_docstring_says(tmp_path, kind):
     assert entry[9:] == fingerprints[1].to_bytes(3, "big") + b"\1" + bytes(3) + b"1"
     line = stored[b"N" + (5).to_bytes(5, "big")]
     copy = (fingerprints[0] ^ 1).to_bytes(3, "big")
-    assert line == b"\1\2\3\4" + b"\0\1" + b"\xff\0" + copy + b"\0\0\0\1" + b"0" + b"copy"
+    assert line == b"\1\2\3\4" + b"\0\1" + b"\xff\0" + copy + b"\0\0\0\1" + b"0\0copy"
     assert stored[b"S"].hex() == f"{6:016x}" + f"{3:016x}" + f"{3:08x}" + f"{3:08x}"
     assert {row[:1] for row in stored} == {b"E", b"T", b"K", b"N", b"S"}
     assert sum(row[:1] == b"E" for row in stored) == 3

@@ -53,12 +53,12 @@ def test_the_command_prints_it_all(made, capsys):
     assert query(made, "https://a.example/copy\n") == 0
     head, first, second = capsys.readouterr().out.splitlines()
     assert head == "stored       https://a.example/copy\\n"
-    assert first.endswith("near-duplicate of https://a.example/1 at distance 1, dropped")
-    assert second.endswith("near-duplicate of https://a.example/2 at distance 1")
+    assert "near-duplicate of https://a.example/1 (dropped): a copy: distance 1 (k = " in first
+    assert "near-duplicate of https://a.example/2: a copy: distance 1 (k = " in second
     assert query(made, "https://a.example/2") == 0
     _, entry, copy = capsys.readouterr().out.splitlines()
     assert entry.startswith("  representative since 20")
-    assert copy.endswith("https://a.example/copy\\n was a near-duplicate of it at distance 1")
+    assert "https://a.example/copy\\n was a near-duplicate of it: a copy: distance 1" in copy
 
 
 @pytest.mark.parametrize("key", ["https://a.example/failed", "https://a.example/", ""])
