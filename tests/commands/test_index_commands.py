@@ -85,7 +85,10 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
     )
     assert "a crawl      would drop it" in ran.out
     assert "matches      1 within k, 1 of them copies\n" in ran.out
-    assert "  distance   0, similarity 100 %  https://a.example/mine\n" in ran.out
+    assert (
+        "  https://a.example/mine\n    a copy: 100 % similar (copies: 60 %), distance 0 (k = 52)"
+        in ran.out
+    )
     with open_index(index_url(index)) as opened:
         assert len(opened) == before
     assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
@@ -147,7 +150,7 @@ def test_a_page_that_is_similar(ran_json, run, index, folder):
     ran = run(*there)
     assert "verdict      new, similar to https://a.example/mine, at distance 0" in ran.out
     assert "matches      1 within k, 0 of them copies\n" in ran.out
-    assert "mine (not a copy: they are pages of one site, and their names differ)\n" in ran.out
+    assert "mine\n    no copy, because their names differ: " in ran.out
     # On another site, names say nothing.
     found = ran_json("index", "query", "--key", "https://b.example/", "page.html")
     assert found["kind"] == "near-duplicate"
