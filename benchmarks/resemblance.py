@@ -5,7 +5,7 @@
 The texts are the main texts of the pages in the folders. Each gets edits of three kinds: a passage
 replaced by one of another text, words replaced here and there, and first and last sentences
 replaced. The resemblance of a copy is the exact share of the runs of three words that both texts
-have, which sketches estimate. A copy is found if it is within k, and if its estimate is high enough.
+have, which sketches estimate. A copy is found if it is within k, and its estimate is high enough.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ def _edited(words: list[str], other: list[str], kind: int, chance: random.Random
         start, begin = chance.randrange(len(words) - length + 1), chance.randrange(len(other))
         return words[:start] + other[begin : begin + length] + words[start + length :]
     if kind == 1:  # words here and there; each changes three runs
-        return [
-            chance.choice(other) if chance.random() < share / 3 else word for word in words
-        ]
+        return [chance.choice(other) if chance.random() < share / 3 else word for word in words]
     half = length // 2  # the first and the last sentences
     return other[:half] + words[half : len(words) - half] + other[-half or len(other) :]
 
