@@ -55,21 +55,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from scrapy_simhash.commands._settings import settings_reader
     from scrapy_simhash.report.page import render
     from scrapy_simhash.report.writing import report_data, write_report
 
     where = index_location(options)
-    read = settings_reader(options.settings)
-    report_options = {
-        "cluster_limit": read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
-        "max_pages": options.max_pages,
-        "max_text_bytes": options.max_text_bytes,
-    }
+    limits = {"max_pages": options.max_pages, "max_text_bytes": options.max_text_bytes}
     if is_standard_output(options.file):
-        show_bytes(render(report_data(where, **report_options)).encode())
+        show_bytes(render(report_data(where, **limits)).encode())
         return
-    data = write_report(writable(options.file), where, **report_options)
+    data = write_report(writable(options.file), where, **limits)
     counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
     show_result(
         options,

@@ -53,7 +53,7 @@ def write_crawl_report(
         spider_name = "" if crawler.spider is None else str(crawler.spider.name)
         prefix = "simhash" if settings.pages else "simhash/item"
         crawl = crawl_facts(crawler.stats.get_stats(), spider_name, reason, prefix)
-        write_report(path, location, crawl=crawl, cluster_limit=settings.cluster_limit)
+        write_report(path, location, crawl=crawl)
     except IndexLocked:  # an index in Redis is never locked
         is_open_here = isinstance(location, Path) and _is_open_here(index_url(location))
         if not is_open_here:

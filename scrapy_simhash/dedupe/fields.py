@@ -47,19 +47,19 @@ def value_of(record: Mapping[str, Any], name: str) -> Any:
 
 def find_fields(
     asked: Fields,
-    names: Sequence[str] | None,
+    names: Sequence[str],
     records: Sequence[Mapping[str, Any]],
     file_name: str,
 ) -> Fields:
     """Return the fields to use: those that `asked` names, else fields with usual names.
 
-    :param names: the names of all columns; None for formats without columns. If the records have no
-        fields either, the result is `asked`.
+    :param names: the names of all columns, if the format has any. If the records have no fields
+        either, the result is `asked`.
     :param records: the first records. A usual field is used if it has a text in one of them.
     :raises SimhashError: `asked` names a field that is missing, or no field can be the text.
     """
     inside = (name for record in records for name in _names_in(record))
-    names = list(dict.fromkeys((*(names or ()), *inside)))
+    names = list(dict.fromkeys((*names, *inside)))
     if not names:  # no record could be read
         return asked
     for name in (*asked.text, asked.html, asked.key, *(asked.names or ())):

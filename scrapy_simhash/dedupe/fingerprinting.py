@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
 from scrapy_simhash.detector import Detector, PageFingerprint
-from scrapy_simhash.documents.csv_records import Layout, parse_record
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.documents.html import is_html_response
+from scrapy_simhash.documents.json_records import parse_json
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.warc import read_page
 from scrapy_simhash.extraction import Extraction, plain_text
@@ -67,13 +67,11 @@ def make_job_spec(
     *,
     record_format: Format = "json-lines",
     encoding: str = "utf-8",
-    layout: Layout | None = None,
 ) -> dict[str, Any]:
     """Return the parameters of a `Fingerprinter`, as values for JSON.
 
     :param fields: the fields to read.
-    :param encoding: encoding of JSON and CSV.
-    :param layout: that of CSV; None for other formats.
+    :param encoding: encoding of JSON.
     """
     return {
         "format": record_format,
@@ -83,7 +81,6 @@ def make_job_spec(
         "sketches": options.confirmation != UNCONFIRMED,
         "max_bytes": options.max_bytes,
         "encoding": encoding,
-        "layout": layout and layout._replace(head=b"")._asdict() | {"head": ""},
         "timeout_ms": options.timeout_ms,
     }
 
@@ -103,8 +100,6 @@ class Fingerprinter:
             sketches=job_spec["sketches"],
             distinct=tuple(n for n in self._fields.get("distinct", ()) if not n.isidentifier()),
         )
-        layout = job_spec["layout"]
-        self._layout = layout and Layout(**layout | {"columns": tuple(layout["columns"])})
         readers: dict[str, Callable[[bytes, str], _Read]] = {
             "html": self._html_file,
             "warc": self._warc_record,
@@ -132,7 +127,7 @@ class Fingerprinter:
     def _record(self, content: bytes, default_key: str) -> _Read:
         """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
         spec, fields = self._spec, self._fields
-        record = parse_record(content, spec["encoding"], self._layout)
+        record = parse_json(content, spec["encoding"])
         key = _key(value_of(record, fields["key"]) if fields["key"] else None) or default_key
         name = next(
             filter(None, (_text_of(value_of(record, n)) for n in fields["names"] or ())), ""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.fields import find_fields
-from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of, parse_record
+from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of
 from scrapy_simhash.documents.decoding import decoded
 from scrapy_simhash.documents.files import (
     GZIP_MARK,
@@ -22,16 +23,16 @@ from scrapy_simhash.documents.files import (
     uncompressed,
 )
 from scrapy_simhash.documents.html import HTML_ENDINGS
-from scrapy_simhash.documents.json_records import begins_as_array, json_parts
+from scrapy_simhash.documents.json_records import begins_as_array, json_parts, parse_json
 from scrapy_simhash.documents.lines import Part, Unreadable, ascii_lines, line_parts
 from scrapy_simhash.documents.parquet import parquet_schema, row_parts
 from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.identities import IDENTITY_FIELDS
 from scrapy_simhash.markup import begins_as_element
 
 if TYPE_CHECKING:
-    import io
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields, Format
@@ -54,19 +55,17 @@ _SNIFFED_BYTES = 1 << 13
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input file or folder. If its content changes, so does `size`, `changed_ns` or `digest`.
+    """An input file or folder.
 
     :param name: its name in messages and keys.
     :param size: in bytes; for a folder, the sum of its files.
-    :param changed_ns: time of the last modification; for a folder, the latest one of its files.
-    :param digest: for a folder, a hash of the paths, sizes and times of its files; else empty.
+    :param version: changes with the content: a hash of the paths, sizes and times of all files.
     """
 
     path: Path
     name: str
     size: int
-    changed_ns: int
-    digest: str = ""
+    version: str
 
     @classmethod
     def of(cls, path: Path, name: str | None = None) -> InputFile:
@@ -74,21 +73,13 @@ class InputFile:
 
         :raises OSError: it does not exist, or its size and time cannot be read.
         """
-        name, stat = name or path_name(path), path.stat()
-        if not path.is_dir():
-            return cls(path, name, stat.st_size, stat.st_mtime_ns)
-        size, changed_ns, digest = 0, 0, blake2b(digest_size=16)
+        size, digest = 0, blake2b(digest_size=16)
         for file in files_in([path]):
             stat = file.stat()
             size += stat.st_size
-            changed_ns = max(changed_ns, stat.st_mtime_ns)
             inside = os.fsencode(file.relative_to(path))
             digest.update(b"%b\0%d %d\n" % (inside, stat.st_size, stat.st_mtime_ns))
-        return cls(path, name, size, changed_ns, digest.hexdigest())
-
-    def version(self) -> list[int | str]:
-        """Return size, time and digest, as values for JSON."""
-        return [self.size, self.changed_ns, self.digest]
+        return cls(path, name or path_name(path), size, digest.hexdigest())
 
 
 class Inputs:
@@ -110,13 +101,11 @@ class Inputs:
         """Name of a file that cannot be read to its end → reason."""
         self.passed_over = 0
         """Number of WARC records without a page, or of files that are no page."""
-        self.layout: Layout | None = None
+        self.layout = Layout()
         self.is_array = False
         """The output of JSON is an array, as the first file is."""
+        self.columns: Sequence[str] = ()
         self._options = options
-        self._file: io.BufferedReader | None = None
-        self._bytes_before = 0
-        names: list[str] | None = None
         if self.format == "warc":
             import_extra("warcio")
         for file in self.files:
@@ -127,37 +116,34 @@ class Inputs:
             with self._lines(self.files[0].path) as (lines, self.encoding):
                 self.is_array = self.format == "json" and begins_as_array(next(iter(lines), b""))
         if self.format == "csv":
-            names = self._read_layouts()
+            self._read_layouts()
         elif self.format == "parquet":
-            names = self._read_schemas()
-        self.columns = names or []
-        self._read_columns = self.columns  # `_find_fields` needs all columns of Parquet files
+            self._read_schemas()
+        self._read_columns: Sequence[str] = (
+            self.columns
+        )  # to find the fields, all columns are needed
         self.fields = self._find_fields(options.fields)
-        used = (*self.fields.text, self.fields.html, self.fields.key, *(self.fields.names or ()))
-        self._read_columns = list(dict.fromkeys(name for name in used if name))
+        fields = self.fields
+        used = (*fields.text, fields.html, fields.key, *(fields.names or ()), *fields.distinct)
+        identities = (name for name in self.columns if name.lower() in IDENTITY_FIELDS)
+        self._read_columns = list(dict.fromkeys(name for name in (*used, *identities) if name))
 
     def parts(self) -> Iterator[tuple[int, Part]]:
         """Yield each part of all files, as (number of the file, from 0, part).
 
         A damaged file ends before the damage, and is added to `damaged`.
         """
-        self._bytes_before = self.passed_over = 0
+        self.passed_over = 0
+        has_pages = self.format in ("html", "warc")
         for number, file in enumerate(self.files):
-            try:
-                for part in self._parts_of(file.path):
-                    if not part.is_record and self.format in ("html", "warc"):
-                        self.passed_over += 1
-                    yield number, part
-            except DamagedFile as error:
-                self.damaged[file.name] = str(error)
-            self._bytes_before += file.size
+            for part in self._undamaged_parts(file):
+                self.passed_over += has_pages and not part.is_record
+                yield number, part
 
-    def share_done(self) -> float | None:
-        """Return the share of all bytes that was read; None for HTML and Parquet, or if unknown."""
-        total = sum(file.size for file in self.files)
-        if self._file is None or self._file.closed or not total:
-            return None
-        return (self._bytes_before + self._file.tell()) / total
+    @property
+    def record_encoding(self) -> str:
+        """Return the encoding of the JSON objects that `parts` yields."""
+        return self.encoding if self.format in ("json-lines", "json") else "utf-8"
 
     def check_unchanged(self) -> None:
         """Check that no file has changed since these inputs were opened.
@@ -192,8 +178,9 @@ class Inputs:
             yield from warc_parts(opener, max_bytes, by_record=by_record)
         else:
             with self._lines(path) as (lines, encoding):
-                if self.layout is not None:
-                    yield from csv_parts(lines, self.layout, max_bytes)
+                if self.format == "csv":
+                    columns = self._read_columns
+                    yield from csv_parts(lines, encoding, self.layout, columns, max_bytes)
                 elif self.format == "json":
                     yield from json_parts(lines, encoding, max_bytes)
                 else:
@@ -211,8 +198,7 @@ class Inputs:
             yield content
 
     def _open_raw(self, path: Path) -> io.BufferedReader:
-        self._file = cast("io.BufferedReader", path.open("rb", buffering=_BUFFER_BYTES))
-        return self._file
+        return io.BufferedReader(path.open("rb", buffering=0), _BUFFER_BYTES)
 
     def _known_format(self) -> Format:
         formats = set()
@@ -236,40 +222,34 @@ class Inputs:
         else:
             file.path.open("rb").close()  # raises OSError if the file cannot be read
 
-    def _read_layouts(self) -> list[str]:
-        first = self.files[0]
+    def _read_layouts(self) -> None:
+        first: InputFile | None = None
         for file in self.files:
-            try:
-                layout = layout_of(
-                    partial(self._csv_lines, file.path), self.encoding, self._options.delimiter
-                )
-            except Unreadable as error:
-                raise SimhashError(
-                    f"{file.name}: its first line cannot be read as names of columns "
-                    f"({error.reason}); --encoding names its encoding"
-                ) from None
-            if not layout.columns:
+            layout = self._layout_of(file)
+            if not layout.columns:  # the file is empty
                 continue
-            if self.layout is None:
-                self.layout, first = layout, file  # earlier files are empty
-            elif (layout.columns, layout.delimiter) != (self.layout.columns, self.layout.delimiter):
+            if first is None:
+                self.layout, self.columns, first = layout, layout.columns, file
+            elif (layout.columns, layout.delimiter) != (self.columns, self.layout.delimiter):
                 raise _other_columns_error(file, first)
-            elif layout.escapes:
-                self.layout = self.layout._replace(escapes=True)
-        self.layout = self.layout or Layout()
-        return list(self.layout.columns)
 
-    @contextmanager
-    def _csv_lines(self, path: Path) -> Iterator[Iterable[bytes]]:
-        with suppress(DamagedFile), self._lines(path) as (lines, _):
-            yield lines
+    def _layout_of(self, file: InputFile) -> Layout:
+        try:
+            with suppress(DamagedFile), self._lines(file.path) as (lines, encoding):
+                return layout_of(lines, encoding, self._options.delimiter)
+        except Unreadable as error:
+            raise SimhashError(
+                f"{file.name}: its first line cannot be read as names of columns "
+                f"({error.reason}); --encoding names its encoding"
+            ) from None
+        return Layout()
 
-    def _read_schemas(self) -> list[str]:
+    def _read_schemas(self) -> None:
         schema = parquet_schema(self.files[0].path)
         for file in self.files[1:]:
             if not parquet_schema(file.path).equals(schema):
                 raise _other_columns_error(file, self.files[0])
-        return list(schema.names)
+        self.columns = schema.names
 
     def _find_fields(self, asked: Fields) -> Fields:
         """Return the fields to use, found in the first records.
@@ -289,19 +269,21 @@ class Inputs:
             )
         if not records:
             return asked
-        return find_fields(asked, self.columns or None, records, self.files[0].name)
+        return find_fields(asked, self.columns, records, self.files[0].name)
 
     def _readable(self, part: Part) -> dict[str, Any] | None:
         if part.reason is not None:
             return None
         try:
-            return parse_record(part.data, self.encoding, self.layout)
+            return parse_json(part.data, self.record_encoding)
         except Unreadable:
             return None
 
     def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
-        with suppress(DamagedFile):  # `parts` reports the damage later
+        try:
             yield from self._parts_of(file.path)
+        except DamagedFile as error:
+            self.damaged[file.name] = str(error)
 
 
 def _is_page(file: Path) -> bool:

@@ -53,12 +53,12 @@ def dedupe(
     paths: DedupePaths,
     options: DedupeOptions,
     *,
-    on_progress: Callable[[int, int | None], object] = lambda _done, _of: None,
+    on_progress: Callable[[int], object] = lambda _done: None,
     note: Callable[[str], object] = lambda _line: None,
 ) -> DedupeSummary:
     """De-duplicate files, or go on with an interrupted run. Return the counts.
 
-    :param on_progress: called with (records judged, estimated number of all records or None).
+    :param on_progress: called with the number of records judged.
     :param note: called with messages to the user.
     :raises SimhashError: the run is not possible, a worker cannot start, or the index fails.
     :raises OSError: a file cannot be read or written.
@@ -78,7 +78,7 @@ class _Run:
     options: DedupeOptions
     inputs: Inputs
     state: State
-    on_progress: Callable[[int, int | None], object]
+    on_progress: Callable[[int], object]
     note: Callable[[str], object]
 
     def __post_init__(self) -> None:
@@ -129,9 +129,9 @@ class _Run:
         is_index = index_among(against) is not None  # it may change in between
         spec = {
             **self.options.to_dict(),
-            "inputs": [[str(f.path.absolute()), *f.version()] for f in self.inputs.files],
+            "inputs": [[str(f.path.absolute()), f.version] for f in self.inputs.files],
             "against": [
-                [str(real_path(path)), *([] if is_index else InputFile.of(path).version())]
+                [str(real_path(path)), None if is_index else InputFile.of(path).version]
                 for path in against
             ],
             "format": self.inputs.format,
@@ -203,8 +203,7 @@ class _Run:
                 options,
                 inputs.fields,
                 record_format=inputs.format,
-                encoding=inputs.encoding,
-                layout=inputs.layout,
+                encoding=inputs.record_encoding,
             )
             jobs = _jobs(inputs, judge.records_judged)
             if (count := self._worker_count()) > 1:
@@ -216,9 +215,7 @@ class _Run:
                 records_of_jobs = fingerprints_here(job_spec, jobs)
             for records in stack.enter_context(closing(records_of_jobs)):
                 judge.add_all(records)
-                share = inputs.share_done()
-                done = judge.records_judged
-                self.on_progress(done, round(done / share) if share else None)
+                self.on_progress(judge.records_judged)
             self.summary.index_entries = judge.finish()
 
     def _is_worth_resuming(self) -> bool:
@@ -258,14 +255,7 @@ class _Run:
         discard(state.output)
         discard(state.verdicts)
         verdicts = self._verdicts()
-        writing.write_output(
-            self.inputs,
-            verdicts,
-            paths,
-            self.options,
-            state.output,
-            threads=self._worker_count(),
-        )
+        writing.write_output(self.inputs, verdicts, paths, self.options, state.output)
         if next(verdicts, None) is not None:
             raise changed_error("an input")
         self.inputs.check_unchanged()

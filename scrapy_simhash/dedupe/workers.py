@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import deque
 from itertools import chain
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job, skipped
 from scrapy_simhash.detector import PageFingerprint
-from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.evidence import decode_evidence, encode_evidence
+from scrapy_simhash.evidence import evidence_from, plain_evidence
 from scrapy_simhash.workers.pool import WorkerPool
 from scrapy_simhash.workers.process import Work
 
@@ -119,34 +117,22 @@ def decode_job(message: bytes) -> Job:
 
 
 def encode_answer(records: Sequence[Fingerprinted]) -> bytes:
-    """Return the answer with the records of a job: a line of JSON, then the bytes of their evidence
-    as they are, and a line break. It has what `Judge` needs: no texts and no times.
-    """
-    heads: list[list[Any]] = []
-    parts: list[bytes] = []
-    for key, page in records:
-        evidence = encode_evidence(page.evidence)
-        heads.append([key, page.fingerprint, page.skipped, len(evidence)])
-        parts.append(evidence)
-    return b"".join([json.dumps(heads).encode("ascii"), b"\n", *parts, b"\n"])
+    """Return the answer with the records of a job, as JSON: without texts and times."""
+    values = [
+        (key, page.fingerprint, page.skipped, plain_evidence(page.evidence))
+        for key, page in records
+    ]
+    return json.dumps(values).encode("ascii")
 
 
 def decode_answer(answer: bytes) -> list[Fingerprinted]:
-    """Return the records that `encode_answer` encoded. :raises WorkerError: it is damaged."""
-    records = []
-    stream = io.BytesIO(answer)
-    read = stream.read
-    try:
-        for key, fingerprint, reason, size in json.loads(stream.readline()):
-            evidence = decode_evidence(read(size))
-            page = PageFingerprint(fingerprint=fingerprint, skipped=reason, evidence=evidence)
-            records.append(Fingerprinted(key, page))
-    except (ValueError, TypeError) as error:
-        raise _damaged_error(str(error)) from error
-    if (end := read()) != b"\n":
-        raise _damaged_error(f"it ends with {end[:20]!r}")
-    return records
-
-
-def _damaged_error(detail: str) -> WorkerError:
-    return WorkerError(f"the answer of a worker is damaged ({detail}): run the same command again")
+    """Return the records that `encode_answer` encoded."""
+    return [
+        Fingerprinted(
+            key,
+            PageFingerprint(
+                fingerprint=fingerprint, skipped=reason, evidence=evidence_from(evidence)
+            ),
+        )
+        for key, fingerprint, reason, evidence in json.loads(answer)
+    ]

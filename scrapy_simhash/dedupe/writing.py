@@ -1,60 +1,41 @@
-"""Write the output from inputs and verdicts. Bytes of records are copied, except in Parquet, and
-except for tagged rows of CSV.
-"""
+"""Write the output from inputs and verdicts. JSON and WARC records without tags are copied."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import os
 import shutil
 import sys
 import zlib
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.inputs import changed_error
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
-from scrapy_simhash.documents.csv_records import parse_csv
+from scrapy_simhash.documents.csv_records import written_row
 from scrapy_simhash.documents.files import import_extra, path_name, sync_file
+from scrapy_simhash.documents.json_records import parse_json
 from scrapy_simhash.documents.parquet import parquet_schema, row_batches
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Callable,
-        Collection,
-        Generator,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import BinaryIO, TypeAlias
 
     from scrapy_simhash.dedupe.inputs import Inputs
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
-    from scrapy_simhash.documents.csv_records import Layout
     from scrapy_simhash.documents.lines import Part
 
     PlainVerdict: TypeAlias = Mapping[str, Any]
     KeptParts: TypeAlias = Iterable[tuple[int, Part, PlainVerdict | None]]
     Tagger: TypeAlias = Callable[[bytes, PlainVerdict], bytes]
 
-_BLOCK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
 _GZIP_WINDOW = 31
 _PARQUET_ROWS = 4096
-# CSV records that were skipped for these reasons get no tag columns: parsing may fail, or hang.
-_NOT_PARSED = frozenset(
-    "not_csv surplus_fields not_its_encoding too_large error timeout worker_died".split()
-)
 
 
 def write_output(
@@ -63,14 +44,11 @@ def write_output(
     paths: DedupePaths,
     options: DedupeOptions,
     output: Path,
-    *,
-    threads: int,
 ) -> None:
     """Write the kept records to `output`, or to standard output if `paths` says so.
 
     :param verdicts: those of all records, in the same order. They are consumed, even if `paths` has
         no output.
-    :param threads: number of threads that compress.
     :raises SimhashError: an input has changed, or two HTML files would get the same path.
     """
     is_standard_output = paths.output == STANDARD_OUTPUT
@@ -81,19 +59,20 @@ def write_output(
         _write_parquet([file.path for file in inputs.files], verdicts, output, tags)
     elif inputs.format == "html":
         _write_folder(inputs, _kept(inputs, verdicts), output)
+    elif is_standard_output:
+        sys.stdout.buffer.writelines(_pieces(inputs, verdicts, tags))
+        sys.stdout.flush()
     else:
-        pieces = _pieces(inputs, verdicts, tags)
-        if paths.is_compressed and inputs.format != "warc":
-            pieces = _gzipped(pieces, threads)
-        with closing(pieces):
-            if is_standard_output:
-                sys.stdout.buffer.writelines(pieces)
-                sys.stdout.flush()
-            else:
-                with output.open("wb", buffering=1 << 20) as file:
-                    file.writelines(pieces)
+        with _opened(output, compressed=paths.is_compressed and inputs.format != "warc") as file:
+            file.writelines(_pieces(inputs, verdicts, tags))
     if output.is_file():
         sync_file(output)
+
+
+def _opened(output: Path, *, compressed: bool) -> BinaryIO | gzip.GzipFile:
+    if compressed:
+        return gzip.GzipFile(output, "wb", _GZIP_LEVEL, mtime=0)
+    return output.open("wb", buffering=1 << 20)
 
 
 def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
@@ -113,16 +92,14 @@ def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
 
 def _pieces(
     inputs: Inputs, verdicts: Iterator[PlainVerdict], tags: Mapping[str, str]
-) -> Generator[bytes, None, None]:
+) -> Iterator[bytes]:
     """Yield the bytes of an output that is one file."""
     kept = _kept(inputs, verdicts)
     if inputs.format == "warc":
-        yield from _warc_pieces(inputs, kept)
-    elif inputs.layout is not None:
-        yield from _csv_pieces(inputs, inputs.layout, kept, tags)
-    else:
-        tag = json_tagger(tags, inputs.encoding)
-        yield from _json_pieces(kept, tag, is_array=inputs.is_array)
+        return _warc_pieces(inputs, kept)
+    if inputs.format == "csv":
+        return _csv_pieces(inputs, kept, tags)
+    return _json_pieces(kept, json_tagger(tags, inputs.encoding), is_array=inputs.is_array)
 
 
 def _json_pieces(kept: KeptParts, tag: Tagger, *, is_array: bool) -> Iterator[bytes]:
@@ -137,31 +114,21 @@ def _json_pieces(kept: KeptParts, tag: Tagger, *, is_array: bool) -> Iterator[by
         yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
 
 
-def _csv_pieces(
-    inputs: Inputs, layout: Layout, kept: KeptParts, tags: Mapping[str, str]
-) -> Iterator[bytes]:
-    """Yield the header and the records. With tags, those that can be read are written again."""
-    line_end = "\r\n" if layout.head.endswith(b"\r\n") else "\n"
-
-    def row(values: Iterable[Any]) -> bytes:
-        out = io.StringIO(newline="")
-        csv.writer(out, delimiter=layout.delimiter, lineterminator=line_end).writerow(values)
-        return out.getvalue().encode(inputs.encoding, "backslashreplace")
-
-    head = layout.head
-    if head and tags:
-        head = row((*layout.columns, *tags.values()))
-    yield head if head.endswith(b"\n") or not head else head + b"\n"
+def _csv_pieces(inputs: Inputs, kept: KeptParts, tags: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the header and the rows. Rows that cannot be read get no tags."""
+    layout, encoding = inputs.layout, inputs.encoding
+    width = len(layout.columns)
+    if width:
+        yield layout.head.encode(encoding)
+        yield written_row((*layout.columns, *tags.values()), layout, encoding)
     for _, part, verdict in kept:
         if verdict is None:
             continue
-        data = part.data
-        if tags and verdict["reason"] not in _NOT_PARSED:
-            values = parse_csv(data, inputs.encoding, layout)
-            values += [""] * (len(layout.columns) - len(values))
-            is_skipped = verdict["kind"] == "skipped"
-            data = row([*values, *(None if is_skipped else verdict.get(f) for f in tags)])
-        yield data if data.endswith(b"\n") else data + b"\n"
+        row: Sequence[object] | str = part.row
+        if tags and part.reason is None:
+            added = ["" if verdict["kind"] == "skipped" else verdict.get(f) for f in tags]
+            row = [*part.row[:width], *[""] * (width - len(part.row)), *added]
+        yield written_row(row, layout, encoding)
 
 
 def _warc_pieces(inputs: Inputs, kept: KeptParts) -> Iterator[bytes]:
@@ -228,28 +195,6 @@ def _write_parquet(
                 writer.write_table(table.filter(is_kept))
 
 
-def _gzipped(pieces: Iterable[bytes], threads: int) -> Generator[bytes, None, None]:
-    """Compress pieces in several threads. Yield blocks, each a gzip member of its own."""
-    waiting: deque[Future[bytes]] = deque()
-    with ThreadPoolExecutor(threads) as executor:
-        for block in _blocks(pieces):
-            waiting.append(executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
-            if len(waiting) > 2 * threads:
-                yield waiting.popleft().result()
-        for compressed in waiting:
-            yield compressed.result()
-
-
-def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    block = bytearray()
-    for piece in pieces:
-        block += piece
-        if len(block) >= _BLOCK_BYTES:
-            yield bytes(block)
-            block.clear()
-    yield bytes(block)
-
-
 def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> None:
     """Check that the format can be written to the output, and tagged if the action is ``tag``.
 
@@ -271,40 +216,25 @@ def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> 
 
 
 def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tagger:
-    """Return a function that adds tags at the end of a JSON object, and removes earlier tags."""
-    names = [json.dumps(name).encode("ascii") for name in tags.values()]
+    """Return a function that adds tags to a JSON object.
+
+    The object keeps its bytes, unless it has tags of an earlier run: then it is written again.
+    """
+    names = [json.dumps(name)[1:-1].encode("ascii") for name in tags.values()]
 
     def tag(data: bytes, verdict: PlainVerdict) -> bytes:
         if not tags or verdict["kind"] == "skipped":
             return data
         record = data.rstrip()
-        inside = record.removesuffix(b"}").rstrip()
-        if any(name in record for name in names):  # an earlier run may have added a tag
-            inside = _without(record.decode(encoding), tags.values()).encode(encoding)
-        comma = b"" if inside.endswith(b"{") else b", "
+        line_end = data[len(record) :]
         values = {name: verdict.get(field) for field, name in tags.items()}
-        added = json.dumps(values).encode("ascii")[1:-1]
-        return b"%b%b%b}%b" % (inside, comma, added, data[len(record) :])
+        if any(name in record for name in names):
+            fields = parse_json(data, encoding)
+            others = {name: value for name, value in fields.items() if name not in values}
+            text = json.dumps(others | values, ensure_ascii=encoding != "utf-8")
+            return text.encode(encoding, "backslashreplace") + line_end
+        inside = record.removesuffix(b"}").rstrip()
+        comma = b"" if inside.endswith(b"{") else b", "
+        return b"%b%b%b%b" % (inside, comma, json.dumps(values).encode("ascii")[1:], line_end)
 
     return tag
-
-
-def _without(record: str, names: Collection[str]) -> str:
-    """Return the text of a JSON object without the named fields and the closing brace."""
-    decode = json.JSONDecoder().raw_decode
-    at = _after_space(record, record.index("{") + 1)
-    kept = [record[:at]]
-    while record[at] != "}":
-        start = at
-        name, at = decode(record, at)
-        _, at = decode(record, _after_space(record, at))
-        at = _after_space(record, at)
-        if name not in names:
-            kept.append(record[start:at])
-    return "".join(kept).rstrip().removesuffix(",").rstrip()
-
-
-def _after_space(record: str, at: int) -> int:
-    while record[at] in ":, \t\r\n":
-        at += 1
-    return at

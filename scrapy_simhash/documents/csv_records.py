@@ -1,185 +1,182 @@
-"""Find the layout of a CSV file, split it into records of bytes, and parse records.
-
-Records are found in bytes, decoded as Latin-1: in all encodings that are based on ASCII, quotes,
-delimiters and line breaks are the same bytes.
-"""
+"""Find the layout of a CSV file, and read its rows."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import sys
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.documents.json_records import parse_json
-from scrapy_simhash.documents.lines import Part, Unreadable, decoded_record, record_part
+from scrapy_simhash.documents.lines import Part, Unreadable, record_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable, Iterator, Sequence
 
 DELIMITERS = ",\t;|"
-_SAMPLED_LINES = 200
+# The layout is found in at most this many lines.
+_SAMPLED_LINES = 5000
+_FITTED_LINES = 200
 # Excel's way to name the delimiter.
-_SEP_LINE = re.compile(rb"(?:\xef\xbb\xbf)?sep=(.)\s*", re.IGNORECASE)
+_SEP_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 _ESCAPED_QUOTE = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
+_MARK = "\ufeff"  # the byte order mark
+# Read after the last line. If the file ends within quotes, the last row contains it.
+_END = "\ufdd0"
 
 
 class Layout(NamedTuple):
     r"""The layout of a CSV file.
 
     :param columns: names of the columns; none for an empty file.
-    :param head: the bytes before the first record.
+    :param head: the byte order mark and the line ``sep=`` before the columns, if there are any.
+    :param head_lines: number of lines before the first record.
     :param escapes: a quote in a value is written as ``\"``, beside ``""``.
+    :param line_end: that of the first line.
     """
 
     columns: tuple[str, ...] = ()
-    head: bytes = b""
     delimiter: str = ","
+    head: str = ""
+    head_lines: int = 0
     escapes: bool = False
+    line_end: str = "\n"
 
 
-def layout_of(
-    opened: Callable[[], AbstractContextManager[Iterable[bytes]]],
-    encoding: str,
-    delimiter: str | None = None,
-) -> Layout:
+def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = None) -> Layout:
     """Return the layout of a file.
 
-    :param opened: opens its lines. Called twice, or four times.
     :param delimiter: None finds the one that cuts the first lines best.
-    :raises Unreadable: the first line that is not blank is no record, or not in that encoding.
+    :raises Unreadable: the first line that is not blank is not in that encoding.
     """
-    with opened() as lines:
-        sample = list(islice(_by_line(lines), _SAMPLED_LINES))
-    first = next((at for at, line in enumerate(sample) if line.strip()), len(sample))
-    if first < len(sample) and (named := _SEP_LINE.fullmatch(sample[first])):
-        delimiter = delimiter or named[1].decode("latin-1")
+    sample = list(islice(_texts(lines, encoding), _SAMPLED_LINES))
+    head = _MARK if sample and sample[0].startswith(_MARK) else ""
+    first = next((at for at, line in enumerate(sample) if line.strip(_MARK).strip()), len(sample))
+    if first < len(sample) and (named := _SEP_LINE.fullmatch(sample[first].lstrip(_MARK))):
+        delimiter = delimiter or named[1]
+        head += sample[first].lstrip(_MARK)
         first += 1
-    delimiter = delimiter or max(DELIMITERS, key=lambda it: _fitness(sample[first:], it))
-    layout = Layout((), b"".join(sample[:first]), delimiter)
-    header, _ = next(_records(iter(sample[first:]), layout), (b"", None))
-    columns = tuple(parse_csv(header, encoding, layout)) if header else ()
-    layout = Layout(columns, layout.head + header, delimiter)
-    with opened() as lines:
-        has_backslashes = any(b'\\"' in line for line in lines)
-    if has_backslashes:
+    sample = [line.lstrip(_MARK) for line in sample[first:]]
+    if not sample:
+        return Layout()
+    fitted = sample[:_FITTED_LINES]
+    delimiter = delimiter or max(DELIMITERS, key=lambda it: _fitness(fitted, it))
+    reader = _reader(iter(sample), Layout(delimiter=delimiter))
+    columns: list[str] = next(reader, [])
+    try:
+        "".join(columns).encode()
+    except UnicodeEncodeError:
+        raise Unreadable("not_its_encoding") from None
+    line_end = "\r\n" if sample[0].endswith("\r\n") else "\n"
+    head_lines = first + reader.line_num
+    layout = Layout(tuple(columns), delimiter, head, head_lines, line_end=line_end)
+    if any('\\"' in line for line in sample):
         both = (layout, layout._replace(escapes=True))
-        layout = min(both, key=lambda it: _faults(opened, it))
+        layout = min(both, key=lambda it: _faults(sample, it))
     return layout
 
 
-def _fitness(lines: list[bytes], delimiter: str) -> tuple[bool, float, int]:
+def _fitness(lines: list[str], delimiter: str) -> tuple[bool, float, int]:
     """Return how well a delimiter cuts lines into rows as long as the first one."""
-    rows = [row for _, row in _records(iter(lines), Layout(delimiter=delimiter)) if row]
-    if not rows:
-        return False, 0.0, 0
-    columns = len(rows[0])
-    if columns == 1:
+    rows = [row for row in _rows(lines, Layout(delimiter=delimiter)) if row]
+    columns = len(rows[0]) if rows else 0
+    if columns <= 1:
         return False, 0.0, 0
     return True, sum(len(row) == columns for row in rows) / len(rows), columns
 
 
-def _faults(opened: Callable[[], AbstractContextManager[Iterable[bytes]]], layout: Layout) -> int:
-    """Return the number of records with other columns, or with text around quotes."""
-    with opened() as lines:
-        records = _records(_by_line(lines), layout, strict=True)
-        return sum(row is None or len(row) not in (0, len(layout.columns)) for _, row in records)
+def _faults(lines: list[str], layout: Layout) -> int:
+    """Return the number of rows with other columns, or with text around quotes."""
+    rows = _rows(lines, layout, strict=True)
+    lengths = (0, len(layout.columns))
+    return sum(isinstance(row, str) or len(row) not in lengths for row in rows)
 
 
-def csv_parts(lines: Iterable[bytes], layout: Layout, max_bytes: int) -> Iterator[Part]:
-    """Yield the records of a file. The bytes before them, and blank lines, are no records."""
-    source, head = _by_line(lines), b""
-    while len(head) < len(layout.head) and (line := next(source, b"")):
-        head += line
-    if head:
-        yield Part(head, is_record=False)
-    last = Part(b"", is_record=False)
-    for data, row in _records(source, layout):
-        if last.data:
-            yield last
-        last = record_part(data, max_bytes, "not_csv" if row is None else None)
-        last = last._replace(is_record=row != [])
-    # If the file ends within quotes, a further line would belong to the last record.
-    if last.is_record and last.reason is None:
-        further = _records(iter((*io.BytesIO(last.data.rstrip(b"\r\n") + b"\n"), b"x")), layout)
-        if len([row for _, row in further if row]) == 1:
-            last = last._replace(reason="not_csv")
-    if last.data:
-        yield last
+def csv_parts(
+    lines: Iterable[bytes], encoding: str, layout: Layout, columns: Sequence[str], max_bytes: int
+) -> Iterator[Part]:
+    """Yield the rows of a file as records, each with its values in `columns` as a JSON object.
+
+    Blank lines are no records.
+    """
+    places = [(name, at) for at, name in enumerate(layout.columns) if name in columns]
+    last: list[str] | str = ""
+    texts = islice(_texts(lines, encoding), layout.head_lines, None)
+    for row in _rows(chain(texts, [_END]), layout):
+        if last:
+            yield _part(last, places, layout, max_bytes)
+        last = row
+    if last != [_END]:  # the file ends within quotes
+        row = [*last[:-1], last[-1].removesuffix(_END)]
+        yield Part(b"", reason="not_csv", row=row)
 
 
-def _by_line(lines: Iterable[bytes]) -> Iterator[bytes]:
+def _part(
+    row: list[str] | str, places: list[tuple[str, int]], layout: Layout, max_bytes: int
+) -> Part:
+    if isinstance(row, str):
+        return Part(b"", reason="not_csv", row=row)
+    values = {name: row[at] for name, at in places if at < len(row)}
+    try:
+        data = json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return Part(b"", reason="not_its_encoding", row=row)
+    reason = "surplus_fields" if any(row[len(layout.columns) :]) else None
+    return record_part(data, max_bytes, reason)._replace(row=row)
+
+
+def written_row(row: Sequence[object] | str, layout: Layout, encoding: str) -> bytes:
+    """Return a row as a line; one that is no CSV is text, and is copied."""
+    out = io.StringIO(newline="")
+    if isinstance(row, str):
+        out.write(row if row.endswith("\n") else row + layout.line_end)
+    else:
+        csv.writer(out, delimiter=layout.delimiter, lineterminator=layout.line_end).writerow(row)
+    try:
+        return out.getvalue().encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:  # a tag that the encoding lacks
+        return out.getvalue().encode(encoding, "backslashreplace")
+
+
+def _texts(lines: Iterable[bytes], encoding: str) -> Iterator[str]:
     """Yield lines; of files whose line breaks are all CR, as on old Macs, cut the only line."""
-    source = iter(lines)
-    first = next(source, b"")
-    if b"\r" in first and b"\n" not in first:
-        yield from (part + b"\n" for part in first.removesuffix(b"\r").split(b"\r"))
+    source = (line.decode(encoding, "surrogateescape") for line in lines)
+    first = next(source, "")
+    if "\r" in first and "\n" not in first:
+        yield from (part + "\n" for part in first.removesuffix("\r").split("\r"))
     elif first:
         yield first
     yield from source
 
 
-def _records(
-    lines: Iterator[bytes], layout: Layout, *, strict: bool = False
-) -> Iterator[tuple[bytes, list[str] | None]]:
-    """Yield the bytes of each record, and its fields as Latin-1; None if it is no CSV."""
-    taken: list[bytes] = []
-
-    def texts() -> Iterator[str]:
-        for line in lines:
-            taken.append(line)
-            yield _unescaped(line.decode("latin-1"), layout)
-
-    reader = _reader(texts(), layout, strict=strict)
+def _rows(
+    lines: Iterable[str], layout: Layout, *, strict: bool = False
+) -> Iterator[list[str] | str]:
+    """Yield the fields of each row; one that is no CSV is a text."""
+    taken: list[str] = []
+    reader = _reader(_noted(lines, taken), layout, strict=strict)
     while True:
-        row: list[str] | None
+        row: list[str] | str | None
         try:
-            row = next(reader)
-        except StopIteration:
-            return
+            row = next(reader, None)
         except csv.Error:
-            row = None
-        yield b"".join(taken), row
+            row = "".join(taken)
+        if row is None:
+            return
+        yield row
         taken.clear()
 
 
-def parse_csv(content: bytes, encoding: str, layout: Layout) -> list[str]:
-    """Return the fields of one record.
-
-    :raises Unreadable: the content is not one record, or not in that encoding; or it has more
-        fields than the layout has columns, and these are not empty.
-    """
-    text = _unescaped(decoded_record(content, encoding), layout)
-    try:
-        rows = list(_reader(io.StringIO(text, newline=""), layout))
-    except csv.Error:
-        raise Unreadable("not_csv") from None
-    if len(rows) != 1:
-        raise Unreadable("not_csv")
-    columns = len(layout.columns) or len(rows[0])
-    if any(rows[0][columns:]):
-        raise Unreadable("surplus_fields")
-    return rows[0][:columns]
+def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+    for line in lines:
+        taken.append(line)
+        yield line
 
 
-def parse_record(content: bytes, encoding: str, layout: Layout | None) -> dict[str, Any]:
-    """Return the fields of a record.
-
-    :param layout: None for JSON.
-    :raises Unreadable: see `parse_json` and `parse_csv`.
-    """
-    if layout is None:
-        return parse_json(content, encoding)
-    return dict(zip(layout.columns, parse_csv(content, encoding, layout), strict=False))
-
-
-def _reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Iterator[list[str]]:
+def _reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Any:
     csv.field_size_limit(sys.maxsize)
+    if layout.escapes:
+        lines = (_ESCAPED_QUOTE.sub(r'\1""', line) for line in lines)
     return csv.reader(lines, delimiter=layout.delimiter, strict=strict)
-
-
-def _unescaped(text: str, layout: Layout) -> str:
-    return _ESCAPED_QUOTE.sub(r'\1""', text) if layout.escapes else text

@@ -15,18 +15,20 @@ if TYPE_CHECKING:
 class Part(NamedTuple):
     """A part of a file: a record, or bytes between records.
 
-    :param data: the bytes to judge, and to copy. For HTML: the path of a file. For Parquet: a row
-        as a JSON object.
+    :param data: the bytes to judge, and to copy. For HTML: the path of a file. For CSV and Parquet:
+        the values of a row as a JSON object.
     :param is_record: False for a part that is not judged, such as a blank line or a header.
     :param reason: why a record cannot be judged, such as ``too_large``; None if it can.
     :param rest: the bytes after `data`, of a large part of a WARC file. Read them before the next
         part.
+    :param row: the fields of a row of CSV, to write it again; the text of one that is no CSV.
     """
 
     data: bytes
     is_record: bool = True
     reason: str | None = None
     rest: Iterable[bytes] = ()
+    row: list[str] | str = ""
 
 
 class Unreadable(Exception):

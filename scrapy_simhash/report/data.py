@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
-_MAX_FLOODS = 20
 _MAX_TITLE_CHARACTERS = 200
 _MAX_SIMILAR = 200
 _MAX_RULES = 200
@@ -44,7 +43,6 @@ def build(
     texts: Texts | None,
     *,
     crawl: Mapping[str, Any] | None = None,
-    cluster_limit: int = 0,
     max_pages: int = MAX_PAGES,
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> dict[str, Any]:
@@ -52,7 +50,6 @@ def build(
 
     :param texts: stored texts of the index, or None.
     :param crawl: facts about a crawl from `scrapy_simhash.crawl.crawl_report`, or None.
-    :param cluster_limit: clusters with more near-duplicates are floods; 0 means no limit.
     :param max_pages: upper limit for listed pages, see `select`.
     :param max_text_bytes: upper limit for the total size of the compressed texts.
     Secrets in URLs are masked.
@@ -72,7 +69,6 @@ def build(
     encoded, titles, text_numbers, omitted = _texts(texts, page_numbers, clusters, max_text_bytes)
     breakdown = break_down(source, duplication)
     positions = breakdown.numbered([*page_numbers])
-    floods = [cluster for cluster in clusters if 0 < cluster_limit < len(cluster) - 1]
     return {
         "version": __version__,
         "made_at_s": int(time.time()),
@@ -124,16 +120,8 @@ def build(
         "texts": encoded,
         "titles": titles,
         "text_characters": MAX_CHARACTERS,
-        "cluster_limit": cluster_limit,
         # Full sizes of clusters that are listed only in part.
         "sizes": {page_numbers[key]: size for key, size in selection.sizes.items()},
-        "floods": {
-            "count": len(floods),
-            "largest": [
-                {"key": masked(cluster.representative), "near_duplicates": len(cluster) - 1}
-                for cluster in floods[:_MAX_FLOODS]
-            ],
-        },
         "left_out": {**selection.left_out, "texts": omitted},
     }
 

@@ -27,7 +27,7 @@ _SCRIPTS = (
 )  # fmt: skip
 # The data of a report that the script gets unchanged.
 _SCRIPT_DATA = (
-    "cluster_limit", "distances", "left_out", "made_at_s", "names", "pages", "sizes",
+    "distances", "left_out", "made_at_s", "names", "pages", "sizes",
     "text_characters", "titles",
 )  # fmt: skip
 # (name in the facts of a crawl, label, meaning)

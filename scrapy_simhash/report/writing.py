@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, Any]:
     """Write the report of an index to a file atomically, and return its data.
 
-    :param options: `crawl`, `cluster_limit`, `max_pages` and `max_text_bytes` of `build`.
+    :param options: `crawl`, `max_pages` and `max_text_bytes` of `build`.
     :raises SchemeError, StorageError: see `opened_source`.
     :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
     """

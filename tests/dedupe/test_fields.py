@@ -26,12 +26,12 @@ PAGE = "<!DOCTYPE html><html><p>x</p></html>"
     ],
 )
 def test_usual_names(record, found):
-    assert find_fields(Fields(), None, [record], "f") == found
+    assert find_fields(Fields(), [], [record], "f") == found
 
 
 def test_the_first_record_that_has_one_says():
     records = [{"url": 1}, {"url": 2, "content": ""}, {"content": "t"}]
-    assert find_fields(Fields(), None, records, "f") == Fields(text=("content",), key="url")
+    assert find_fields(Fields(), [], records, "f") == Fields(text=("content",), key="url")
 
 
 def test_what_is_asked_for_is_taken():
@@ -49,11 +49,11 @@ def test_names_that_are_not_there():
     with pytest.raises(SimhashError, match=r"which field is the text.*'n11' and 8 more: name it"):
         find_fields(Fields(), names, [], "f")
     with pytest.raises(SimhashError, match="--html-field"):
-        find_fields(Fields(), None, [{"text": 5}], "f")
+        find_fields(Fields(), [], [{"text": 5}], "f")
 
 
 def test_without_records_nothing_is_known():
-    assert find_fields(Fields(key="id"), None, [], "f") == Fields(key="id")
+    assert find_fields(Fields(key="id"), [], [], "f") == Fields(key="id")
 
 
 def test_no_name_is_both():

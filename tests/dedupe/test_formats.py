@@ -136,15 +136,15 @@ def test_lines_that_cannot_be_read_are_kept(tmp_path):
 
 
 def test_csv_that_cannot_be_read_is_kept(tmp_path):
+    first = feed("csv", RECORDS[:1])
     strange = b'k,"a"b"c\r\n1\r\n' + b"2,3,4,5\r\n\xff,\xfe,\xfd\r\n" + b'5,"open,' + b"x" * 50
-    content = feed("csv", RECORDS[:1]) + strange
-    (tmp_path / "in.csv").write_bytes(content)
+    (tmp_path / "in.csv").write_bytes(first + strange)
     run(tmp_path, "in.csv")
-    assert (tmp_path / "out").read_bytes() == content + b"\n"
+    rows = [b'k,"ab""c"', b"1", b"2,3,4,5", b"\xff,\xfe,\xfd", b'5,"open,' + b"x" * 50 + b'"']
+    assert (tmp_path / "out").read_bytes() == first + b"".join(row + b"\r\n" for row in rows)
     run(tmp_path, "in.csv", out="tagged", action="tag")
-    rows = (tmp_path / "tagged").read_bytes().splitlines()
-    assert rows[-4:-1] == [b"1,,,,,,,,", b"2,3,4,5", b"\xff,\xfe,\xfd"]
-    assert rows[-5] == b'k,"ab""c",,,,,,,'
+    tagged = (tmp_path / "tagged").read_bytes().splitlines()
+    assert tagged[-5:] == [rows[0] + b",,,,,,,", b"1,,,,,,,,", *rows[2:]]
 
 
 def test_csv_with_long_fields(tmp_path):
@@ -175,7 +175,10 @@ def test_tags_of_an_earlier_run_are_replaced(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b"\xef\xbb\xbf" + feed("jsonl"))
     run(tmp_path, "in.jsonl", out="a.jsonl", action="tag")
     run(tmp_path, "a.jsonl", out="b.jsonl", action="tag")
-    assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+    first, again = ((tmp_path / f"{name}.jsonl").read_text("utf-8-sig") for name in "ab")
+    assert [json.loads(line) for line in again.splitlines()] == [
+        json.loads(line) for line in first.splitlines()
+    ]
 
 
 def test_other_tags(tmp_path):
@@ -222,10 +225,11 @@ def test_layouts_of_csv(tmp_path, name, action):
     kinds = [verdict["kind"] for verdict in read_lines(tmp_path / "verdicts")]
     assert kinds == ["new", "near-duplicate", "new"]
     if action == "drop":
-        lines = CSV[name].replace("\r", "\n").removeprefix("\ufeff").splitlines(keepends=True)
+        content = CSV[name].replace("\r", "\n").removeprefix("\ufeff").replace('\\"', '""')
+        lines = content.splitlines()
         del lines[-2]
-        out = (tmp_path / "out").read_text(encoding="utf-8-sig")
-        assert out == "".join(lines)
+        out = (tmp_path / "out").read_text(encoding="utf-8-sig").splitlines()
+        assert list(csv.reader(out)) == list(csv.reader(lines))
 
 
 def test_surplus_fields_of_csv_are_an_error_of_their_record(tmp_path):

@@ -276,7 +276,7 @@ def test_a_folder_is_known_by_what_is_in_it(tmp_path, site, monkeypatch):
     before = InputFile.of(site)
     assert InputFile.of(site) == before
     monkeypatch.chdir(site)
-    assert InputFile.of(Path()).version() == before.version()
+    assert InputFile.of(Path()).version == before.version
 
 
 @pytest.mark.thorough

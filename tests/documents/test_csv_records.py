@@ -1,55 +1,58 @@
-"""Layouts of CSV files, and their records."""
+"""Layouts of CSV files, and their rows."""
 
 from __future__ import annotations
 
 import csv
 import io
-from contextlib import contextmanager
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.documents.csv_records import DELIMITERS, Layout, csv_parts, layout_of, parse_csv
-from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.documents.csv_records import (
+    DELIMITERS,
+    Layout,
+    csv_parts,
+    layout_of,
+    written_row,
+)
 
 VALUES = st.lists(st.sampled_from([*'ab ",;|\t\n\\é', "\r\n"]), max_size=9).map("".join)
+PROSE = 'He said \\"no\\", then \\"yes\\", and left.'
 
 
-def opened(content):
-    @contextmanager
-    def opener():
-        yield io.BytesIO(content)
-
-    return opener
+def layout(content, delimiter=None):
+    return layout_of(io.BytesIO(content), "utf-8", delimiter)
 
 
-def rows(content, delimiter=None):
-    layout = layout_of(opened(content), "utf-8", delimiter)
-    records = [part for part in csv_parts(io.BytesIO(content), layout, 1000) if part.is_record]
-    assert all(part.reason is None for part in records)
-    return layout, [parse_csv(part.data, "utf-8", layout) for part in records]
-
-
-def written(table, delimiter, line_end):
-    out = io.StringIO(newline="")
-    csv.writer(out, delimiter=delimiter, lineterminator=line_end).writerows(table)
-    return out.getvalue().encode()
+def parts(content, of=None, max_bytes=1000):
+    of = of or layout(content)
+    return list(csv_parts(io.BytesIO(content), "utf-8", of, of.columns, max_bytes))
 
 
 @given(
     st.lists(st.tuples(VALUES, VALUES, VALUES)),
     st.sampled_from(DELIMITERS),
     st.sampled_from(["\n", "\r\n"]),
-    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.sampled_from(["", "\ufeff"]),
 )
-def test_what_python_writes(values, delimiter, line_end, mark):
+def test_what_python_writes_is_read_and_written_again(values, delimiter, line_end, mark):
     table = [("a", "b", "c"), *values]
-    content = mark + written(table, delimiter, line_end)
-    layout, found = rows(content, delimiter)
-    assert (layout.columns, layout.delimiter) == (("a", "b", "c"), delimiter)
-    if not layout.escapes:  # a value may end with a backslash
-        assert found == [list(row) for row in values]
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=delimiter, lineterminator=line_end).writerows(table)
+    content = (mark + out.getvalue()).encode()
+    found = layout(content, delimiter)
+    assert (found.columns, found.delimiter, found.head) == (("a", "b", "c"), delimiter, mark)
+    if found.escapes:  # a value may end with a backslash
+        return
+    records = parts(content, found)
+    assert [json.loads(part.data) for part in records] == [
+        dict(zip("abc", row, strict=True)) for row in values
+    ]
+    rows = [found.columns, *(part.row for part in records)]
+    written = b"".join(written_row(row, found, "utf-8") for row in rows)
+    assert mark.encode() + written == content
 
 
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1), st.sampled_from(DELIMITERS))
@@ -59,12 +62,8 @@ def test_quotes_after_backslashes(values, delimiter):
         delimiter.join('"{}"'.format(value.replace('"', '\\"')) for value in row) for row in table
     ]
     content = f"a{delimiter}b\n{''.join(f'{row}{chr(10)}' for row in quoted)}".encode()
-    layout = Layout(("a", "b"), f"a{delimiter}b\n".encode(), delimiter, escapes=True)
-    records = [part.data for part in csv_parts(io.BytesIO(content), layout, 1000) if part.is_record]
-    assert [parse_csv(data, "utf-8", layout) for data in records] == table
-
-
-PROSE = 'He said \\"no\\", then \\"yes\\", and left.'
+    of = Layout(("a", "b"), delimiter, head_lines=1, escapes=True)
+    assert [part.row for part in parts(content, of)] == table
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ PROSE = 'He said \\"no\\", then \\"yes\\", and left.'
     ],
 )
 def test_what_a_backslash_before_a_quote_means(content, escapes):
-    assert layout_of(opened(content.encode()), "utf-8").escapes is escapes
+    assert layout(content.encode()).escapes is escapes
 
 
 @pytest.mark.parametrize(
@@ -98,13 +97,35 @@ def test_what_a_backslash_before_a_quote_means(content, escapes):
     ],
 )
 def test_the_layout(content, delimiter, columns):
-    layout = layout_of(opened(content.encode()), "utf-8")
-    assert (layout.delimiter, layout.columns) == (delimiter, columns)
+    found = layout(content.encode())
+    assert (found.delimiter, found.columns) == (delimiter, columns)
 
 
-def test_surplus_fields_that_are_not_empty_are_an_error():
-    layout = Layout(("a", "b"))
-    assert parse_csv(b"1,2,,\r\n", "utf-8", layout) == ["1", "2"]
-    assert parse_csv(b"1\n", "utf-8", layout) == ["1"]
-    with pytest.raises(Unreadable, match="surplus_fields"):
-        parse_csv(b"1,2,3\n", "utf-8", layout)
+@pytest.mark.parametrize(
+    ("line", "reason", "row"),
+    [
+        (b"1,2,,\n", None, ["1", "2", "", ""]),
+        (b"1\n", None, ["1"]),
+        (b"1,2,3\n", "surplus_fields", ["1", "2", "3"]),
+        (b"1,\xff\n", "not_its_encoding", ["1", "\udcff"]),
+        (b'1,"open', "not_csv", ["1", "open"]),
+        (b"1,a\rb\n", "not_csv", "1,a\rb\n"),
+        (b"1," + b"x" * 99 + b"\n", "too_large", ["1", "x" * 99]),
+    ],
+)
+def test_a_row_that_cannot_be_judged_has_a_reason_and_is_written_as_it_was(line, reason, row):
+    content = b"a,b\n" + line
+    (part,) = parts(content, Layout(("a", "b"), head_lines=1), max_bytes=60)
+    assert (part.reason, part.row) == (reason, row)
+    if b'"' not in line:
+        assert written_row(part.row, Layout(), "utf-8") == line
+
+
+def test_rows_over_several_lines():
+    content = b'a,b\r\n1,"x\r\ny"\r\n\r\n2,"he ""said"""\r\n\t\n3,"open\r\n4,z\r\n'
+    assert [(part.row, part.reason) for part in parts(content)] == [
+        (["1", "x\r\ny"], None),
+        (["2", 'he "said"'], None),
+        (["\t"], None),
+        (["3", "open\r\n4,z\r\n"], "not_csv"),
+    ]

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.documents.csv_records import Layout, csv_parts
 from scrapy_simhash.documents.files import DamagedFile, uncompressed
 from scrapy_simhash.documents.lines import line_parts
 
 LINES = st.lists(st.sampled_from([b"{}", b"a" * 50, b"", b" \t", b'x,"y', b'"', b"\0", b"["]))
-LAYOUT = Layout()
 
 
 def parts(split, content, *more):
@@ -24,15 +22,12 @@ def parts(split, content, *more):
     return [(part.data, part.is_record, part.reason) for part in found]
 
 
-@given(lines=LINES, end=st.sampled_from([b"", b"\n"]), is_csv=st.booleans())
-def test_nothing_is_lost(lines, end, is_csv):
+@given(lines=LINES, end=st.sampled_from([b"", b"\n"]))
+def test_nothing_is_lost(lines, end):
     content = b"\n".join(lines) + end
-    found = parts(csv_parts, content, LAYOUT) if is_csv else parts(line_parts, content)
+    found = parts(line_parts, content)
     assert b"".join(data for data, *_ in found) == content
-    if not is_csv:
-        assert [is_record for _, is_record, _ in found] == [
-            bool(data.strip()) for data, *_ in found
-        ]
+    assert [is_record for _, is_record, _ in found] == [bool(data.strip()) for data, *_ in found]
 
 
 def test_a_line_that_is_too_long_is_one_record():
@@ -43,18 +38,6 @@ def test_a_line_that_is_too_long_is_one_record():
     ]
     assert parts(line_parts, b"b" * 19 + b"\n")[0][2] is None
     assert parts(line_parts, b"b" * 20 + b"\n")[0][2] == "too_large"
-
-
-def test_records_of_csv_over_several_lines():
-    content = b'a,b\r\n1,"x\r\ny"\r\n\r\n2,"he ""said"""\r\n\t\n3,"open\r\n4,z\r\n'
-    assert parts(csv_parts, content, Layout(("a", "b"), b"a,b\r\n")) == [
-        (b"a,b\r\n", False, None),
-        (b'1,"x\r\ny"\r\n', True, None),
-        (b"\r\n", False, None),
-        (b'2,"he ""said"""\r\n', True, None),
-        (b"\t\n", True, None),
-        (b'3,"open\r\n4,z\r\n', True, "not_csv"),
-    ]
 
 
 def read(packed):

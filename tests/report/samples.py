@@ -108,7 +108,7 @@ def columns(pages, components, texts, *, bits=BITS):
     }
 
 
-def head(listed, *, crawl=None, cluster_limit=0, similar=()):
+def head(listed, *, crawl=None, similar=()):
     """The rest of a report, of pages in `columns`."""
     pages = listed["pages"]
     near = [page for page, of in enumerate(pages["representative"]) if of != page]
@@ -116,7 +116,6 @@ def head(listed, *, crawl=None, cluster_limit=0, similar=()):
     for page in near:
         distances[pages["distance"][page]] += 1
     sizes = Counter(pages["key"][pages["representative"][page]] for page in near).most_common()
-    floods = [(key, number) for key, number in sizes if 0 < cluster_limit < number]
     return {
         "version": "0.1.0",
         "made_at_s": FROM_S + 3900,
@@ -139,11 +138,6 @@ def head(listed, *, crawl=None, cluster_limit=0, similar=()):
         "farther": 0,
         "similar": list(similar),
         "url_rules": {"count": 0, "most": []},
-        "floods": {
-            "count": len(floods),
-            "largest": [{"key": key, "near_duplicates": number} for key, number in floods[:20]],
-        },
-        "cluster_limit": cluster_limit,
         "text_characters": 200_000,
         "sizes": {},
         "left_out": {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0},
@@ -183,7 +177,7 @@ ENDINGS = (
 
 @cache
 def small_report():
-    """Sixty clusters of an invented news site, with texts; one is a flood. Don't change it."""
+    """Sixty clusters of an invented news site, with texts. Don't change it."""
     chance = random.Random(5)
     pages, components, texts, patterns = [], [], [], {}
     for number in range(60):
@@ -224,7 +218,7 @@ def small_report():
             components.append(number)
     order = sorted(range(len(pages)), key=lambda page: pages[page][2])
     listed = columns([pages[page] for page in order], [components[page] for page in order], texts)
-    report = head(listed, crawl=crawl(listed), cluster_limit=100, similar=similar())
+    report = head(listed, crawl=crawl(listed), similar=similar())
     report["timeline"] = timeline(listed["pages"])
     # Pages that are near no other are counted, not listed.
     over_time = report["timeline"]["representatives"]
@@ -372,4 +366,4 @@ def large_report(clusters=10_000, near_duplicates=100_000):
     listed["fingerprints"] = b64encode(
         b"".join(page[1].to_bytes(BITS // 8, "big") for page in pages)
     ).decode()
-    return head(listed, cluster_limit=300)
+    return head(listed)

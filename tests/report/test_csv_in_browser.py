@@ -44,31 +44,6 @@ def test_csv_of_what_is_filtered_and_sorted(opened):
     ]
 
 
-def test_csv_holds_any_text_and_no_formula(opened):
-    keys = [
-        '=HYPERLINK("http://a.example","x")',
-        "+1",
-        "-1+2",
-        "@SUM(A1)",
-        "\t=1",
-        "\r\n=1",
-        "  =1",
-        "\uff1d1",
-        'a "quoted", name\r\nin two lines',
-        "https://a.example/?q=1,2",
-    ]
-    pages = [(key, 0, number + 1, 0, -1) for number, key in enumerate(keys)]
-    watched = opened(head(columns(pages, [0] * len(keys), [])))
-    _, rows = downloaded(watched, "#csv-pages")
-    made = {"\t=1": "'\t'=1", "\r\n=1": "'\r\n'=1", "  =1": "  '=1"}
-    assert {row["url"] for row in rows} == {
-        key if number >= 8 else made.get(key, f"'{key}") for number, key in enumerate(keys)
-    }
-    _, (cluster,) = downloaded(watched, "#csv-clusters")
-    assert cluster["representative"] == f"'{keys[0]}"
-    watched.assert_quiet()
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_no_cell_is_a_formula_whatever_parts_cells(opened, delimiter):
     keys = [

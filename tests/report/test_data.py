@@ -72,7 +72,7 @@ def sizes(data):
 
 
 def test_the_head_and_the_counts_are_those_of_the_index(made):
-    data = report_data(made, cluster_limit=3)
+    data = report_data(made)
     with open_index(index_url(made)) as index:
         log, entries = list(index.near_duplicates()), len(index)
     assert data["index"] == {
@@ -90,14 +90,10 @@ def test_the_head_and_the_counts_are_those_of_the_index(made):
     }
     assert data["index"]["file_bytes"] > 1000
     assert data["distances"] == [sum(line.distance == d for line in log) for d in range(K + 1)]
-    assert (data["crawl"], data["cluster_limit"]) == (None, 3)
+    assert data["crawl"] is None
     nothing = {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0}
     assert data["left_out"] == nothing
     assert data["farther"] == 0
-    sizes = Counter(line.representative for line in log)
-    floods = {key: number for key, number in sizes.items() if number > 3}
-    assert data["floods"]["count"] == len(floods) > 0
-    assert {one["key"]: one["near_duplicates"] for one in data["floods"]["largest"]} == floods
     assert sum(host["near_duplicates"] for host in data["hosts"]) == len(log)
     assert sum(host["representatives"] for host in data["hosts"]) <= entries
     [pattern, other] = data["patterns"]
@@ -166,8 +162,8 @@ def test_texts_are_those_of_the_pages(made):
 @pytest.mark.thorough
 @pytest.mark.parametrize("max_pages", [2, 5, 9, 20, 40, 50])
 def test_the_largest_clusters_are_shortened_where_there_are_too_many(made, max_pages):
-    whole = report_data(made, cluster_limit=2)
-    data = report_data(made, max_pages=max_pages, cluster_limit=2)
+    whole = report_data(made)
+    data = report_data(made, max_pages=max_pages)
     left_out = data["left_out"]
     shown, all_of_them = (sizes(one) for one in (data, whole))
     assert sum(shown.values()) + len(shown) <= max_pages
@@ -179,7 +175,7 @@ def test_the_largest_clusters_are_shortened_where_there_are_too_many(made, max_p
         assert set(shown.values()) == {1}
     longest = max(shown.values())
     assert all(shown[key] == longest for key in shown if shown[key] < all_of_them[key])
-    for name in ("index", "distances", "floods", "hosts", "patterns", "timeline"):
+    for name in ("index", "distances", "hosts", "patterns", "timeline"):
         if name != "index":
             assert data[name] == whole[name]
     assert data["index"] | {"file_bytes": 0} == whole["index"] | {"file_bytes": 0}
@@ -191,10 +187,9 @@ def test_a_ban_page_does_not_push_out_what_is_left(tmp_path):
             index.confirm(index.observe(name, fingerprint))
             for number in range(copies):
                 index.observe(f"{name} {number}", fingerprint ^ 1 << number)
-    data = report_data(tmp_path / "i", max_pages=10, cluster_limit=5)
+    data = report_data(tmp_path / "i", max_pages=10)
     assert sizes(data) == {"ban": 5, "story": 3}
     assert data["left_out"] == {"clusters": 0, "shortened": 1, "near_duplicates": 25, "texts": 0}
-    assert data["floods"] == {"count": 1, "largest": [{"key": "ban", "near_duplicates": 30}]}
     assert data["sizes"] == {data["pages"]["key"].index("ban"): 30}
     assert report_data(tmp_path / "i")["sizes"] == {}
 

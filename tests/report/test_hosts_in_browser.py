@@ -84,35 +84,3 @@ def test_a_button_shows_the_clusters_of_its_host_and_of_no_other(opened):
     assert shown == hosts
     assert len(hosts["example.com"]) == 4
     watched.assert_quiet()
-
-
-def test_it_says_which_host_and_typing_looks_for_a_part(opened):
-    report, _ = of_keys(
-        "https://example.com/", "https://shop.example.com:8443/", "https://other.example/", "item 1"
-    )
-    watched = opened(report)
-    page = watched.page
-    page.get_by_role("button", name="example.com", exact=True).click()
-    assert (
-        page.locator("#shown").inner_text().startswith("1 of 4 clusters on the host example.com,")
-    )
-    assert page.locator("#host").input_value() == "example.com"
-    assert page.evaluate("document.activeElement.id") == "host"
-    # What is typed takes the place of the name.
-    page.keyboard.type("EXAMPLE.com")
-    assert page.locator("#shown").inner_text().startswith("2 of 4 clusters, with")
-    page.locator("#host").fill("com:84")
-    assert len(watched.rows()) == 1
-    page.get_by_role("button", name="(no host)", exact=True).click()
-    assert [row[0] for row in watched.rows()] == ["item 1"]
-    page.locator("#clear").click()
-    assert len(watched.rows()) == 4
-    assert page.locator("#clear").is_disabled()
-    watched.assert_quiet()
-
-
-@pytest.mark.parametrize("key", ["https://a.example/" + "a\u0301" + "\u0301" * 40])
-def test_heaped_accents_of_a_name_are_escaped(opened, key):
-    report, _ = of_keys(key)
-    shown = opened(report).rows()[0][0]
-    assert shown == "https://a.example/a" + "\u0301" * 16 + "\\u0301" * 25

@@ -5,9 +5,8 @@ from collections import Counter
 import pytest
 
 from scrapy_simhash.url_patterns import url_pattern
-from tests.report.samples import leader, small_report
+from tests.report.samples import small_report
 from tests.report.test_page_in_browser import clusters_of
-from tests.report.test_regrouping_in_browser import fingerprints_of
 
 pytestmark = pytest.mark.thorough
 
@@ -67,37 +66,3 @@ def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
         assert all(pattern in said for pattern in row["patterns"])
     assert found == set(clusters)
     watched.assert_quiet()
-
-
-def test_a_pattern_and_what_is_typed_are_both_asked_for(opened):
-    report = small_report()
-    watched = opened(report)
-    page = watched.page
-    page.locator("button[data-only=host]").nth(1).click()
-    assert page.locator("#host").input_value() == report["hosts"][1]["host"]
-    page.locator("button[data-only=pattern]").nth(1).click()
-    # A pattern takes the place of a host, and the search goes on within.
-    assert page.locator("#host").input_value() == ""
-    of_pattern = shown(watched)
-    page.locator("#search").fill("storm")
-    assert shown(watched) == {name for name in of_pattern if "storm" in name}
-    page.locator("#host").fill("mirror.")
-    assert "pages like" not in page.locator("#shown").inner_text()
-    watched.assert_quiet()
-
-
-@pytest.mark.parametrize("k", [24, 8])
-def test_what_a_smaller_k_leaves_of_a_pair(opened, k):
-    report = small_report()
-    watched = opened(report)
-    watched.page.locator("button[data-only=pair]").first.click()
-    watched.regroup(k)
-    keys, components = report["pages"]["key"], report["pages"]["component"]
-    representative, _ = leader(fingerprints_of(report), components, k)
-    wanted = Counter(report["pairs"][0]["patterns"])
-    patterns = {}
-    for page, of in enumerate(representative):
-        patterns.setdefault(keys[of], Counter())[url_pattern(keys[page])] += 1
-    expected = {name for name, found in patterns.items() if wanted <= found}
-    assert shown(watched) == expected
-    assert len(expected) > 1

@@ -161,7 +161,7 @@ class _Run:
     def _fields(self, source: DataFrame) -> Fields:
         """Return the fields to use, see `find_fields`."""
         source = source.drop(*_ORDER, "_name")
-        names, records = source.columns if self.is_parquet else None, []
+        names, records = source.columns if self.is_parquet else [], []
         for row in source.take(_PROBED_RECORDS):
             if self.is_parquet:
                 records.append(row.asDict())

@@ -8,7 +8,6 @@ const choice = {
   host: "",
   only: null, // kind (host, pattern or pair) and number of the clicked button in the overview
   onlyCounts: null, // by cluster, the number of pages that match this button; null without one
-  flood: "any",
   minNearDuplicates: 1,
   sort: "size",
   ascending: false,
@@ -68,14 +67,12 @@ function countByPair(groups, [one, other]) {
   return counts;
 }
 
-const FLOOD_FILTERS = { any: () => true, some: (isFlood) => isFlood, none: (isFlood) => !isFlood };
 
 function filter() {
   const { groups } = choice;
   const bySearch = choice.searched ? countByCluster(groups, pagesWith(choice.searched)) : null;
   const byHost = choice.host ? countByHost(groups) : null;
   const byButton = choice.only ? countByButton(groups) : null;
-  const passesFlood = FLOOD_FILTERS[choice.flood];
   const shown = new Int32Array(groups.count);
   let count = 0, nearDuplicates = 0;
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
@@ -83,7 +80,6 @@ function filter() {
     if (bySearch && !bySearch[cluster]) continue;
     if (byHost && !byHost[cluster]) continue;
     if (byButton && !byButton[cluster]) continue;
-    if (!passesFlood(groups.isFlood(cluster))) continue;
     shown[count] = cluster;
     count += 1;
     nearDuplicates += groups.counts[cluster];
@@ -115,6 +111,6 @@ function tablePageCount() {
 }
 
 function isFiltered() {
-  return Boolean(choice.searched || choice.host || choice.only || choice.flood !== "any"
+  return Boolean(choice.searched || choice.host || choice.only
     || choice.minNearDuplicates > 1);
 }

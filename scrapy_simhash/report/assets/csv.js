@@ -13,11 +13,11 @@ function cell(value) {
 function* csvOfClusters() {
   const { groups } = choice;
   yield ["representative", "near_duplicates", "smallest_distance", "largest_distance",
-    "smallest_similarity_percent", "flood", "first_seen"];
+    "smallest_similarity_percent", "first_seen"];
   for (const cluster of choice.shown) {
     yield [pages.key[groups.heads[cluster]], groups.counts[cluster], groups.minDistance[cluster],
       groups.maxDistance[cluster], percentOrNothing(groups.minSimilarity[cluster]),
-      Number(groups.isFlood(cluster)), iso(groups.seen[cluster])];
+      iso(groups.seen[cluster])];
   }
 }
 

@@ -161,7 +161,6 @@ function makeGroups(k, representative, distance) {
   return {
     k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, minDistance, maxDistance,
     minSimilarity, maxSimilarity, seen, distances, distance, clusterOf, order, starts, sizes,
-    isFlood: (of) => data.cluster_limit > 0 && sizes[of] > data.cluster_limit,
   };
 }
 

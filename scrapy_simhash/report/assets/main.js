@@ -20,12 +20,11 @@ function listenToFilters() {
     // A button of the overview may have written the host; typing replaces its filter.
     choice.only = null;
   }));
-  listen("flood", "change", filtered((value) => { choice.flood = value; }));
   listen("least", "input", filtered((value) => { choice.minNearDuplicates = Math.max(Number(value) || 1, 1); }));
   listen("filters", "submit", (event) => event.preventDefault());
   listen("clear", "click", () => {
     byId("filters").reset();
-    Object.assign(choice, { searched: "", host: "", only: null, flood: "any", minNearDuplicates: 1 });
+    Object.assign(choice, { searched: "", host: "", only: null, minNearDuplicates: 1 });
     filter();
     showClusters();
     byId("search").focus();
@@ -156,13 +155,6 @@ function listenToOverview() {
       byId("host").value = isHost ? nameOfOnly(only) : "";
       filterFrom(isHost ? "host" : "only-back", { host: "", only });
       if (isHost) byId("host").select();
-    });
-  }
-  for (const button of document.querySelectorAll("button[data-floods]")) {
-    button.disabled = false;
-    button.addEventListener("click", () => {
-      byId("flood").value = "some";
-      filterFrom("flood", { flood: "some" });
     });
   }
 }

@@ -13,10 +13,6 @@ function nameOfOnly({ kind, number }) {
   return one === other ? `${name(patterns[one])}, several` : `${name(patterns[one])} and ${name(patterns[other])}`;
 }
 
-function floodMark(cluster) {
-  return choice.groups.isFlood(cluster) ? [element("span", { className: "mark flood" }, "flood")] : [];
-}
-
 // Return the title of a near-duplicate, unless its representative has the same title.
 function memberTitle(page, headTitle) {
   const title = titleOf(page);
@@ -64,7 +60,7 @@ function clusterBody(cluster, rows) {
   });
   const row = element("tr", { className: "cluster" },
     element("td", { className: "opener" }, opener),
-    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...floodMark(cluster),
+    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }),
       ...matchMarks(cluster, head), ...headTitle(cluster, head)),
     element("td", { className: "number" }, numbers.format(groups.counts[cluster]), ...fullSize(cluster)),
     element("td", { className: "number" }, distanceRange(groups.minDistance[cluster], groups.maxDistance[cluster])),
