@@ -104,7 +104,7 @@ class Inputs:
         self.layout = Layout()
         self.is_array = False
         """The output of JSON is an array, as the first file is."""
-        self.columns: Sequence[str] = ()
+        self.columns: list[str] = []
         self._options = options
         if self.format == "warc":
             import_extra("warcio")
@@ -229,8 +229,8 @@ class Inputs:
             if not layout.columns:  # the file is empty
                 continue
             if first is None:
-                self.layout, self.columns, first = layout, layout.columns, file
-            elif (layout.columns, layout.delimiter) != (self.columns, self.layout.delimiter):
+                self.layout, self.columns, first = layout, [*layout.columns], file
+            elif (layout.columns, layout.delimiter) != self.layout[:2]:
                 raise _other_columns_error(file, first)
 
     def _layout_of(self, file: InputFile) -> Layout:
@@ -249,7 +249,7 @@ class Inputs:
         for file in self.files[1:]:
             if not parquet_schema(file.path).equals(schema):
                 raise _other_columns_error(file, self.files[0])
-        self.columns = schema.names
+        self.columns = list(schema.names)
 
     def _find_fields(self, asked: Fields) -> Fields:
         """Return the fields to use, found in the first records.
