@@ -40,9 +40,6 @@ def main() -> None:
     for name, value in environment().items():
         print(f"{name}: {value}")
     results: list[dict[str, Any]] = []
-    if arguments.cost_model:
-        fit_cost_model(arguments)
-        return
     for scheme in arguments.schemes:
         print(f"\n## {scheme}\n", flush=True)
         for name in arguments.contestants or SCHEMES[scheme][3]:
@@ -53,10 +50,6 @@ def main() -> None:
         arguments.json.write_text(
             json.dumps({"environment": environment(), "results": results}, indent=1), "utf-8"
         )
-    if arguments.plot:
-        from index_lib.plot import plot
-
-        plot(results, arguments.plot)
 
 
 def parsed() -> argparse.Namespace:
@@ -75,9 +68,7 @@ def parsed() -> argparse.Namespace:
         "For texts in English, 98 of 256 and 23.5 of 64 bits differ",
     )
     parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot costs; needs matplotlib")
     parser.add_argument("--plan", nargs="+", type=int, metavar="N", help="our tables: `Task.plan`")
-    parser.add_argument("--cost-model", action="store_true", help="fit constants of index/cost.py")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     most = min(SCHEMES[scheme][0] for scheme in arguments.schemes) / 2
@@ -157,46 +148,6 @@ def print_table(results: list[dict[str, Any]]) -> None:
                 f"{result['file_bytes']:.1f} of files in all; closed in {result['close_s']:.2f} s, "
                 f"opened in {result['open_s']:.2f} s"
             )
-
-
-def fit_cost_model(arguments: argparse.Namespace) -> None:
-    """Measure several table plans at several sizes, and fit the constants of the cost model."""
-    from scrapy_simhash.index import TablePlan
-    from scrapy_simhash.index.cost import check_bits
-
-    rows, costs = [], []
-    for scheme, plans in (("classic", ([4], [5], [6], [5, 2])), ("wide", ([12], [19], [24]))):
-        bits, max_distance = SCHEMES[scheme][:2]
-        for blocks in plans:
-            plan = TablePlan(bits, *blocks)
-            for result in run(scheme, "ours", arguments, blocks):
-                words = check_bits(bits, max_distance) // 32 + 1
-                candidates = plan.expected_candidates(result["size"])
-                rows.append([1.0, len(plan.tables), words * candidates])
-                costs.append(result["cpu_us"])
-                print(f"{scheme}: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
-    print_fit(rows, costs, ("PAGE_US", "TABLE_US", "CANDIDATE_WORD_US"))
-    rows, costs = [], []
-    for tables, prefix_bits, probes in ((8, 12, 64), (8, 16, 112), (12, 20, 256), (12, 21, 384)):
-        plan = TablePlan(SCHEMES["wide"][0], tables, prefix_bits=prefix_bits, probes=probes)
-        for result in run("wide", "ours", arguments, [tables, 1, 0, prefix_bits, probes]):
-            rows.append([1.0, probes, plan.expected_candidates(result["size"])])
-            costs.append(result["cpu_us"])
-            print(f"wide: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
-    print_fit(rows, costs, ("PROBED_PAGE_US", "PROBE_US", "PROBED_CANDIDATE_US"))
-
-
-def print_fit(rows: list[list[float]], costs: list[float], names: tuple[str, ...]) -> None:
-    """Fit constants to measured costs by least squares of relative errors, and print them."""
-    import numpy as np
-
-    constants, *_ = np.linalg.lstsq(
-        np.array(rows) / np.array(costs)[:, None], np.ones(len(costs)), rcond=None
-    )
-    fitted = np.array(rows) @ constants
-    for name, value in zip(names, constants.tolist(), strict=True):
-        print(f"{name} = {value:.4g}")
-    print(f"largest error of the fit: {np.abs(fitted / costs - 1).max():.0%}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Measure the requests that learned URL rules spare, and the contents that they lose.
 
     python benchmarks/url_rules.py [--sites NAME…] [--contestants NAME…] [--order depth|breadth]
-    python benchmarks/url_rules.py --cost
 
 Scrapy crawls sites with known contents, which are generated in the process. ``off`` is the plugin
 without rules. A request is avoidable if an earlier one had the same content, or if it is for an
@@ -101,13 +100,7 @@ def main() -> None:
     parser.add_argument("--order", choices=["depth", "breadth"], default="depth")
     parser.add_argument("--pages", type=int, default=6000, help="limit for the pages of a crawl")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
-    parser.add_argument("--cost", action="store_true", help="only CPU time and memory of rules")
     arguments = parser.parse_args()
-    if arguments.cost:
-        from url_rules_lib.cost import print_cost
-
-        print_cost()
-        return
     contestants = arguments.contestants or [
         name
         for name in CONTESTANTS[1:]

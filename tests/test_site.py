@@ -110,9 +110,9 @@ def test_external_links_use_https():
 
 def test_links_are_rewritten_for_the_site():
     rewritten = mkdocs_hooks.with_links_of_the_site
-    text = "[a](docs/trust.md#measured), [b](docs/usage/monitors.md), ![c](docs/index-growth.svg)"
+    text = "[a](docs/trust.md#measured), [b](docs/usage/monitors.md), ![c](docs/report-light.png)"
     assert rewritten(text, "README.md") == (
-        "[a](trust.md#measured), [b](usage/monitors.md), ![c](index-growth.svg)"
+        "[a](trust.md#measured), [b](usage/monitors.md), ![c](report-light.png)"
     )
     assert rewritten("[a](../../README.md#settings)", "docs/usage/x.md") == (
         "[a](../readme.md#settings)"

@@ -1,4 +1,4 @@
-"""Who crawls: without the plugin, with it in several ways, and as it is done without one."""
+"""Ways to crawl: without the plugin, and with it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 OFF = "off"
-TODAY = "today"
 _EXTRACTORS = {"readability": (), "segments": (), "resiliparse": ("resiliparse",)}
 _WORKERS = (0, 1, 2)
 
@@ -56,9 +55,6 @@ _ALL = (
         _plugin(1, "readability", ()).settings | {"SIMHASH_INDEX": "redis"},
         1,
         packages=("redis",),
-    ),
-    Contestant(
-        TODAY, {"ITEM_PIPELINES": {"crawl_lib.today.TodayPipeline": 300}}, packages=("simhash",)
     ),
 )
 CONTESTANTS = {contestant.name: contestant for contestant in _ALL}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess
 
-from crawl_lib.contestants import CONTESTANTS, REDIS_URL, TODAY
+from crawl_lib.contestants import CONTESTANTS, REDIS_URL
 from crawl_lib.processes import children_cpu_s, descendants, memory_bytes
 
 if TYPE_CHECKING:
@@ -146,26 +146,10 @@ class PageSpider(Spider):
         yield {"url": response.url, "title": response.css("title::text").get()}
 
 
-def spider_of(name: str) -> type[Spider]:
-    """Return the spider of a contestant."""
-    if name != TODAY:
-        return PageSpider
-    from crawl_lib.today import main_text
-
-    class TodaySpider(PageSpider):
-        """Also yields the text for its pipeline."""
-
-        def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-            for item in super().parse(response):
-                yield {**item, "text": main_text(response.text)}
-
-    return TodaySpider
-
-
 def crawl(task: Task) -> dict[str, Any]:
     """Return the costs of a crawl. :raises Exception: what ended the crawl."""
     process = AsyncCrawlerProcess(task.settings())
-    crawler = process.create_crawler(spider_of(task.name))
+    crawler = process.create_crawler(PageSpider)
     watch = Watch(crawler, task.pages)
     crawling = process.crawl(crawler, url=task.url, pages=task.pages, begin=watch.first_request)
     crawling.add_done_callback(watch.crawled)
@@ -175,13 +159,12 @@ def crawl(task: Task) -> dict[str, Any]:
     end = watch.marks["end"]
     end.cpu_s, end.children_cpu_s = time.process_time(), children_cpu_s()
     stats = crawler.stats.get_stats() if crawler.stats else {}
-    name = "today" if task.name == TODAY else "simhash"
     return {
         "marks": {moment: asdict(mark) for moment, mark in watch.marks.items()},
         "lag_ms": lag(watch.late_ms),
         "children": watch.children,
         "peak_rss_bytes": memory_bytes(os.getpid(), "VmHWM"),
-        "near_duplicates": stats.get(f"{name}/near_duplicate", 0),
+        "near_duplicates": stats.get("simhash/near_duplicate", 0),
         "troubles": {
             key: value
             for key, value in stats.items()

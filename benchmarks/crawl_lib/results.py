@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fingerprints_lib.timing import Spread
 
-from crawl_lib.contestants import CONTESTANTS, OFF, TODAY
+from crawl_lib.contestants import CONTESTANTS, OFF
 from crawl_lib.crawling import STEPS
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def summary(rounds: Sequence[Round], names: Sequence[str]) -> dict[str, dict[str
         name: {
             "relative_to": {
                 base: {figure: ratio(rounds, name, base, figure) for figure in _WAYS.values()}
-                for base in (TODAY, OFF)
+                for base in (OFF,)
             },
             "beyond_ms": _added(rounds, name, beyond_ms, ""),
             "warm_beyond_ms": _added(rounds, name, beyond_ms, "warm_"),
@@ -152,13 +152,13 @@ def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
 def print_ratios(rounds: Sequence[Round], names: Sequence[str]) -> None:
     """Print the throughput relative to others, with minimum and maximum of the rounds."""
     print("\nthroughput, whole crawl and warm\n")
-    header = ("contestant", *(f"{how} by {base}" for base in (TODAY, OFF) for how in _WAYS))
+    header = ("contestant", *(f"{how} by {base}" for base in (OFF,) for how in _WAYS))
     rows = [
         (
             name,
             *(
                 _shown(ratio(rounds, name, base, figure), 2)
-                for base in (TODAY, OFF)
+                for base in (OFF,)
                 for figure in _WAYS.values()
             ),
         )

@@ -128,12 +128,16 @@ class Inputs:
         identities = (name for name in self.columns if name.lower() in IDENTITY_FIELDS)
         self._read_columns = list(dict.fromkeys(name for name in (*used, *identities) if name))
 
-    def parts(self) -> Iterator[tuple[int, Part]]:
+    def parts(self, *, to_copy: bool = False) -> Iterator[tuple[int, Part]]:
         """Yield each part of all files, as (number of the file, from 0, part).
+
+        :param to_copy: the values of rows are not needed.
 
         A damaged file ends before the damage, and is added to `damaged`.
         """
         self.passed_over = 0
+        if to_copy:
+            self._read_columns = []
         has_pages = self.format in ("html", "warc")
         for number, file in enumerate(self.files):
             for part in self._undamaged_parts(file):

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _GZIP_LEVEL = 6
 _GZIP_WINDOW = 31
 _PARQUET_ROWS = 4096
+# Rows of CSV that were skipped for these reasons have no columns to add tags to.
+_UNREADABLE = frozenset({"not_csv", "surplus_fields", "not_its_encoding"})
 
 
 def write_output(
@@ -77,7 +79,7 @@ def _opened(output: Path, *, compressed: bool) -> BinaryIO | gzip.GzipFile:
 
 def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
     """Yield (file number, part, verdict), but no dropped records. Only records have a verdict."""
-    for number, part in inputs.parts():
+    for number, part in inputs.parts(to_copy=True):
         verdict = None
         if part.is_record:
             verdict = next(verdicts, None)
@@ -125,7 +127,7 @@ def _csv_pieces(inputs: Inputs, kept: KeptParts, tags: Mapping[str, str]) -> Ite
         if verdict is None:
             continue
         row: Sequence[object] | str = part.row
-        if tags and part.reason is None:
+        if tags and verdict["reason"] not in _UNREADABLE:
             added = ["" if verdict["kind"] == "skipped" else verdict.get(f) for f in tags]
             row = [*part.row[:width], *[""] * (width - len(part.row)), *added]
         yield written_row(row, layout, encoding)

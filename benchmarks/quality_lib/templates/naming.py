@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from quality_lib.templates.markup import facts, items, paragraphs, section, table
 from quality_lib.templates.sites import Content
-from quality_lib.templates.words import COLOURS, STREETS, TOWNS
+from quality_lib.templates.words import COLOURS, STREETS, TOWNS, words_of
 
 if TYPE_CHECKING:
     from random import Random
 
+_WORDS = words_of("naming")
 _JACKETS = ("Alder 200", "Alder 200 Lite", "Brae", "Corrie Hooded")
 
 
@@ -44,11 +45,7 @@ def _jacket(name: str, dice: Random) -> str:
     )
 
 
-_SHOES = (
-    "Hedvig Torben Ottmar Runhild Sigrun Balder Frauke Gisbert Ilsebill Jorinde Kasimir Liutgard "
-    "Merten Notburg Oswin Praxedis Quirin Rixa Severin Thusnelda Ulfert Volkwin Wiebke Xaver "
-    "Ysbrand Zenzi Adelar Brunhild Cosima Dankwart Edda Frieder Gundula Hilmar Irmhild Jobst"
-).split()
+_SHOES = _WORDS["shoes"]
 _UPPERS = "calf leather|felt and cork|goat suede|canvas|waxed cotton|deerskin|linen".split("|")
 
 
@@ -128,10 +125,7 @@ def _pair(one: str, other: str, dice: Random) -> str:
 
 
 _KEYS = "C C♯ C♭ D D♯ D♭ E E♭ F F♯ G G♯ G♭ A A♯ A♭ B B♭".split()
-_COMPOUNDS = (
-    "(+)-Carvone|(−)-Carvone|(R)-Limonene|(S)-Limonene|α-Pinene|β-Pinene|cis-2-Butene|"
-    "trans-2-Butene|2-Butene|o-Xylene|m-Xylene|p-Xylene|FeCl2|FeCl3|Fe2+|Fe3+|Na+|Na"
-).split("|")
+_COMPOUNDS = _WORDS["compounds"]
 
 
 def symbols(dice: Random) -> list[Content]:
@@ -148,23 +142,12 @@ def _entry(dice: Random) -> str:
             table(
                 (), [("Number", str(dice.randint(100, 999))), ("Page", str(dice.randint(9, 99)))]
             ),
-            paragraphs(
-                "This handbook has an entry for each name that is in use, and none for names that "
-                "only old books have. Entries are written by teachers, read by two others, and "
-                "revised every five years. If you find a mistake, write to the editors, and name "
-                "the number of the entry.",
-                "A sign is part of the name. Look up names with signs under the letter, before all "
-                "longer names. The printed edition has the same entries in the same order, and an "
-                "index by number. Schools may copy up to ten entries for each class and year.",
-            ),
+            paragraphs(*_WORDS["entry"]),
         ]
     )
 
 
-_OPERATORS = (
-    "== != < > <= >= <=> + - * / % ^ & | ~ ! = += -= *= /= %= ^= &= |= << >> <<= >>= && || ++ -- "
-    "-> ->* () [] , new delete"
-).split()
+_OPERATORS = _WORDS["operators"]
 
 
 def operators(dice: Random) -> list[Content]:
@@ -187,18 +170,11 @@ def _operator(sign: str, dice: Random) -> str:
             f"<pre>{declared}</pre>",
             section(
                 "Parameters",
-                paragraphs(
-                    "The range consists of a first and a last element, and of a step. Ranges of "
-                    "different steps are equal if they have the same elements. An empty range has "
-                    "no first element, and comes before all others."
-                ),
+                paragraphs(*_WORDS["operator: Parameters"]),
             ),
             section(
                 "Notes",
-                paragraphs(
-                    "The function takes constant time, allocates no memory, never throws, and can "
-                    "be called from several threads, and in constant expressions."
-                ),
+                paragraphs(*_WORDS["operator: Notes"]),
             ),
             facts([("Section", f"{dice.randint(1, 30)}.{dice.randint(1, 9)}")]),
         ]

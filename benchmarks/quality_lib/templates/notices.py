@@ -6,25 +6,13 @@ from typing import TYPE_CHECKING
 
 from quality_lib.templates.markup import facts, items, paragraphs, section
 from quality_lib.templates.sites import Content
-from quality_lib.templates.words import MONTHS, STREETS, TOWNS
+from quality_lib.templates.words import MONTHS, STREETS, TOWNS, words_of
 
 if TYPE_CHECKING:
     from random import Random
 
-_JOBS = {
-    "Night porter": "You greet late guests, keep the keys, and walk through the house every hour.",
-    "Pastry cook": "You bake breakfast rolls from four in the morning and plan the cakes.",
-    "Receptionist": "You answer the telephone in two languages and settle bills.",
-    "Gardener": "You look after lawns, roses and the kitchen garden in all weathers.",
-    "Housekeeper": "You lead a team of six and decide when a room is ready.",
-    "Barista": "You open the coffee bar at seven and train newcomers at the machine.",
-    "Caretaker": "You repair what breaks, from door handles to the boiler.",
-    "Accounts clerk": "You check invoices, chase what is overdue and close each month.",
-    "Laundry assistant": "You sort, wash and press linen for three houses.",
-    "Events planner": "You turn a call from a couple into a wedding for ninety people.",
-    "Kitchen porter": "You keep pans, floors and cold stores clean, and sign for deliveries.",
-    "Bus driver": "You bring guests from the station and back, in a vehicle with sixteen seats.",
-}
+_WORDS = words_of("notices")
+_JOBS = _WORDS["jobs"]
 _BRANCHES = 4
 
 
@@ -63,24 +51,14 @@ def _job(text: str, town: str, dice: Random) -> str:
             ),
             section(
                 "About us",
-                paragraphs(
-                    "Our family has kept inns for four generations, and today runs nineteen houses "
-                    "along the coast. We employ people for who they are, and welcome applications "
-                    "from everyone, whatever their age, origin or way of life.",
-                    "Write a few lines about yourself and send them with your papers as one file. "
-                    "You will hear from us within ten days. Please name the reference.",
-                ),
+                paragraphs(*_WORDS["job: About us"]),
             ),
         ]
     )
 
 
 _HOMES = "Flat|Terraced house|Cottage|Maisonette|Loft|Bungalow|Studio".split("|")
-_FEATURES = (
-    "a south-facing balcony|a cellar with its own window|old floorboards|a new kitchen|two "
-    "fireplaces|a bicycle shed|views over the canal|a walled yard|underfloor heating|a bay window|"
-    "space for a workshop|a shared garden|stucco ceilings|a lift"
-).split("|")
+_FEATURES = _WORDS["features"]
 
 
 def homes(dice: Random) -> list[Content]:
@@ -109,14 +87,7 @@ def _home(kind: str, rooms: int, dice: Random) -> str:
             facts(numbers),
             section(
                 "Viewings",
-                paragraphs(
-                    "Viewings take place in groups of at most six people. Register through the "
-                    "form with proof of income; you will be sent two dates to choose from. Please "
-                    "do not ring at the door, the present tenants know nothing about appointments.",
-                    "We charge tenants no commission. The deposit is two months' rent without "
-                    "heating and may be paid in three parts. All particulars come from the owner, "
-                    "and we cannot vouch for them.",
-                ),
+                paragraphs(*_WORDS["home: Viewings"]),
             ),
         ]
     )
@@ -128,10 +99,7 @@ _ADJECTIVES = (
 _ANIMALS = (
     "otter heron badger lynx magpie newt walrus gecko marten puffin stoat ibis carp vole dormouse"
 ).split()
-_HOBBIES = (
-    "film cameras|sourdough|radio kits|mountain huts|old maps|bookbinding|kites|fountain pens|"
-    "tide pools|model trains|bell ringing|moss|cider|sundials|long-distance buses"
-).split("|")
+_HOBBIES = _WORDS["hobbies"]
 _BADGES = "Helper Chronicler Founder Marathon Archivist Navigator Mentor Translator".split()
 
 
@@ -160,32 +128,15 @@ def _profile(dice: Random) -> str:
             section("Badges", items(dice.sample(_BADGES, dice.randint(1, 4)))),
             section(
                 "Contact",
-                paragraphs(
-                    "You must be logged in to send messages to members. Messages are private, but "
-                    "moderators may read them when they are reported. Members who have not been "
-                    "active for three years are asked by e-mail whether they want to keep their "
-                    "account.",
-                    "Please be kind to newcomers. What may be posted here and what may not is "
-                    "written down in the rules of the house, which every member has accepted.",
-                ),
+                paragraphs(*_WORDS["profile: Contact"]),
             ),
         ]
     )
 
 
-_PROBLEMS = (
-    "hums when it is switched on|will not turn on|smells of burning|shows only zeros|leaks at the "
-    "base|is stuck in French|loses the time|trips the fuse|vibrates badly|runs backwards|ignores "
-    "the remote|forgets its settings|whistles at night|draws too much current"
-).split("|")
-_DEVICES = (
-    "Orbit scanner|Tessa receiver|Polder pump|Mistral fan|Quarto printer|Lumen projector|Vesta "
-    "kettle|Atlas router|Marlin sounder|Cobalt amplifier"
-).split("|")
-_TRIED = (
-    "a factory reset|another cable|new batteries|cleaning the contacts|a different socket|an older "
-    "firmware|leaving it unplugged for a night|swapping the fuse|a shorter lead|opening the case"
-).split("|")
+_PROBLEMS = _WORDS["problems"]
+_DEVICES = _WORDS["devices"]
+_TRIED = _WORDS["tried"]
 
 
 def forum_stubs(dice: Random) -> list[Content]:
@@ -215,39 +166,16 @@ def _thread(name: str, dice: Random) -> str:
             ),
             section(
                 "Replies",
-                paragraphs(
-                    "You need an account to read the replies. Registration is free and takes less "
-                    "than a minute; we will never pass on your address. Members also see pictures "
-                    "and attachments, can subscribe to threads, and are shown no advertising.",
-                    "If you already have an account, log in at the top of the page. Forgotten your "
-                    "password? We will send you a link with which you can choose a new one.",
-                ),
+                paragraphs(*_WORDS["thread: Replies"]),
             ),
         ]
     )
 
 
 _DISHES = "soup|tart|stew|salad|pie|curry|fritters|gratin|dumplings|broth|pickle|risotto".split("|")
-_FOODS = (
-    "leek|beetroot|mushroom|chickpea|pumpkin|kale|trout|lentil|chestnut|parsnip|spinach|celeriac|"
-    "barley|fennel|cauliflower|potato"
-).split("|")
-_EXTRAS = (
-    "butter|an onion|two eggs|a lemon|thyme|cream|smoked paprika|stock|parsley|garlic|walnuts|"
-    "mustard|olive oil|breadcrumbs|nutmeg|a bay leaf"
-).split("|")
-_STEPS = (
-    "Wash the {food} and cut it into slices as thick as a coin.",
-    "Melt {extra} in a wide pan over low heat.",
-    "Add the {food}, cover, and let it soften for {n} minutes.",
-    "Stir in {extra} and season well.",
-    "Bake for {n} minutes until the top is brown.",
-    "Purée half of it and mix both halves again.",
-    "Roast the {food} at {t} degrees with {extra}.",
-    "Leave it to rest for {n} minutes before you cut it.",
-    "Boil the {food} for {n} minutes, and keep a cup of the water.",
-    "Serve warm with {extra}.",
-)
+_FOODS = _WORDS["foods"]
+_EXTRAS = _WORDS["extras"]
+_STEPS = _WORDS["steps"]
 
 
 def recipes(dice: Random) -> list[Content]:
@@ -278,11 +206,7 @@ def _recipe(name: str, dice: Random) -> str:
             section("Method", items(steps, "ol")),
             section(
                 "Good to know",
-                paragraphs(
-                    "All of our recipes are cooked at least three times in an ordinary kitchen "
-                    "before we print them. Spoons are level, ovens are set to fan, and eggs are of "
-                    "medium size. Rate the recipe with stars, or tell us what you changed.",
-                ),
+                paragraphs(*_WORDS["recipe: Good to know"]),
             ),
         ]
     )

@@ -6,53 +6,16 @@ from typing import TYPE_CHECKING
 
 from quality_lib.templates.markup import facts, items, links, paragraphs, section, table
 from quality_lib.templates.sites import Content, slug
-from quality_lib.templates.words import COLOURS
+from quality_lib.templates.words import COLOURS, words_of
 
 if TYPE_CHECKING:
     from random import Random
 
-_RANGES = (
-    "Alder Brink Cairn Dune Ember Fell Gale Heath Isle Juniper Kelp Linden Moor Nettle Osier "
-    "Pebble Quill Reed Sorrel Thicket"
-).split()
-_THINGS = (
-    "stool|bench|side table|bookcase|coat stand|desk lamp|floor lamp|mirror|bread bin|serving tray|"
-    "laundry basket|shoe rack|wall clock|plant pot|candle holder|draught screen|footrest|"
-    "magazine rack|umbrella stand|spice shelf|washstand|blanket box|towel rail|key cabinet"
-).split("|")
-_MATERIALS = (
-    "solid oak|oiled ash|recycled steel|woven willow|powder-coated aluminium|smoked glass|"
-    "unglazed stoneware|beech plywood|cast iron|braided jute|cork and felt|lacquered birch"
-).split("|")
-_SENTENCES = (
-    (
-        "Made of {material}, this {thing} holds its own in a narrow hall and is put together "
-        "without a single screw."
-    ),
-    (
-        "A {thing} of {material} for people who carry everything up four floors: light, flat when "
-        "folded, and quiet on old boards."
-    ),
-    (
-        "We drew the {thing} for a guest house by the sea, where damp, sand and wet towels ruin "
-        "anything that is not {material}."
-    ),
-    (
-        "Rounded edges and a low centre of gravity make this {thing} of {material} safe near small "
-        "children."
-    ),
-    "Nothing on this {thing} is glued, so each part of {material} can be ordered and replaced.",
-    (
-        "Two people on our team have had a {thing} of {material} in daily use for nine years, "
-        "which is why we still make it."
-    ),
-    "The joints of this {thing} show on purpose; {material} ages well where hands touch it.",
-    "For corners that nothing fits: a {thing} in {material}, forty centimetres deep at most.",
-    "Cut from offcuts of {material}, every {thing} has a grain and a number of its own.",
-    "Stack it, hang it or turn it round: the {thing} of {material} has no front and no back.",
-    "A village workshop turns {material} into this {thing} in about three hours.",
-    "It began as a prop for a play, and the theatre still owns the first {thing} of {material}.",
-)
+_WORDS = words_of("shops")
+_RANGES = _WORDS["ranges"]
+_THINGS = _WORDS["things"]
+_MATERIALS = _WORDS["materials"]
+_SENTENCES = _WORDS["sentences"]
 _SHADES = "natural|black|white|warm grey|dark green|terracotta|smoke|honey".split("|")
 
 
@@ -88,53 +51,17 @@ def _product(name: str, dice: Random) -> str:
             section("Data sheet", table((), sheet)),
             section(
                 "Delivery and returns",
-                paragraphs(
-                    "Orders placed before two o'clock leave our warehouse the same day. Parcels "
-                    "arrive within three working days; furniture is brought to the kerb by a "
-                    "haulier who calls you a day ahead.",
-                    "You may send back anything you do not like within a hundred days, as long "
-                    "as it has not been assembled. We collect large pieces and refund the price "
-                    "within a week of their arrival.",
-                ),
+                paragraphs(*_WORDS["product: Delivery and returns"]),
             ),
             section(
                 "Care",
-                paragraphs(
-                    "Wipe with a damp cloth and dry at once. Keep out of direct sun in the first "
-                    "weeks, and avoid household cleaners that contain solvents or bleach.",
-                ),
+                paragraphs(*_WORDS["product: Care"]),
             ),
         ]
     )
 
 
-_CLOTHES = {
-    "Lindow crew tee": (
-        "A T-shirt of heavy organic cotton with a close collar that keeps its shape. The shoulders "
-        "are taped, the side seams are straight, and the hem is long enough to stay tucked in. We "
-        "wash every batch before it is cut, so what fits in the shop fits after the first wash. "
-        "Knitted and sewn within forty kilometres of our workshop, and dyed with water that is "
-        "used again."
-    ),
-    "Harbour overshirt": (
-        "An overshirt for the days between two coats, of a dense brushed twill that turns wind and "
-        "a short shower. Two chest pockets close with horn buttons, two more sit in the side seams "
-        "for cold hands. Cut wide enough for a jumper underneath. The cuffs are faced with a "
-        "second layer of cloth, for that is where our old ones wore out first."
-    ),
-    "Fellside walking trousers": (
-        "Walking trousers of cotton and recycled nylon that dry in an hour on a line. The knees "
-        "are shaped, the seat has a gusset, and the waist is lined with soft jersey under the belt "
-        "of a rucksack. One zipped pocket takes a folded map. They can be shortened by any tailor "
-        "without losing the drawcord at the ankle."
-    ),
-    "Tideline beanie": (
-        "A ribbed beanie of lambswool from two farms on the same hill, spun slightly greasy so "
-        "that drizzle runs off. It can be worn with a narrow brim, with a wide one, or pulled down "
-        "over the ears. The crown is closed by hand with eight darts and lies flat. Wash it cold "
-        "in wool soap, and never wring it."
-    ),
-}
+_CLOTHES = _WORDS["clothes"]
 
 
 def colour_variants(dice: Random) -> list[Content]:
@@ -157,40 +84,16 @@ def _garment(name: str, text: str, colour: str, dice: Random) -> str:
             facts([("Article", f"{slug(name)[:3].upper()}{dice.randint(1000, 9999)}")]),
             section(
                 "Fit",
-                paragraphs(
-                    "Our model is 184 cm tall and wears size M. If you are between two sizes, take "
-                    "the larger one.",
-                ),
+                paragraphs(*_WORDS["garment: Fit"]),
             ),
         ]
     )
 
 
 _CATEGORIES = "Garden benches|Hand tools|Camping stoves|Bird feeders|Rain barrels".split("|")
-_MAKERS = (
-    "Brandt Colby Dorn Ekdal Farrow Gannet Hobb Ivar Jessop Kittle Lomax Marl Nunn Orrin Pask "
-    "Rudd Stroud Tolle Ulver Vane"
-).split()
-_MODELS = (
-    "Classic|Duo|Trail|Compact|Solo|Heron|Estate|Mini|Vario|Junior|Professional|Cottage|Tramp|"
-    "Terrace|Basic|Explorer"
-).split("|")
-_TEASERS = (
-    "easy to clean",
-    "delivered flat",
-    "now with a cover",
-    "spare parts in stock",
-    "tested by our readers",
-    "last ones",
-    "for two people",
-    "weighs under three kilos",
-    "rust-free for ten years",
-    "made to order",
-    "with carrying strap",
-    "winner of our test",
-    "fits any balcony",
-    "back again",
-)
+_MAKERS = _WORDS["makers"]
+_MODELS = _WORDS["models"]
+_TEASERS = _WORDS["teasers"]
 
 
 def listings(dice: Random) -> list[Content]:
@@ -229,11 +132,7 @@ def _listing(category: str, number: int, dice: Random) -> str:
     )
 
 
-_PARTS = (
-    "Drain pump|Door seal|Heating element|Carbon brushes|Drive belt|Inlet valve|Thermostat|"
-    "Upper basket|Spray arm|Filter sieve|Control board|Door hinge|Water hose|Shock absorber|"
-    "Motor capacitor|Detergent drawer"
-).split("|")
+_PARTS = _WORDS["parts"]
 _MACHINES = "Lavora 300|Lavora 3000|Purus Eco|Kastor L7|Kastor L70|Undine Plus".split("|")
 
 
@@ -259,13 +158,7 @@ def _part(name: str, dice: Random) -> str:
             section("Replaces part numbers", items(numbers)),
             section(
                 "Safety",
-                paragraphs(
-                    "Disconnect the machine from the mains and turn off the water before you open "
-                    "it. Work on electrical parts must be done by qualified people. We are not "
-                    "liable for damage that is caused by parts fitted incorrectly.",
-                    "If you are not sure which part you need, send us a photograph of the rating "
-                    "plate, and our workshop will answer within a day.",
-                ),
+                paragraphs(*_WORDS["part: Safety"]),
             ),
         ]
     )
@@ -304,12 +197,7 @@ def _tea(tea: str, grade: str, dice: Random) -> str:
             section("规格", table((), sheet)),
             section(
                 "购买须知",
-                paragraphs(
-                    "本店所有茶叶均由茶农直接供货，收到订单后四十八小时内发货。偏远地区的运输时间可能会延长两到"
-                    "三天，请您耐心等待。",
-                    "茶叶应存放在阴凉干燥的地方，避免阳光直射，不要与有异味的物品放在一起。开封以后请尽快饮用。",
-                    "如果您对商品不满意，请在收到货物后七天内联系我们的客服人员，未开封的商品可以无条件退换。",
-                ),
+                paragraphs(*_WORDS["tea: 购买须知"]),
             ),
         ]
     )

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 from quality_lib.templates.markup import facts, items, paragraphs, section, table
 from quality_lib.templates.sites import Content
-from quality_lib.templates.words import DAYS, MONTHS, STREETS, TOWNS
+from quality_lib.templates.words import DAYS, MONTHS, STREETS, TOWNS, words_of
 
 if TYPE_CHECKING:
     from random import Random
+
+
+_WORDS = words_of("timings")
 
 
 def _clock(minutes: int) -> str:
@@ -38,15 +41,7 @@ def _line(dice: Random) -> str:
         rows.append([stop, *(_clock(first + sum(legs[:at])) for first in columns)])
     return "\n".join(
         [
-            paragraphs(
-                "This timetable is valid on weekdays and on Saturdays from the change of "
-                "timetables in December until further notice. On Sundays and public holidays, "
-                "please use the night network or call the dial-a-bus at least an hour before you "
-                "want to travel.",
-                "Tickets are sold by the driver and in the app. Bicycles may be taken along "
-                "outside rush hours if there is room; folded ones are free. Low-floor buses run on "
-                "all journeys, and drivers will lower the ramp for wheelchairs on request.",
-            ),
+            paragraphs(*_WORDS["line"]),
             section(f"From {stops[0]} to {stops[-1]}", table((), rows)),
         ]
     )
@@ -82,22 +77,13 @@ def _league(dice: Random) -> str:
     header = ("Pos", "Club", "Won", "Drawn", "Lost", "For", "Against", "Points")
     return "\n".join(
         [
-            paragraphs(
-                "The final table of the season as it was confirmed by the league's committee. "
-                "Three points are given for a win and one for a draw; clubs with equal points are "
-                "placed by goal difference, then by goals scored.",
-                "The first two clubs are promoted, the last three go down. Play-off matches are "
-                "not counted. Please report mistakes to the archive, with a source if you can.",
-            ),
+            paragraphs(*_WORDS["league"]),
             table(header, lines),
         ]
     )
 
 
-_SKIES = (
-    "Sunny|Partly cloudy|Overcast|Light rain|Heavy showers|Thunderstorms|Mist then sun|Drizzle|"
-    "Bright spells|Sleet|Windy and clear"
-).split("|")
+_SKIES = _WORDS["skies"]
 
 
 def weather(dice: Random) -> list[Content]:
@@ -125,31 +111,17 @@ def _forecast(dice: Random) -> str:
     header = ("Day", "Sky", "Low", "High", "Rain", "Wind")
     return "\n".join(
         [
-            paragraphs(
-                "The forecast for the next seven days, updated every six hours from the national "
-                "weather service's model. Temperatures are measured two metres above the ground in "
-                "the shade; felt temperatures may be lower in wind.",
-            ),
+            paragraphs(*_WORDS["forecast"]),
             table(header, rows),
             section(
                 "How to read this page",
-                paragraphs(
-                    "The chance of rain is the share of similar days in the past thirty years on "
-                    "which at least a tenth of a millimetre fell. Warnings are shown in red at the "
-                    "top of the page as soon as the service issues them. Forecasts for more than "
-                    "five days ahead are uncertain and should not be used to plan work at height.",
-                ),
+                paragraphs(*_WORDS["forecast: How to read this page"]),
             ),
         ]
     )
 
 
-_EVENTS = (
-    "Jumble sale|Organ recital|Chess evening|Guided walk|Film night|Children's theatre|Folk dance|"
-    "Repair café|Pottery class|Lecture on bees|Blood donation|Wine tasting|Choir rehearsal|"
-    "Poetry slam|Planning meeting|Flea market|Puppet show|Table tennis cup|Brass band|Book swap|"
-    "Astronomy night|Toddler group|Quiz|Harvest supper"
-).split("|")
+_EVENTS = _WORDS["events"]
 _ROOMS = (
     "Town hall|Library|St Anne's|Old brewery|Sports hall|Museum barn|Riverside stage|School hall"
 ).split("|")
@@ -170,22 +142,13 @@ def _month(month: str, dice: Random) -> str:
     ]
     return "\n".join(
         [
-            paragraphs(
-                "All public events in our town at a glance. The calendar is kept by the cultural "
-                "office; clubs and societies may enter their own events through the form until the "
-                "fifteenth of the month before.",
-                "Unless something else is said, admission is free and no booking is needed. The "
-                "town hall, the library and the sports hall can be reached without steps.",
-            ),
+            paragraphs(*_WORDS["month"]),
             table(("Date", "Time", "Event", "Place"), rows),
         ]
     )
 
 
-_CURRENCIES = (
-    "US dollar|Japanese yen|Pound sterling|Swiss franc|Swedish krona|Czech koruna|Polish zloty|"
-    "Turkish lira|Indian rupee|Canadian dollar"
-).split("|")
+_CURRENCIES = _WORDS["currencies"]
 
 
 def exchange_rates(dice: Random) -> list[Content]:
@@ -205,17 +168,9 @@ def exchange_rates(dice: Random) -> list[Content]:
 def _rates(rows: list[list[str]]) -> str:
     return "\n".join(
         [
-            paragraphs(
-                "Reference rates of foreign currencies against one euro, fixed at a quarter past "
-                "two in the afternoon. They are published for information only; banks and bureaux "
-                "de change set rates of their own, and may charge fees in addition.",
-            ),
+            paragraphs(*_WORDS["rates"]),
             table(("Currency", "Buying", "Selling"), rows),
-            paragraphs(
-                "Rates of earlier days can be downloaded as a file from the archive. No liability "
-                "is taken for errors of transmission. Rates are not fixed on Saturdays, Sundays "
-                "and the bank holidays that are listed in our calendar.",
-            ),
+            paragraphs(*_WORDS["rates 2"]),
         ]
     )
 
@@ -241,14 +196,7 @@ def _board(town: str, dice: Random) -> str:
         [
             facts([("Station", town)]),
             table(("Time", "Train", "To", "Platform", "Remarks"), rows),
-            paragraphs(
-                "Platforms may change at short notice: please listen to announcements. Passengers "
-                "who arrive more than an hour late are entitled to a refund of a quarter of the "
-                "fare, those who arrive two hours late to a half. Forms are available at every "
-                "ticket office and on board.",
-                "People with reduced mobility can book help with boarding up to a day ahead. Lost "
-                "property is kept for four weeks at the central office and then auctioned.",
-            ),
+            paragraphs(*_WORDS["board"]),
         ]
     )
 
@@ -262,10 +210,7 @@ def duty_pharmacies(dice: Random) -> list[Content]:
 
 _GERMAN_FIRST = "Alten Birken Dachs Eichen Falken Hohen Klein Linden Mühl Neuen Ober Ried".split()
 _GERMAN_LAST = "berg dorf feld hausen kirchen rode stein tal".split()
-_PHARMACIES = (
-    "Adler-Apotheke|Bären-Apotheke|Engel-Apotheke|Hirsch-Apotheke|Linden-Apotheke|Löwen-Apotheke|"
-    "Marien-Apotheke|Rats-Apotheke|Rosen-Apotheke|Schwanen-Apotheke|Sonnen-Apotheke|Stadt-Apotheke"
-).split("|")
+_PHARMACIES = _WORDS["pharmacies"]
 _GERMAN_STREETS = (
     "Hauptstraße|Bahnhofstraße|Gartenweg|Kirchplatz|Marktstraße|Am Mühlbach|Schulgasse|Ringstraße"
 ).split("|")
@@ -283,18 +228,9 @@ def _duties(dice: Random) -> str:
     ]
     return "\n".join(
         [
-            paragraphs(
-                "Der Notdienst beginnt um acht Uhr dreißig und endet am nächsten Morgen um "
-                "dieselbe Zeit. Zwischen zwanzig Uhr und sechs Uhr sowie an Sonn- und Feiertagen "
-                "wird eine Gebühr von zwei Euro fünfzig erhoben, die die Kasse übernimmt, wenn auf "
-                "dem Rezept der Notfall vermerkt ist.",
-            ),
+            paragraphs(*_WORDS["duties"]),
             table(("Tag", "Apotheke", "Anschrift", "Telefon"), rows),
-            paragraphs(
-                "Bitte rufen Sie vorher an, wenn Sie ein seltenes Medikament brauchen. In "
-                "lebensbedrohlichen Fällen wählen Sie den Notruf. Alle Angaben ohne Gewähr; "
-                "maßgeblich ist der Aushang an der Tür jeder Apotheke.",
-            ),
+            paragraphs(*_WORDS["duties 2"]),
         ]
     )
 
@@ -324,13 +260,7 @@ def _branch(dice: Random) -> str:
             section("In this shop", items(dice.sample(offered, 3))),
             section(
                 "Good to know",
-                paragraphs(
-                    "There is free parking in front of the entrance for two hours. Dogs are "
-                    "welcome on a lead. You can order online and collect your goods at the service "
-                    "desk after two hours; we keep them for you for three days.",
-                    "Our staff will help you to load heavy goods. Trailers can be hired for an "
-                    "hour at no charge if you show your customer card.",
-                ),
+                paragraphs(*_WORDS["branch: Good to know"]),
             ),
         ]
     )

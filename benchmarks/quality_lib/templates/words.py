@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 TOWNS = (
     "Alderwick Ashmoor Barrowby Beckhaven Birchcombe Blackmere Brackenford Bramhurst Brightsea "
     "Calderby Charlcote Chesilton Claymoor Coldbrook Dalewater Deepwell Dunmere Elmscar Fernhollow "
@@ -25,3 +30,9 @@ MONTHS = (
     "January February March April May June July August September October November December"
 ).split()
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+
+
+@cache
+def words_of(module: str) -> Any:
+    """Return the words and texts of a module from words.json."""
+    return json.loads(Path(__file__).with_name("words.json").read_bytes())[module]
