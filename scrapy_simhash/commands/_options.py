@@ -163,11 +163,9 @@ def _index_directory(options: argparse.Namespace) -> Path:
     base = settings_reader(options.settings).path("SIMHASH_DIR")
     matching, missing = page_indexes(base), "no index found"
     if options.spider is not None:
-        matching = [
-            path
-            for path in matching
-            if (path.parent.name, unquote(path.name)) == ("spiders", options.spider)
-        ]
+        # A spider that compares only items has no index of pages.
+        own = [path for path in all_indexes(base) if unquote(path.name) == options.spider]
+        matching = [path for path in own if path.parent.name == "spiders"] or own
         missing = f"the spider {options.spider} has no index"
     if len(matching) == 1:
         return matching[0]

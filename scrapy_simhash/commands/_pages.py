@@ -62,9 +62,14 @@ class LoadedPage:
         return replace(page, evidence=evidence_of(self.url or "", page))
 
 
-def add_page_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the argument ``page``, and the options for reading files."""
-    parser.add_argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input")
+def add_page_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add the argument ``page`` (``pages``, if `several`), and the options for reading files."""
+    if several:
+        parser.add_argument(
+            "pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"
+        )
+    else:
+        parser.add_argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input")
     add_reading_options(parser, json=False)
 
 

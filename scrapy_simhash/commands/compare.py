@@ -31,7 +31,7 @@ Shows for two pages the distance of their fingerprints, the similarity that a cr
 their sketches, the exact resemblance of their main texts, and whether they are near-duplicates for
 a crawl. Short texts, which a crawl skips, are compared, too, unless --min-tokens is given.
 
-  {program} compare https://example.com/article https://example.com/article?print=1
+  {program} compare https://example.com/article 'https://example.com/article?print=1'
   {program} compare --preset all a.html b.html
   {program} compare --preset wide --max-distance 40 --min-resemblance 0.7 --json a.html -
 

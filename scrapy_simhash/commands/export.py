@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
@@ -24,9 +25,10 @@ text that a spreadsheet would take for a formula gets a ' before it.
   {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
 
 With --near-duplicates, the fields are key, representative, distance, fingerprint, scheme,
-seen_at_s, similarity_percent (null if unknown), confirmed (false for a page that is only similar)
-and action: what the crawl did with the page (dropped, tagged, followed or passed; else empty).
+seen_at_s, similarity_percent (null if unknown) and action: what the crawl did with the page
+(dropped, tagged or followed; else empty). Pages that are only similar are not among them.
 """
+_SPREADSHEETS = (".xls", ".xlsx", ".ods")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write the near-duplicate log instead of the entries",
     )
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -51,8 +53,11 @@ def _run(options: argparse.Namespace) -> None:
 
     where = index_location(options)
     to_standard_output = options.file == STANDARD_STREAM
-    if not to_standard_output and writable(options.file).exists() and not options.force:
-        raise SimhashError(f"{options.file} exists already: --force overwrites it")
+    if not to_standard_output:
+        if Path(options.file).suffix.lower() in _SPREADSHEETS:
+            raise SimhashError(f"{options.file}: spreadsheets open CSV: name a file .csv")
+        if writable(options.file).exists() and not options.overwrite:
+            raise SimhashError(f"{options.file} exists already: --overwrite replaces it")
     records: Any = export.entry_records(where)
     types = export.ENTRY_TYPES
     if options.near_duplicates:

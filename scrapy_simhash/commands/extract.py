@@ -11,7 +11,7 @@ from scrapy_simhash.commands._options import (
     chosen_settings,
 )
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
-from scrapy_simhash.commands._pages import add_page_arguments, load_page
+from scrapy_simhash.commands._pages import add_page_arguments, load_pages
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 _DESCRIPTION = """\
-Writes the main text of a page, as a crawl extracts it, to standard output. Standard error shows how
+Writes the main text of pages, as a crawl extracts it, to standard output. Standard error shows how
 the text was found: by your selectors, by readability, or by segments if readability found too
 little. It also shows the title and heading of the page: copies on one site must agree in these.
 
@@ -32,6 +32,7 @@ little. It also shows the title and heading of the page: copies on one site must
   {program} extract --select article --remove .comments page.html
   curl -s https://example.com/article | {program} extract --json -
   {program} extract --features 20 page.html
+  {program} extract --json pages/*.html
 
 Options override the settings of the project. Copy the values that work for you to
 SIMHASH_EXTRACTOR, SIMHASH_CONTENT_SELECT and SIMHASH_CONTENT_REMOVE.
@@ -46,7 +47,7 @@ _SKIP_REASONS = {
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_page_arguments(parser)
+    add_page_arguments(parser, several=True)
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
         "--tokens",
@@ -60,7 +61,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     chosen = chosen_settings(options)
-    scheme, loaded = chosen.scheme, load_page(options.page, options)
+    found = []
+    for loaded in load_pages(options.pages, options):
+        if len(options.pages) > 1 and not options.json:
+            show(f"==> {escaped(loaded.shown_name)} <==")
+        found.append(_show(loaded, chosen, options))
+    if options.json:
+        show_json(found[0] if len(found) == 1 else {"pages": found})
+
+
+def _show(
+    loaded: LoadedPage, chosen: SchemeSettings, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Show the text of a page and how it was found, or return both as values for JSON."""
+    scheme = chosen.scheme
     extraction, page = _extract(loaded, chosen)
     facts = _facts(loaded, chosen, extraction, page)
     content: dict[str, Any] = {"text": extraction.text}
@@ -73,12 +87,11 @@ def _run(options: argparse.Namespace) -> None:
         heaviest = sorted(features, key=lambda item: (-item[1], item[0]))[: options.features]
         lines = [f"{weight:>10.4f}  {feature}" for feature, weight in heaviest]
         content = {"features": [{"feature": name, "weight": weight} for name, weight in heaviest]}
-    if options.json:
-        show_json(facts | content)
-        return
-    for line in lines:
-        show(escaped(line))
-    _explain(facts, loaded, scheme)
+    if not options.json:
+        for line in lines:
+            show(escaped(line))
+        _explain(facts, loaded, scheme)
+    return facts | content
 
 
 def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:

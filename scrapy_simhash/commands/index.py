@@ -15,7 +15,7 @@ _DESCRIPTION = """\
 Queries and maintains an index that crawls have made.
 
   {program} index stats --spider news
-  {program} index query https://example.com/article?print=1
+  {program} index query 'https://example.com/article?print=1'
   {program} index check --help
 """
 COMMANDS = (

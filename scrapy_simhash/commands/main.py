@@ -90,7 +90,9 @@ def main(
             if not (sys.argv[1:] if arguments is None else arguments):
                 parser.print_help(sys.stderr)
                 return 2
-            options = parser.parse_args(arguments)
+            options, unknown = parser.parse_known_args(arguments)
+            if unknown:  # argparse would show the usage of the program
+                options.error(f"unrecognized arguments: {' '.join(unknown)}")
             options.settings = settings
             try:
                 code: int = options.run(options) or 0

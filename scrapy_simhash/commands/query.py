@@ -41,7 +41,7 @@ would do with the page if it had seen all pages of the index; and what the index
 it: since when it is a representative, and which pages it was a near-duplicate of. Writes nothing.
 The exit code is 1 if --stored finds nothing.
 
-  {program} query https://example.com/article?print=1
+  {program} query 'https://example.com/article?print=1'
   {program} query --spider news page.html
   {program} query --stored https://example.com/print?article=7
   curl -s https://example.com/ | {program} query --key https://example.com/ -

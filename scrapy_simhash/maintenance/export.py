@@ -58,7 +58,6 @@ class NearDuplicateRecord(TypedDict):
     scheme: str
     seen_at_s: int
     similarity_percent: int | None
-    confirmed: bool
     action: str
 
 
@@ -93,10 +92,14 @@ def entry_records(where: Location) -> Iterator[EntryRecord]:
 
 
 def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
-    """Yield the near-duplicate log as records, oldest first. For errors, see `opened_source`."""
+    """Yield the log lines of near-duplicates as records, oldest first. For errors, see
+    `opened_source`.
+    """
     with opened_source(where) as source:
         scheme = source.manifest.scheme
         for line in source.near_duplicates():
+            if not line.confirmed:
+                continue
             similarity = line.similarity
             yield NearDuplicateRecord(
                 key=line.key,
@@ -106,7 +109,6 @@ def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
                 scheme=scheme.id,
                 seen_at_s=line.seen_at_s,
                 similarity_percent=None if similarity is None else round(100 * similarity),
-                confirmed=line.confirmed,
                 action=line.action,
             )
 

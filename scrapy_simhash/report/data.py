@@ -13,7 +13,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.masking import masked
-from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.extras.url_rules.listing import known_rules
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.maintenance.duplication import Duplication, IndexCluster
     from scrapy_simhash.maintenance.sources import Source
+    from scrapy_simhash.report.breakdown import Breakdown
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
-_MAX_TITLE_CHARACTERS = 200
 _MAX_SIMILAR = 200
 _MAX_RULES = 200
 _MAX_COLUMNS = 120
@@ -66,7 +65,8 @@ def build(
     selection = select(source, duplication, max_distance, max_pages)
     pages = selection.pages
     page_numbers = {page.key: number for number, page in enumerate(pages)}
-    encoded, titles, text_numbers, omitted = _texts(texts, page_numbers, clusters, max_text_bytes)
+    encoded, text_numbers, omitted = _texts(texts, page_numbers, clusters, max_text_bytes)
+    titles = {title: number for number, title in enumerate(dict.fromkeys(p.title for p in pages))}
     breakdown = break_down(source, duplication)
     positions = breakdown.numbered([*page_numbers])
     return {
@@ -86,6 +86,7 @@ def build(
             "log_lines": duplication.lines,
         },
         "crawl": crawl,
+        "most": _most(breakdown),
         "timeline": _timeline(duplication),
         "distances": [distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(count for distance, count in distances.items() if distance > max_distance),
@@ -93,6 +94,7 @@ def build(
         "similar": [
             {
                 "key": masked(line.key),
+                "title": line.label,
                 "like": masked(line.representative),
                 "distance": line.distance,
                 "similarity": _percent(line.similarity),
@@ -111,6 +113,7 @@ def build(
             "similarity": [_percent(page.similarity) for page in pages],
             "component": selection.components,
             "text": text_numbers,
+            "title": [titles[page.title] for page in pages],
             "host": positions["of_host"],
             "pattern": positions["of_pattern"],
         },
@@ -118,7 +121,7 @@ def build(
             b"".join(page.fingerprint.to_bytes(manifest.scheme.bits // 8, "big") for page in pages)
         ).decode("ascii"),
         "texts": encoded,
-        "titles": titles,
+        "titles": [*titles],
         "text_characters": MAX_CHARACTERS,
         # Full sizes of clusters that are listed only in part.
         "sizes": {page_numbers[key]: size for key, size in selection.sizes.items()},
@@ -148,6 +151,19 @@ def _url_rules(source: Source) -> dict[str, Any]:
     }
 
 
+def _most(breakdown: Breakdown) -> dict[str, str] | None:
+    """Return the pattern with the most near-duplicates, and the one that most of them are copies
+    of; None if there are no near-duplicates.
+    """
+    patterns = [row for row in breakdown.patterns if row["near_duplicates"]]
+    if not patterns:
+        return None
+    pattern = max(patterns, key=lambda row: int(row["near_duplicates"]))["pattern"]
+    pairs = (row["patterns"] for row in breakdown.pairs if pattern in row["patterns"])
+    one, other = next(pairs, (pattern, pattern))
+    return {"pattern": pattern, "like": other if one == pattern else one}
+
+
 def _percent(similarity: float | None) -> int:
     """Return whole per cent, rounded down so that only a similarity of 1 gives 100; -1 for None."""
     return -1 if similarity is None else int(100 * similarity + 1e-9)
@@ -155,21 +171,20 @@ def _percent(similarity: float | None) -> int:
 
 def _texts(
     texts: Texts | None, page_numbers: dict[str, int], clusters: list[IndexCluster], max_bytes: int
-) -> tuple[list[str], list[str], list[int], int]:
-    """Return the texts in Base64, their titles, the position of each page's text (-1 without one),
-    and the number of pages whose text is left out because of the limit.
+) -> tuple[list[str], list[int], int]:
+    """Return the texts in Base64, the position of each page's text (-1 without one), and the number
+    of pages whose text is left out because of the limit.
 
     Equal texts are listed once. Texts of large clusters come first.
     """
     text_numbers = [-1] * len(page_numbers)
     if texts is None:
-        return [], [], text_numbers, 0
+        return [], text_numbers, 0
     clustered_keys = chain.from_iterable(
         (cluster.representative, *(line.key for line in cluster.near_duplicates))
         for cluster in clusters
     )
     encoded: list[str] = []
-    titles: list[str] = []
     positions: dict[bytes, int] = {}
     omitted = total_bytes = 0
     for key in dict.fromkeys(chain(clustered_keys, page_numbers)):
@@ -184,17 +199,8 @@ def _texts(
             total_bytes += len(compressed)
             position = positions[compressed] = len(encoded)
             encoded.append(base64.b64encode(compressed).decode("ascii"))
-            titles.append(_title(texts, key))
         text_numbers[page_numbers[key]] = position
-    return encoded, titles, text_numbers, omitted
-
-
-def _title(texts: Texts, key: str) -> str:
-    try:
-        text = texts.get(key)
-    except IndexCorrupt:  # the report cannot decompress this text either, and shows none
-        return ""
-    return text.title[:_MAX_TITLE_CHARACTERS] if text else ""
+    return encoded, text_numbers, omitted
 
 
 def _timeline(duplication: Duplication) -> dict[str, Any]:

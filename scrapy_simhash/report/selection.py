@@ -33,6 +33,7 @@ class ListedPage(NamedTuple):
     :param distance: distance to the representative; may exceed k if the crawl compared the page
         with a former representative.
     :param similarity: estimated resemblance to the representative, from 0 to 1; None if unknown.
+    :param title: what the page is called, see `Evidence.label`.
     """
 
     sequence: int
@@ -42,6 +43,7 @@ class ListedPage(NamedTuple):
     representative: str
     distance: int = 0
     similarity: float | None = None
+    title: str = ""
 
 
 class Selection(NamedTuple):
@@ -89,7 +91,14 @@ def select(
         representatives.update(line.key for line in duplication.promoted)
     promoted = {line.key: line for line in duplication.promoted if line.key in representatives}
     pages = [
-        ListedPage(entry.number, entry.key, entry.fingerprint, entry.first_seen_s, entry.key)
+        ListedPage(
+            entry.number,
+            entry.key,
+            entry.fingerprint,
+            entry.first_seen_s,
+            entry.key,
+            title=entry.evidence.label.decode("utf-8", "replace"),
+        )
         for entry in source.entries()
         if entry.key in representatives and entry.key not in promoted
     ]
@@ -124,7 +133,12 @@ def select(
 
 def _listed(line: NearDuplicate, representative: str, duplication: Duplication) -> ListedPage:
     page = ListedPage(
-        line.sequence, line.key, line.fingerprint, duplication.first_seen_s(line), representative
+        line.sequence,
+        line.key,
+        line.fingerprint,
+        duplication.first_seen_s(line),
+        representative,
+        title=line.label,
     )
     if line.key == representative:  # a promoted page: the line has the distance to another page
         return page

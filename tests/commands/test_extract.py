@@ -38,6 +38,17 @@ def extracted(run, *arguments):
     return json.loads(ran.out)
 
 
+def test_several_pages(run, folder):
+    names = [written(folder, PAGE, "page.html"), written(folder, FERRY, "ferry.txt")]
+    ran = run("extract", *names)
+    assert ran.code == 0
+    titles = [line for line in ran.out.splitlines() if line.startswith("==> ")]
+    assert titles == ["==> page.html <==", "==> ferry.txt <=="]
+    assert FERRY in ran.out.splitlines()
+    assert "Crossings of the strait" in ran.out.splitlines()
+    assert extracted(run, *names) == {"pages": [extracted(run, name) for name in names]}
+
+
 def test_the_text_is_the_result_and_the_reason_a_note(run, folder):
     ran = run("extract", written(folder, PAGE, "page.html"))
     assert ran.code == 0

@@ -330,7 +330,7 @@ def test_an_index_is_not_imported_over(run, index, folder):
             "no/such/place.jsonl cannot be written: there is no folder no/such",
         ),
         ("", "the file name is empty"),
-        ("taken.jsonl", "taken.jsonl exists already: --force"),
+        ("taken.jsonl", "taken.jsonl exists already: --overwrite"),
     ],
 )
 def test_files_that_cannot_be_exported_to(run, index, folder, name, told):

@@ -32,7 +32,7 @@ def test_stats(run, ran_json, index):
     log = list(near_duplicate_records(index))
     assert found["representatives"] == len(entries(index))
     # A copy of a page that gave no items, which itself gave some, is a representative now.
-    copies = {line["key"] for line in log if line["confirmed"]} - entries(index).keys()
+    copies = {line["key"] for line in log} - entries(index).keys()
     assert found["near_duplicates"] == len(copies)
     assert sum(found["distances"].values()) == found["near_duplicates"]
     assert found["clusters"] > len(found["largest_clusters"]) == 4
@@ -271,8 +271,8 @@ def test_export_import_and_merge(ran_json, run, index, folder):
         assert ran_json("index", "import", name, f"new {name}")["entries"] == len(entries(index))
         assert [*entries(folder / f"new {name}")] == [*entries(index)]
     assert run("index", "export", "e.parquet").code == 1
-    assert "--force" in run("index", "export", "e.parquet").err
-    assert run("index", "export", "--force", "e.parquet").code == 0
+    assert "--overwrite" in run("index", "export", "e.parquet").err
+    assert run("index", "export", "--overwrite", "e.parquet").code == 0
     lines = run("index", "export", "-").out.splitlines()
     assert [json.loads(line) for line in lines] == list(entry_records(index))
     lines = run("index", "export", "--near-duplicates", "-").out.splitlines()
@@ -338,3 +338,32 @@ def test_an_index_is_named_by_its_spider(run, index, folder):
 def test_of_items_and_pages_those_of_pages_are_meant(run, index, folder):
     shutil.copytree(index, folder / ".scrapy" / "simhash" / "spider-items" / "site")
     assert run("index", "check").code == 0
+
+
+def test_export_refuses_spreadsheets_and_leaves_similar_pages_out(run, index, folder):
+    ran = run("index", "export", "out.xlsx")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "error: out.xlsx: spreadsheets open CSV: name a file .csv\n"
+    assert not (folder / "out.xlsx").exists()
+    with open_index(index_url(index)) as opened:
+        lines = list(opened.near_duplicates())
+    assert not all(line.confirmed for line in lines)
+    assert near_keys(index) == [line.key for line in lines if line.confirmed]
+
+
+def test_a_spider_without_an_index_of_pages_has_one_of_items(run, index):
+    items = index.parent.with_name("spider-items")
+    items.mkdir()
+    index.rename(items / "shop")
+    assert run("index", "stats", "--spider", "shop").code == 0
+    ran = run("index", "stats", "--spider", "other")
+    assert (ran.code, ran.out) == (1, "")
+    assert "the spider other has no index" in ran.err
+
+
+@pytest.mark.parametrize("command", [("index", "query"), ("index", "stats"), ("extract",)])
+def test_an_unknown_option_shows_the_usage_of_its_command(run, index, command):
+    ran = run(*command, "--nope", *(["page.html"] if command[-1] != "stats" else []))
+    assert (ran.code, ran.out) == (2, "")
+    assert f" {' '.join(command)} [-h]" in ran.err.splitlines()[0]
+    assert ran.err.endswith("unrecognized arguments: --nope\n")

@@ -99,6 +99,7 @@ def columns(pages, components, texts, *, bits=BITS):
             "distance": distance,
             "component": components,
             "text": [page[4] for page in pages],
+            "title": [page[4] for page in pages],
         },
         "fingerprints": b64encode(
             b"".join(page[1].to_bytes(bits // 8, "big") for page in pages)
@@ -133,6 +134,7 @@ def head(listed, *, crawl=None, similar=()):
             "log_lines": len(near),
         },
         "crawl": crawl,
+        "most": None,
         "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
         "distances": distances,
         "farther": 0,
@@ -279,6 +281,7 @@ def similar(count=17):
             "like": f"{NEWS}/tides/1999/",
             "distance": 5 + number,
             "similarity": 55 - number,
+            "title": "",
         }
         for number in range(count)
     ]
@@ -362,6 +365,7 @@ def large_report(clusters=10_000, near_duplicates=100_000):
         "distance": distance,
         "component": components,
         "text": [-1] * len(pages),
+        "title": [-1] * len(pages),
     }
     listed["fingerprints"] = b64encode(
         b"".join(page[1].to_bytes(BITS // 8, "big") for page in pages)

@@ -9,7 +9,9 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
+from lxml.html import document_fromstring
 
+from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.timeline import timeline
 from scrapy_simhash.report.visible import address, duration, moment, share, visible
@@ -155,7 +157,9 @@ def hostile_report():
     report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1}, kept=kept)
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
     report["pages"]["key"] = [HOSTILE for _ in report["pages"]["key"]]
-    report["similar"] = [{"key": HOSTILE, "like": HOSTILE, "distance": 3, "similarity": 40}]
+    report["similar"] = [
+        {"key": HOSTILE, "like": HOSTILE, "distance": 3, "similarity": 40, "title": HOSTILE}
+    ]
     rule = {"site": HOSTILE, "rule": HOSTILE, "pages": 9, "against": 0, "lower_bound": 0.8}
     report["url_rules"] = {"count": 1, "most": [{**rule, "spared": 7}]}
     counts = {"near_duplicates": 2, "similar": 1, "representatives": 1}
@@ -336,3 +340,34 @@ def test_what_is_no_web_address_is_no_link(name):
 
 def test_a_web_address_is_one():
     assert address("HTTPS://a.example/ü?q=1#f") == "HTTPS://a.example/ü?q=1#f"
+
+
+@pytest.mark.parametrize(
+    ("crawl", "most", "sentence"),
+    [
+        (None, None, "0 of 0 pages brought nothing new."),
+        (
+            {"near_duplicate": 400, "unchanged": 93, "judged": 676},
+            {"pattern": "a.example/p/*/*", "like": "a.example/p/*"},
+            (
+                "493 of 676 requests brought nothing new; most of them pages like a.example/p/*/*, "
+                "which repeat pages like a.example/p/*."
+            ),
+        ),
+        (
+            {"near_duplicate": 1, "judged": 2},
+            {"pattern": "a.example/*", "like": "a.example/*"},
+            (
+                "1 of 2 requests brought nothing new; most of them pages like a.example/*, "
+                "which repeat each other."
+            ),
+        ),
+    ],
+)
+def test_it_opens_with_a_sentence(crawl, most, sentence):
+    report = empty_report() | {"most": most}
+    if crawl:
+        report["crawl"] = crawl_facts({}, "shop", "finished") | crawl
+    page = document_fromstring(render(report))
+    [summary] = page.xpath("//*[@id='summary']")
+    assert " ".join(summary.text_content().split()) == sentence

@@ -22,7 +22,7 @@ from scrapy_simhash.commands._output import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from scrapy_simhash.extras.url_rules.listing import KnownRule
     from scrapy_simhash.extras.url_rules.rewriting import Rule
@@ -86,6 +86,8 @@ def _run(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
     """List or export rules."""
+    from scrapy_simhash.commands._settings import project_settings
+
     holding = [rule for rule in stored if rule.holds]
     listed = stored if options.all else holding
     if options.export:
@@ -93,7 +95,9 @@ def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> N
     elif options.json:
         show_json({"index": where, "rules": [_as_json(rule) for rule in listed]})
     else:
-        _list(listed, len(stored) - len(listed))
+        settings = project_settings() if options.settings is None else options.settings
+        spared = "would have been spared" if settings["SIMHASH_URL_RULES"] == "learn" else "spared"
+        _list(listed, len(stored) - len(listed), spared)
 
 
 def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
@@ -110,7 +114,9 @@ def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[
     return [rule for rule in stored if site in (None, rule.site)]
 
 
-def _list(listed: Iterable[KnownRule], left_out: int) -> None:
+def _list(listed: Sequence[KnownRule], left_out: int, spared: str) -> None:
+    if not listed and not left_out:
+        note("there are no rules yet: crawls with SIMHASH_URL_RULES = 'learn' learn them")
     for rule in listed:
         total = rule.record.total
         show(f"{rule.id}  {rule.site or 'every site'}: {rule.words}")
@@ -120,7 +126,7 @@ def _list(listed: Iterable[KnownRule], left_out: int) -> None:
             f"          {counted(total.pages, 'page')} for it, {total.against:,} against; "
             f"precision at least {rule.lower_bound:.2f}; holds on "
             f"{rule.holds_on} of {counted(len(rule.record.patterns), 'path pattern')}; "
-            f"{counted(total.spared, 'request')} spared"
+            f"{counted(total.spared, 'request')} {spared}"
         )
     if left_out:
         show(f"{counted(left_out, 'rule')} without enough evidence, or removed: --all lists them")

@@ -10,15 +10,16 @@ const pages = {
   representative: Int32Array.from(data.pages.representative),
   component: Int32Array.from(data.pages.component),
   text: Int32Array.from(data.pages.text),
+  title: Int32Array.from(data.pages.title),
   // Positions in `data.names`; -1 for a pattern that no table lists.
   host: Int32Array.from(data.pages.host),
   pattern: Int32Array.from(data.pages.pattern),
 };
 data.pages = null;
 
-// Return the title of a page; empty if its text is not in the file.
+// Return the title of a page; empty if it has none.
 function titleOf(page) {
-  return pages.text[page] < 0 ? "" : data.titles[pages.text[page]];
+  return data.titles[pages.title[page]] ?? "";
 }
 
 let lowerNames = null;

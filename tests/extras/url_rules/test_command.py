@@ -46,6 +46,15 @@ def stored(index: str) -> dict[str, dict]:
         return {site: decode_rules(row) for site, row in opened.side_rows("url-rules")}
 
 
+def test_without_rules_it_says_so(run, index):
+    with open_index(index_url(Path(index))) as opened:
+        for site in ("example.com", "other.org", EVERY_SITE):
+            opened.change_side_row("url-rules", site, lambda _: None)
+    ran = run("rules", "--index", index)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("there are no rules yet: ")
+
+
 def test_rules_are_listed_with_their_evidence(run, index):
     listed = run("rules", "--index", index).out
     assert "example.com: without sid\n          50 pages for it, 0 against; precision" in listed
