@@ -46,7 +46,8 @@ def test_several_pages(run, folder):
     assert titles == ["==> page.html <==", "==> ferry.txt <=="]
     assert FERRY in ran.out.splitlines()
     assert "Crossings of the strait" in ran.out.splitlines()
-    assert extracted(run, *names) == {"pages": [extracted(run, name) for name in names]}
+    pages = extracted(run, *names)["pages"]
+    assert [page["text"] for page in pages] == [extracted(run, name)["text"] for name in names]
 
 
 def test_the_text_is_the_result_and_the_reason_a_note(run, folder):
