@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.content import content_differs
-from scrapy_simhash.identities import identities_differ
+from scrapy_simhash.identities import chosen_values_differ, identities_differ
 from scrapy_simhash.links import MIN_SHARED, shared_targets
 from scrapy_simhash.names import is_renamed, name_bytes, names_agree
 from scrapy_simhash.sketch import estimate_resemblance
@@ -91,7 +91,7 @@ class Confirmation:
 
     def _tells_apart(self, page: Evidence, other: Evidence) -> Against:
         """Return the first rule that tells two pages apart, whatever their texts; or a doubt."""
-        if identities_differ(page, other, chosen=True):
+        if (page.identity or other.identity) and chosen_values_differ(page, other):
             return "distinct_by"
         if (self.same_name or self.min_resemblance) and lead_elsewhere(page, other):
             return "links"
@@ -104,9 +104,14 @@ class Confirmation:
 
     def compare_versions(self, page: Evidence, earlier: Evidence) -> Comparison:
         """Compare a page with itself in an earlier crawl. It is a copy if nothing but a typing
-        error is different. If an entry does not say what decides this, resemblance decides.
+        error is different. If an entry does not say what decides this, resemblance decides. After a
+        change of SIMHASH_DISTINCT_BY, its values do not count.
         """
-        found = replace(self, same_name=False).compare(page, earlier)
+        without_names = replace(self, same_name=False)
+        found = without_names.compare(page, earlier)
+        if found.against == "distinct_by" and not identities_differ(page, earlier):
+            bare = (one._replace(identity=b"") for one in (page, earlier))
+            found = without_names.compare(*bare)
         if found.against or self == UNCONFIRMED:
             return found
         if content_differs(page.content, earlier.content):

@@ -91,11 +91,23 @@ def chosen_identity(values: Mapping[str, Sequence[str]]) -> bytes:
     return bytes((kind,)) + value.to_bytes(8, "big")[1:]
 
 
-def identities_differ(one: Evidence, other: Evidence, *, chosen: bool = False) -> bool:
-    """Return True if two pages declare different identities of one kind.
-
-    :param chosen: compare only what the user chose.
+def chosen_values_differ(one: Evidence, other: Evidence) -> bool:
+    """Return True if SIMHASH_DISTINCT_BY finds different values on two pages, or has seen only one
+    of them: the other one may have any value.
     """
+    first, second = (
+        [
+            page.identity[at : at + _BYTES]
+            for at in range(0, len(page.identity), _BYTES)
+            if _CHOSEN <= page.identity[at] < _WITHIN_SITE
+        ]
+        for page in (one, other)
+    )
+    return first != second
+
+
+def identities_differ(one: Evidence, other: Evidence) -> bool:
+    """Return True if two pages declare different identities of one kind."""
     first, second = one.identity, other.identity
     if first == second or not first or not second:
         return False
@@ -103,8 +115,6 @@ def identities_differ(one: Evidence, other: Evidence, *, chosen: bool = False) -
     values = {first[at]: first[at : at + _BYTES] for at in range(0, len(first), _BYTES)}
     for at in range(0, len(second), _BYTES):
         kind = second[at]
-        if chosen and not _CHOSEN <= kind < _WITHIN_SITE:
-            continue
         if is_one_site or kind < _WITHIN_SITE:
             value = values.get(kind)
             if value is not None and value != second[at : at + _BYTES]:

@@ -10,6 +10,7 @@ from scrapy_simhash.extraction import extract
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.identities import (
     chosen_identity,
+    chosen_values_differ,
     identities_differ,
     identities_of_record,
     identity_bytes,
@@ -56,8 +57,10 @@ class TestChosen:
             ({".sku": ["A", "1"]}, {".sku": ["A1"]}, True),
             ({".a": ["1"], ".b": ["2"]}, {".b": ["2"], ".a": ["1"]}, False),
             ({".a": ["1"], ".b": []}, {".b": ["1"], ".a": []}, True),
-            ({".sku": ["A-1"]}, {}, False),
-            ({".sku": ["A-1"]}, {".other": ["A-2"]}, False),
+            # One page was seen with another setting.
+            ({".sku": ["A-1"]}, {}, True),
+            ({".sku": ["A-1"]}, {".other": ["A-1"]}, True),
+            ({}, {}, False),
         ],
     )
     def test_unequal_values_tell_pages_apart_on_any_site_whatever_the_settings(
@@ -66,9 +69,22 @@ class TestChosen:
         first = Evidence(site=1, identity=chosen_identity(one))
         second = Evidence(site=2, identity=identity_bytes([("sku", "x")]) + chosen_identity(other))
         for pair in ((first, second), (second, first)):
-            assert identities_differ(*pair, chosen=True) is differ
+            assert chosen_values_differ(*pair) is differ
             for confirmation in (Confirmation(), UNCONFIRMED):
                 assert confirmation.compare(*pair).against == ("distinct_by" if differ else "")
+
+    @pytest.mark.parametrize(
+        ("now", "before", "against"),
+        [
+            ({".price": ["7"]}, {".price": ["7"]}, ""),
+            ({".price": ["7"]}, {".price": ["8"]}, "distinct_by"),
+            ({".price": ["7"]}, {}, ""),
+            ({".price": ["7"]}, {".sku": ["7"]}, ""),
+        ],
+    )
+    def test_another_value_changes_a_page_and_another_setting_does_not(self, now, before, against):
+        one, other = (Evidence(identity=chosen_identity(values)) for values in (now, before))
+        assert Confirmation().compare_versions(one, other).against == against
 
     def test_values_of_elements_attributes_and_texts(self):
         page = (

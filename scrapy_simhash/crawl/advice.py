@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 UNMATCHED_SELECTORS = (
     "simhash: %(names)s matched nothing on any of %(pages)d pages: correct or remove these "
-    "selectors in SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE; `scrapy simhash extract URL` "
-    "shows the text that is extracted from a page"
+    "selectors in SIMHASH_CONTENT_SELECT, SIMHASH_CONTENT_REMOVE or SIMHASH_DISTINCT_BY; "
+    "`scrapy simhash extract URL` shows the text that is extracted from a page"
 )
 EMPTY_FIELDS = (
     "simhash: none of %(pages)d items has text in %(names)s: set SIMHASH_ITEM_FIELDS to fields "
@@ -74,8 +74,8 @@ def warn_of_copies(errors: ErrorLog, stats: CrawlStats, what: str, location: Loc
         host_option = f" --host {shlex.quote(host)}" if host else ""
         of = "each other" if count.original == count.pattern else f"{what} like {count.original}"
         errors.warn(
-            "simhash: %d of %d %s like %s %s copies of %s: `%s` shows them. If their content "
-            "differs, SIMHASH_CONTENT_SELECT chooses the part that does",
+            "simhash: %d of %d %s like %s %s copies of %s: `%s` shows them; SIMHASH_DISTINCT_BY "
+            "keeps them apart",
             count.dropped or count.copies,
             count.pages,
             what,
