@@ -112,7 +112,8 @@ class Detector:
             selectors = replace(self.scheme.selectors, distinct=tuple(self.distinct))
             extraction = extract(html, self.scheme.extractor, selectors)
             if distinct:
-                extraction = replace(extraction, distinct={**extraction.distinct, **distinct})
+                found = {name: values for name, values in extraction.distinct.items() if values}
+                extraction = replace(extraction, distinct={**distinct, **found})
         except ExtractionError as error:
             return Extraction(""), PageFingerprint(
                 skipped="extraction_error", error=str(error), extraction_ms=_cpu_ms_since(started)

@@ -63,6 +63,8 @@ def test_similar_pages_pass_and_say_what_they_are_like(results, urls):
         assert verdict["similar_to"] in urls[:number]
         assert verdict["similarity"] > 0.8
         assert verdict["distance"] <= 48
+        assert verdict["reason"].startswith("no copy, because their names differ: ")
+        assert f'names "{NAMES[number].title()} of oak" and "' in verdict["reason"]
         assert result.event(f"/p/{number}")["flags"] == []
 
 
@@ -116,6 +118,8 @@ def test_debug_logs_similar_pages(results, urls):
     assert len(lines) == 2
     assert f"similar page {urls[1]} to {urls[0]} at distance " in lines[0]
     assert " %" in lines[0].partition("similarity ")[2]
+    assert "no copy, because their names differ: " in lines[0]
+    assert "SIMHASH_SAME_TITLE = False reverses this" in lines[0]
     assert not results["drop"].lines("similar page ")
 
 

@@ -263,3 +263,49 @@ def test_verdicts_do_not_depend_on_where_batches_end(tmp_path, monkeypatch):
     assert found[0] == found[1] == found[2]
     kinds = [verdict[0] for verdict in found[0]]
     assert {"new", "near-duplicate"} == set(kinds)
+
+
+@pytest.mark.parametrize("field", ["text", "html"])
+@pytest.mark.parametrize(
+    ("distinct", "dropped"),
+    [
+        ((), [False, True, True, True]),
+        (("size",), [False, True, False, True]),
+        (("size", "colour"), [False, False, False, True]),
+        ((".sku",), [False, True, True, True]),
+    ],
+)
+def test_fields_that_tell_records_apart(tmp_path, field, distinct, dropped):
+    body = text(1) if field == "text" else f"<html><body><p>{text(1)}</p></body></html>"
+    values = [
+        {"url": f"https://e.com/{at}", field: body, "size": size, "colour": colour}
+        for at, (size, colour) in enumerate(
+            [("S", "red"), ("S", "blue"), ("XL", "red"), ("XL", "red")]
+        )
+    ]
+    feed = tmp_path / "feed.jl"
+    feed.write_bytes(json_lines(values))
+    fields = Fields(**{field: (field,) if field == "text" else field}, distinct=distinct)
+    run(tmp_path, "feed.jl", fields=fields)
+    assert [line["dropped"] for line in read_lines(tmp_path / "verdicts")] == dropped
+
+
+def test_selectors_and_declared_numbers_tell_pages_apart(tmp_path):
+    values = [
+        {
+            "url": f"https://e.com/{at}",
+            "html": f"<html><body><p>{text(1)}</p><b class='sku'>{number}</b></body></html>",
+            "sku": declared,
+        }
+        for at, (number, declared) in enumerate([("1", None), ("2", None), ("2", "a")])
+    ]
+    feed = tmp_path / "feed.jl"
+    feed.write_bytes(json_lines(values))
+    run(tmp_path, "feed.jl", fields=Fields(html="html", distinct=(".sku",)))
+    assert [line["dropped"] for line in read_lines(tmp_path / "verdicts")] == [False, False, True]
+    texts = [{"url": v["url"], "text": text(1), "SKU": v["sku"]} for v in values]
+    texts.append({"url": "https://e.com/9", "text": text(1), "SKU": "b"})
+    feed.write_bytes(json_lines(texts))
+    run(tmp_path, "feed.jl", overwrite=True)
+    found = [line["dropped"] for line in read_lines(tmp_path / "verdicts")]
+    assert found == [False, True, True, True]  # the first has no number, and could be any
