@@ -33,14 +33,12 @@ distance, similarity and action. Without other options, the clusters are those t
   {program} clusters --similar
   {program} clusters --max-distance 20
   {program} clusters --method connected --host www.example.com
-  {program} clusters --file entries.jsonl.gz --max-distance 3
 
 A similar page is within k bits of another page but not a copy of it, so the crawl kept it.
 
---max-distance and --method regroup all pages by their fingerprints alone, without confirmation. So
-does --file, with the pages in a file that `export` wrote. The method "leader" groups pages as a
-crawl would, in crawl order. "connected" makes connected components: each page is near another page
-of its cluster.
+--max-distance and --method regroup all pages by their fingerprints alone, without confirmation. The
+method "leader" groups pages as a crawl would, in crawl order. "connected" makes connected
+components: each page is near another page of its cluster.
 """
 
 
@@ -50,9 +48,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=("leader", "connected"),
         help="regroup pages as a crawl would, or as connected components (default: leader)",
-    )
-    parser.add_argument(
-        "--file", metavar="FILE", help="regroup the records of an export instead of an index"
     )
     parser.add_argument(
         "--similar", action="store_true", help="list similar pages instead of near-duplicates"
@@ -89,10 +84,8 @@ Cluster = tuple[str, list[Member]]
 
 
 def _run(options: argparse.Namespace) -> None:
-    if options.file is not None and given(options, "index", "spider", "redis", "redis_key"):
-        raise WrongUsage("--file cannot be combined with --index, --spider, --redis or --redis-key")
-    if options.similar and given(options, "file", "max_distance", "method"):
-        raise WrongUsage("--similar cannot be combined with --max-distance, --method or --file")
+    if options.similar and given(options, "max_distance", "method"):
+        raise WrongUsage("--similar cannot be combined with --max-distance or --method")
     clusters = [
         (representative, members)
         for representative, members in _clusters(options)
@@ -143,8 +136,6 @@ def _has_page_on(host: str, representative: str, members: list[Member]) -> bool:
 
 
 def _clusters(options: argparse.Namespace) -> list[Cluster]:
-    if options.file is not None:
-        return _clusters_of_file(options)
     from scrapy_simhash.maintenance.duplication import duplication
     from scrapy_simhash.maintenance.sources import opened_source
 
@@ -195,39 +186,6 @@ def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
             yield entry.number, entry.key, entry.fingerprint
     for line in last_lines.values():
         yield line.sequence, line.key, line.fingerprint
-
-
-def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
-    from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.fingerprint import from_hex
-    from scrapy_simhash.maintenance.record_files import read_records
-    from scrapy_simhash.scheme import PRESETS
-
-    pages: list[tuple[str, int]] = []
-    bits, schemes = 0, set()
-    for place, record in read_records(options.file):
-        try:
-            text = record["fingerprint"]
-            if not isinstance(text, str) or not text:
-                raise ValueError(f"{text!r} is not a fingerprint in hexadecimal digits")
-            bits = bits or 4 * len(text)
-            pages.append((str(record["key"]), from_hex(text, bits)))
-        except (KeyError, TypeError, ValueError) as error:
-            problem = f"it has no {error}" if isinstance(error, KeyError) else error
-            raise SimhashError(f"{place}: {problem}") from error
-        schemes.add(str(record.get("scheme")))
-    if len(schemes) > 1:
-        raise SimhashError(
-            f"{options.file} has fingerprints of several schemes, which cannot be compared"
-        )
-    if not pages:
-        return []
-    k = options.max_distance
-    if k is None:
-        k = next((p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes), None)
-    if k is None:
-        raise WrongUsage("give --max-distance: no preset has the scheme of the file")
-    return _regrouped(pages, bits, k, options)
 
 
 def _regrouped(

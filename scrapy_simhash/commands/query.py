@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy_simhash.index.observing import ObservingIndex
-    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.policy import Action
 
@@ -46,8 +43,7 @@ The exit code is 1 if --stored finds nothing.
   {program} query --stored https://example.com/print?article=7
   curl -s https://example.com/ | {program} query --key https://example.com/ -
 
-Pages are fetched with the project's settings, and fingerprinted by the scheme of the index. Instead
-of a page, you can give its fingerprint in hexadecimal digits; then fewer pages may be found.
+Pages are fetched with the project's settings, and fingerprinted by the scheme of the index.
 """
 
 
@@ -145,7 +141,7 @@ def _stored_lines(stored: dict[str, Any]) -> list[str]:
 def _answer(options: argparse.Namespace) -> dict[str, Any]:
     """Return the answer as values for JSON, with all matches."""
     from scrapy_simhash.commands._settings import page_scope, query_settings
-    from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
+    from scrapy_simhash.detector import Detector, evidence_of
     from scrapy_simhash.maintenance.explain import predict
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
     from scrapy_simhash.verdict import Verdict
@@ -157,25 +153,18 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     policy, chosen = query_settings(options.settings, manifest)
     confirmation = chosen.confirmation
     k = chosen.max_distance if options.max_distance is None else options.max_distance
-    fingerprint = _bare_fingerprint(options.page, bits)
-    if fingerprint is None:
-        loaded = load_page(options.page, options)
-        page = loaded.fingerprint(
-            Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
-        )
-        name, key = loaded.name, options.key or loaded.url
-    else:
-        page = PageFingerprint(fingerprint=fingerprint)
-        name, key = options.page, options.key
-    prediction, action, finds, stored = None, "keep", None, None
+    loaded = load_page(options.page, options)
+    page = loaded.fingerprint(
+        Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
+    )
+    name, key = loaded.name, options.key or loaded.url
+    prediction, action, stored = None, "keep", None
     evidence = evidence_of(key or "", page)
     if page.fingerprint is not None:
         with opened_index(where, max_distance=k, confirmation=confirmation) as index:
             in_scope = page_scope(options.settings)(key or name)
             prediction = predict(index, key, page.fingerprint, evidence, in_scope=in_scope)
             stored = _stored(index, key) if key else None
-            if fingerprint is not None:
-                finds = _reach(index.plan, k)
         verdict = Verdict(kind=prediction.kind, key=key or name, bits=bits)
         if policy.seen(verdict):
             action = _action_words(policy.decide(verdict)[0])
@@ -189,7 +178,6 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         "max_distance": k,
         "min_resemblance": confirmation.min_resemblance,
         "same_title": confirmation.same_name,
-        "finds": finds,
         "tokens": page.tokens,
         "way": page.way,
         **{
@@ -221,29 +209,6 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _bare_fingerprint(text: str, bits: int) -> int | None:
-    """Return the fingerprint whose digits are the text; None for other texts and for files."""
-    if not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text) or Path(text).exists():
-        return None
-    return int(text, 16)
-
-
-def _reach(plan: TablePlan, max_distance: int) -> dict[str, float]:
-    """Return what a lookup by a bare fingerprint finds, without the certainty of its bits.
-
-    It finds every page up to the distance `all_to`. Of the pages at distance k, it finds the share
-    `recall`, if all bits are equally likely to differ.
-    """
-    if not plan.probes:
-        all_to, recall = plan.guaranteed_distance, plan.expected_recall(max_distance)
-        return {"all_to": all_to, "recall": recall}
-    from scrapy_simhash.index.probing import expected_recall_bare
-
-    # Probes find prefixes with at most one different bit. If the bits that differ are fewer than
-    # two for each table, some prefix has at most one of them.
-    return {"all_to": 2 * plan.blocks - 1, "recall": expected_recall_bare(plan, max_distance)}
-
-
 def _action_words(action: Action) -> str:
     if action.items:
         return "tag" if action.follow else "tag, without following its links,"
@@ -251,21 +216,14 @@ def _action_words(action: Action) -> str:
 
 
 def _show(answer: dict[str, Any], top: int) -> None:
-    finds, k = answer["finds"], answer["max_distance"]
     way = f" by {answer['way']}" if answer["way"] else ""
-    if finds is None:
-        show(f"page         {escaped(answer['page'])}: {answer['tokens']:,} tokens{way}")
+    show(f"page         {escaped(answer['page'])}: {answer['tokens']:,} tokens{way}")
     if answer["kind"] == "skipped":
         error = f" ({escaped(answer['error'])})" if answer["error"] else ""
         show(f"verdict      skipped: {answer['skipped']}{error}")
         show("a crawl      would keep it")
         return
     show(f"fingerprint  {answer['fingerprint']}")
-    if finds is not None and finds["recall"] < 1:
-        show(
-            f"finds        all to distance {finds['all_to']}, and at most "
-            f"{percent(finds['recall'])} at distance {k}: give the page itself to find more"
-        )
     verdict = answer["kind"]
     if answer["representative"] is not None:
         verdict += f" of {escaped(answer['representative'])}"
@@ -275,7 +233,7 @@ def _show(answer: dict[str, Any], top: int) -> None:
         verdict += f", at distance {answer['distance']}"
     if answer["similarity"] is not None:
         verdict += f", similarity {percent(answer['similarity'])}"
-    show(f"verdict      {verdict} (k = {k})")
+    show(f"verdict      {verdict} (k = {answer['max_distance']})")
     if answer["reason"]:
         show(f"because      {escaped(answer['reason'])}")
     show(f"a crawl      would {answer['action']} it")

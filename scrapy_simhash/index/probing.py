@@ -183,16 +183,6 @@ def typical_distances(bits: int, max_distance: int) -> NDArray[np.int64]:
     return whole[whole <= max_distance]
 
 
-def expected_recall_bare(plan: TablePlan, distance: int) -> float:
-    """Return the share of the fingerprints at exactly this distance that a query without certainty
-    finds, if all bits differ equally often and independently of each other.
-    """
-    width, tables = plan.prefix_bits, len(plan.tables)
-    share = distance / plan.bits
-    found_in_table = (1 - share) ** width + width * share * (1 - share) ** (width - 1)
-    return 1 - (1 - found_in_table) ** tables
-
-
 def _simulated_recall(plan: TablePlan, distances: NDArray[np.int64]) -> float:
     """Return the share of simulated copies at these distances that probes find; 1.0 for none."""
     if not len(distances):

@@ -114,23 +114,6 @@ def test_a_host_with_and_without_its_port(clusters, tmp_path, host, count):
     assert len(clusters("--index", tmp_path / "ports", "--host", host)) == count
 
 
-@pytest.mark.parametrize("name", ["e.jsonl.gz", "e.parquet"])
-def test_an_export_is_grouped(clusters, run, small, name):
-    assert run("index", "export", "--index", small, name).code == 0
-    found = clusters("--file", name, "--max-distance", "3")
-    assert found == {"https://x.example/a": {"https://x.example/b": 2}}
-    ran = run("index", "clusters", "--file", name)
-    assert (ran.code, ran.out) == (2, "")
-    assert "give --max-distance" in ran.err
-
-
-def test_the_distance_of_a_presets_export_is_known(clusters, run, index):
-    run("index", "export", "--index", index, "e.jsonl")
-    assert clusters("--file", "e.jsonl", "--min-pages", "1")
-    run("index", "export", "--index", index, "--near-duplicates", "n.jsonl")
-    assert clusters("--file", "n.jsonl", "--min-pages", "1")
-
-
 def test_small_clusters(clusters, index):
     records = [*entry_records(index), *near_duplicate_records(index)]
     found = clusters("--index", index, "--max-distance", "0", "--min-pages", "1")
@@ -140,11 +123,9 @@ def test_small_clusters(clusters, index):
     )
 
 
-def test_nothing_to_show(run, small, folder):
+def test_nothing_to_show(run, small):
     ran = run("index", "clusters", "--index", small)
     assert (ran.code, ran.out, ran.err) == (0, "", "no clusters found\n")
-    (folder / "empty.jsonl").write_text("")
-    assert run("index", "clusters", "--file", "empty.jsonl").code == 0
 
 
 def test_a_k_that_is_too_large_for_an_index_without_pages(run, folder):
@@ -154,39 +135,9 @@ def test_a_k_that_is_too_large_for_an_index_without_pages(run, folder):
     assert "must be less than 64" in ran.err
 
 
-def test_a_scheme_that_is_no_text(run, folder):
-    (folder / "e.jsonl").write_text('{"key": "a", "fingerprint": "00ff", "scheme": ["b"]}')
-    ran = run("index", "clusters", "--file", "e.jsonl", "--max-distance", "3")
-    assert (ran.code, ran.err) == (0, "no clusters found\n")
-    assert run("index", "clusters", "--file", "e.jsonl").code == 2
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ('{"key": "a"}', "it has no 'fingerprint'"),
-        ('{"key": "a", "fingerprint": 7}', "line 1: 7 is not a fingerprint"),
-        ('{"key": "a", "fingerprint": null}', "line 1: None is not a fingerprint"),
-        ('{"key": "a", "fingerprint": ""}', "line 1: '' is not a fingerprint"),
-        ('{"key": "a", "fingerprint": "00"}\n{"key": "b", "fingerprint": "0000"}', "line 2"),
-        (
-            '{"key": "a", "fingerprint": "00"}\n{"key": "b", "fingerprint": "00", "scheme": "s"}',
-            "several",
-        ),
-        ("[]", "JSON"),
-    ],
-)
-def test_files_that_make_no_sense(run, folder, line, told):
-    (folder / "e.jsonl").write_text(line + "\n")
-    ran = run("index", "clusters", "--file", "e.jsonl", "--max-distance", "3")
-    assert (ran.code, ran.out) == (1, "")
-    assert told in ran.err
-    assert "Traceback" not in ran.err
-
-
 def test_options_that_do_not_go_together(run, small):
     for arguments in (
-        ["--file", "e", "--index", small],
+        ["--similar", "--max-distance", "3", "--index", small],
         ["--index", small, "--max-distance", "64"],
     ):
         ran = run("index", "clusters", *arguments)

@@ -16,7 +16,6 @@ from scrapy_simhash.detector import Detector
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.probing import expected_recall_bare
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 
@@ -106,30 +105,6 @@ def test_the_k_of_the_project_decides(index, folder, capsys):
     ):
         assert main([*query, *options], settings=Settings(settings)) == 0
         assert json.loads(capsys.readouterr().out)["max_distance"] == k
-
-
-def test_a_fingerprint_alone_says_what_it_finds(ran_json, run, index, folder):
-    (folder / "page.html").write_text(MINE)
-    with open_index(index_url(index)) as opened:
-        detector = Detector(opened.scheme)
-        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(MINE))
-        opened.confirm(mine.observation)
-        plan, k = opened.plan, opened.max_distance
-    page = ran_json("index", "query", "page.html")
-    assert page["finds"] is None
-    found = ran_json("index", "query", page["fingerprint"].upper())
-    for name in ("kind", "fingerprint", "representative", "distance", "action"):
-        assert found[name] == page[name], name
-    assert [match["key"] for match in found["matches"]] == ["https://a.example/mine"]
-    assert found["matches"][0]["similarity"] is None
-    recall = expected_recall_bare(plan, k)
-    assert found["finds"] == {"all_to": 2 * plan.blocks - 1, "recall": recall}
-    assert 0 < recall < 1
-    said = f"finds        all to distance {2 * plan.blocks - 1}, and at most {int(recall * 100)} %"
-    assert f"\n{said} at distance {k}: " in run("index", "query", page["fingerprint"]).out
-    # A file of that name is a page.
-    (folder / page["fingerprint"]).write_text(MINE)
-    assert ran_json("index", "query", page["fingerprint"])["finds"] is None
 
 
 def test_a_page_that_is_similar(ran_json, run, index, folder):
@@ -295,10 +270,9 @@ def test_export_to_csv_for_spreadsheets(ran_json, run, index, folder):
     assert run("index", "export", "--near-duplicates", "n.csv").code == 0
     with (folder / "n.csv").open(encoding="utf-8", newline="") as file:
         assert [row["key"] for row in csv.DictReader(file)] == near_keys(index)
-    for command in (["import", "e.csv", "new"], ["clusters", "--file", "e.csv"]):
-        ran = run("index", *command)
-        assert (ran.code, ran.out) == (1, "")
-        assert "CSV is for spreadsheets" in ran.err
+    ran = run("index", "import", "e.csv", "new")
+    assert (ran.code, ran.out) == (1, "")
+    assert "CSV is for spreadsheets" in ran.err
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])

@@ -219,7 +219,6 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
         (("stats", "--redis-key", "x"), 1, "SIMHASH_REDIS_URL"),
         (("stats", "--redis-key", "x{", "--redis", "redis://127.0.0.1:1"), 1, "SIMHASH_REDIS_KEY"),
         (("stats", "--redis-key", "x", "--index", "."), 2, "cannot be combined"),
-        (("clusters", "--redis-key", "x", "--file", "y"), 2, "cannot be combined"),
         (("import", "f", "d", "--redis-key", "x"), 2, "cannot be combined"),
         (("import", "f"), 2, "give NEW_DIRECTORY"),
         (("merge", "redis://:geheim@127.0.0.1:1/0", "--index", "."), 1, "name of the index"),

@@ -18,7 +18,6 @@ from scrapy_simhash.index import TablePlan, choose_plan, open_index
 from scrapy_simhash.index.probing import (
     Prober,
     expected_recall,
-    expected_recall_bare,
     typical_recall,
 )
 from scrapy_simhash.maintenance.check import check
@@ -152,21 +151,6 @@ def test_as_much_is_found_as_the_model_says_and_nothing_wrong(tmp_path, kind, sp
     spread = (recall * (1 - recall / within)) ** 0.5
     assert abs(hits - recall) < 5 * spread + 1
     assert check(tmp_path / "index").problems == []
-
-
-def test_without_certainty_as_much_is_found_as_is_said():
-    rng = random.Random(1)
-    prober = Prober(WIDE)
-    for distance in (12, 36, 52):
-        hits = 0
-        for _ in range(400):
-            flipped = sum(1 << bit for bit in rng.sample(range(256), distance))
-            own = set(enumerate(WIDE.prefixes(flipped)))
-            probes = prober.probes(0, b"")
-            pairs = zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True)
-            hits += not own.isdisjoint(pairs)
-        expected = expected_recall_bare(WIDE, distance)
-        assert abs(hits / 400 - expected) < 5 * (expected * (1 - expected) / 400) ** 0.5 + 0.01
 
 
 def test_recall_falls_with_the_distance_and_rises_with_the_probes():
