@@ -11,6 +11,7 @@ from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.redis_settings import RedisSettings
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
 from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
+from scrapy_simhash.dedupe.options import DEFAULT_TAGS
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -160,7 +161,11 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
     scope = read.choice("SIMHASH_SCOPE", get_args(Scope))
     return {
         "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
-        "tags": dict(read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)),
+        "tags": dict(
+            read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
+            if read.is_set("SIMHASH_ITEM_TAGS")
+            else DEFAULT_TAGS
+        ),
         "incremental": read.boolean("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
         "scope": None if scope == "all" else page_scope(settings),

@@ -115,7 +115,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--key-field",
         metavar="NAME",
-        help="field with the key of a record (default: url, else FILE#NUMBER); # for FILE#NUMBER",
+        help="field with the key of a record (default: url, id, or FILE#NUMBER); # for FILE#NUMBER",
     )
     reading.add_argument(
         "--name-field",

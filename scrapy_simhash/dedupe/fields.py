@@ -22,7 +22,6 @@ TEXT_FIELDS = (
     *("text", "content", "body", "article", "main_text", "full_text", "markdown", "paragraphs"),
 )
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
-KEY_FIELD = "url"
 # Usual names of the text in an object, such as {"content": {"rendered": "…"}}.
 INNER_FIELDS = ("rendered", "value", "text", "html", "raw")
 # Objects with facts about a record, such as its name.
@@ -66,7 +65,8 @@ def find_fields(
         if name and name not in names and all(value_of(each, name) is None for each in records):
             raise SimhashError(f"{file_name}: no field {name!r}; there are {_listed(names)}")
     if asked.key is None:
-        keys = [name for name in names if name.rpartition(".")[2] == KEY_FIELD]
+        keys = [name for name in names if name.rpartition(".")[2] == "url"]
+        keys = keys or [name for name in names if name == "id"]
         asked = replace(asked, key=min(keys, key=lambda name: name.count("."), default=None))
     if not (asked.text or asked.html):
         asked = _with_content(asked, names, records, file_name)

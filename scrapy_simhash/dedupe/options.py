@@ -22,7 +22,10 @@ DEFAULT_MAX_BYTES = 8_000_000
 DEFAULT_TIMEOUT_MS = 10_000
 DEFAULT_TAGS = {
     name: f"simhash_{name}"
-    for name in ("kind", "representative", "distance", "fingerprint", "similar_to", "similarity")
+    for name in (
+        *("kind", "representative", "distance", "fingerprint", "similar_to", "similarity"),
+        "cluster",
+    )
 }
 STANDARD_OUTPUT = Path("-")
 
@@ -33,9 +36,9 @@ class Fields:
 
     :param text: fields whose texts are joined; ignored if `html` is given.
     :param html: field with an HTML page.
-    :param key: field with the key. None uses ``url`` if there is such a field, ``""`` uses no
-        field. A record without a key gets the key FILE#NUMBER, a WARC record its URL, and an HTML
-        file its path.
+    :param key: field with the key. None uses ``url`` or ``id`` if there is such a field, ``""``
+        uses no field. A record without a key gets the key FILE#NUMBER, a WARC record its URL, and
+        an HTML file its path.
     :param names: fields of which the first one with a text is the name of the record, unless it is
         an HTML page. None uses ``title``, ``name`` and ``headline``, as far as there are such.
     :param distinct: fields of records, and selectors on HTML pages, whose values tell them apart.

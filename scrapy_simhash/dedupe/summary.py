@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 
 
 def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
-    """Return the line of a record in ``--verdicts``, as values for JSON, without ``known``."""
+    """Return the line of a record in ``--verdicts``, as values for JSON, without ``known``.
+
+    ``cluster`` is the key of the representative: equal for a record and its near-duplicates.
+    """
     values = verdict.to_dict()
     del values["canonical"]  # `dedupe` does not read rel=canonical
-    return {"key": verdict.key, **values, "dropped": dropped}
+    cluster = None if verdict.kind == "skipped" else verdict.representative or verdict.key
+    return {"key": verdict.key, **values, "cluster": cluster, "dropped": dropped}
 
 
 @dataclass

@@ -102,21 +102,9 @@ def test_verdicts_alone(run, feed, folder):
     assert [set(v) for v in read_lines(folder / "v.jsonl")] == [
         {
             *("key", "kind", "representative", "distance", "fingerprint", "similarity"),
-            *("similar_to", "reason", "dropped"),
+            *("similar_to", "reason", "cluster", "dropped"),
         }
     ] * 5
-
-
-def test_to_standard_output(run_process, feed):
-    ran = run_process(*MODULE, "dedupe", feed, "-o", "-")
-    assert (ran.code, ran.err) == (0, "")
-    assert [json.loads(line)["url"][-1] for line in ran.out.splitlines()] == ["1", "3", "4", "5"]
-
-
-@pytest.mark.parametrize("name", ["a" * 245 + ".jsonl", "é" * 124 + ".jl"])
-def test_a_name_that_is_as_long_as_names_may_be(run, feed, folder, name):
-    assert run("dedupe", feed, "-o", name, "--verdicts", "v" + name[1:]).code == 0
-    assert len(list(folder.iterdir())) == 3
 
 
 def test_the_options_of_a_crawl(run, feed, folder):
@@ -305,14 +293,3 @@ def test_standard_input(run_process, folder, packed):
     assert {path.name for path in folder.iterdir()} == {
         *("in.jsonl", "expected.jsonl", "out.jsonl", "verdicts.jsonl"),
     }
-
-
-def test_standard_input_of_another_format_beside_a_file(folder):
-    fields = [{"text": record["text"]} for record in records(4)]
-    told = "text\n" + "".join(f"{record['text']}\n" for record in fields)
-    written(folder, "text\nsomething short\n", "in.csv")
-    command = [*MODULE, "dedupe", "in.csv", "-", "--format", "csv", "--verdicts", "verdicts"]
-    ran = subprocess.run(command, cwd=folder, input=told.encode(), capture_output=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    keys = [verdict["key"] for verdict in read_lines(folder / "verdicts")]
-    assert keys == ["in.csv#1", *(f"standard input#{number}" for number in range(1, 5))]

@@ -15,7 +15,7 @@ PAGE = "<!DOCTYPE html><html><p>x</p></html>"
     ("record", "found"),
     [
         ({"url": "u", "text": "t"}, Fields(text=("text",), key="url")),
-        ({"id": 1, "body": "t", "html": PAGE}, Fields(text=("body",))),
+        ({"id": 1, "body": "t", "html": PAGE}, Fields(text=("body",), key="id")),
         ({"body": PAGE}, Fields(html="body")),
         ({"html": "<p>x</p>"}, Fields(html="html")),
         ({"Text": "t"}, Fields(text=("Text",))),

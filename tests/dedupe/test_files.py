@@ -14,7 +14,7 @@ from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, Fields
 from scrapy_simhash.errors import SimhashError
 
-from .samples import RECORDS, http_response, json_lines, read_lines, records, text, warc_record
+from .samples import RECORDS, http_response, read_lines, records, text, warc_record
 from .samples import run as run_once
 
 
@@ -73,20 +73,6 @@ def test_parquet_that_is_none(tmp_path):
     assert not (tmp_path / "state").exists()
 
 
-@pytest.mark.thorough
-def test_parquet_that_breaks_off_in_the_middle(tmp_path):
-    values = [{"text": record["text"]} for record in records(3000)]
-    path = tmp_path / "in.parquet"
-    parquet.write_table(pa.Table.from_pylist(values), path, row_group_size=500, compression="none")
-    content = bytearray(path.read_bytes())
-    middle = len(content) // 2
-    content[middle : middle + 60_000] = b"\xff" * 60_000
-    path.write_bytes(bytes(content))
-    with pytest.raises(SimhashError, match="cannot be read as Parquet"):
-        run(tmp_path, "in.parquet")
-    assert not (tmp_path / "out").exists()
-
-
 # Folders of HTML
 
 
@@ -134,14 +120,6 @@ def test_a_folder_in_which_files_come_and_go(tmp_path, monkeypatch):
     with pytest.raises(SimhashError, match="has changed since"):
         run(tmp_path, "site")
     assert not (tmp_path / "out").exists()
-
-
-def test_fewer_verdicts_than_rows(tmp_path):
-    parquet.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "in.parquet")
-    paths = [tmp_path / "in.parquet"]
-    verdicts = iter([{"dropped": False, "kind": "new", "reason": None}])
-    with pytest.raises(SimhashError, match="an input has changed since"):
-        writing._write_parquet(paths, verdicts, tmp_path / "out.parquet", {})
 
 
 def test_two_inputs_of_one_name(tmp_path):
@@ -248,14 +226,6 @@ def test_symlinks_that_lead_out_of_a_folder_are_left_out(tmp_path):
     assert [path.name for path in copied] == ["inside.html"]
 
 
-def test_texts_in_a_field_for_html(tmp_path):
-    answers = [json.dumps({"id": n, "body": text(1)}) for n in range(2)]
-    values = [{"html": html} for html in (text(1), f"<p>{text(1)}</p>", *answers)]
-    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
-    summary = run(tmp_path, "in.jsonl")
-    assert (summary.kinds["near-duplicate"], summary.skipped) == (1, {"not_html": 2})
-
-
 @pytest.mark.parametrize("from_gzip", ["", ".gz"])
 @pytest.mark.parametrize("to_gzip", ["", ".gz"])
 def test_warc(tmp_path, from_gzip, to_gzip):
@@ -305,13 +275,6 @@ def test_a_warc_that_is_torn_among_others(tmp_path, from_gzip, to_gzip):
     assert content == warc(False, dropped=("2", "packed")) + more
     # The damage is reported even without an output.
     assert run(tmp_path, *names, out=None).damaged
-
-
-@pytest.mark.parametrize("name", ["in.html", "in.warc"])
-def test_pages_have_no_fields(tmp_path, name):
-    (tmp_path / name).write_bytes(b"")
-    with pytest.raises(SimhashError, match="has no fields for tags"):
-        run(tmp_path, name, action="tag")
 
 
 @pytest.mark.parametrize("name", ["in.parquet", "in.html"])

@@ -48,19 +48,6 @@ def test_files_named_like_the_output_stay(tmp_path, name):
     assert (tmp_path / "out").stat().st_size
 
 
-def test_a_folder_is_copied_to_one_of_a_similar_name(tmp_path, site):
-    mirror = site.rename(tmp_path / "mirror.partial")
-    before = tree(mirror)
-    assert run(tmp_path, mirror.name, out="mirror").records == 2
-    assert tree(mirror) == before == tree(tmp_path / "mirror")
-
-
-def test_the_output_is_named_like_the_verdicts(tmp_path, feed):
-    run(tmp_path, feed, out="verdicts.partial")
-    assert (tmp_path / "verdicts.partial").read_bytes().splitlines()[0] in FEED
-    assert len(read_lines(tmp_path / "verdicts")) == 10
-
-
 def test_the_output_has_the_rights_of_any_file(tmp_path, feed, site):
     mask = os.umask(0o027)
     try:
@@ -102,20 +89,6 @@ def test_links_are_followed(tmp_path, feed, there):
     assert (tmp_path / "elsewhere" / "out").read_bytes().splitlines()[0] in FEED
     assert len(read_lines(tmp_path / "elsewhere" / "verdicts")) == 10
     assert len(list((tmp_path / "elsewhere").iterdir())) == 2
-
-
-def test_a_link_to_nowhere(tmp_path, feed):
-    (tmp_path / "out").symlink_to(tmp_path / "nowhere" / "out")
-    with pytest.raises(SimhashError, match=r"there is no folder .*/nowhere"):
-        run(tmp_path, feed)
-
-
-def test_a_link_to_a_folder(tmp_path, site):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "out").symlink_to("elsewhere")
-    run(tmp_path, "site")
-    assert (tmp_path / "out").is_symlink()
-    assert tree(tmp_path / "elsewhere") == tree(site)
 
 
 def test_files_and_folders_are_not_taken_for_each_other(tmp_path, feed, site):
@@ -170,15 +143,6 @@ def test_places_that_are_in_each_other(tmp_path, feed, site, places):
     with pytest.raises(SimhashError, match="are the same or lie in each other"):
         run(tmp_path, inputs, index=tmp_path / index, out=out, overwrite=True)
     assert tree(tmp_path) == before
-
-
-def test_the_state_lies_in_what_is_read(tmp_path, site):
-    """This can happen if the output is a symlink, because the state lies beside the link."""
-    (site / "state").mkdir()
-    with pytest.raises(
-        SimhashError, match=r"site/state, the state of the run, and .*site, which is read"
-    ):
-        run(tmp_path, "site", state=site / "state")
 
 
 @pytest.mark.parametrize("name", ["output", "journal", "spec.json"])

@@ -121,25 +121,6 @@ def test_killed_at_a_step(tmp_path, lines, whole, step, call):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("step", "call"),
-    [
-        ("confirm", 400),
-        ("remove", 1),
-        *(("forget", n) for n in (1, 5, 8, 9, 10, 11, 12, 13)),
-        ("rmtree", 1),
-    ],
-)
-def test_killed_with_an_index_of_its_own(tmp_path, lines, whole, step, call):
-    (tmp_path / "in.jsonl").write_bytes(lines)
-    die(tmp_path, step, call, "own=1")
-    if not (tmp_path / "out").exists() or (tmp_path / "state" / "spec.json").exists():
-        run(tmp_path, "in.jsonl")
-        assert not (tmp_path / "state").exists()
-    assert [(tmp_path / name).read_bytes() for name in ("out", "verdicts")] == list(whole[:2])
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_random_moments(tmp_path, lines, whole, seed):
     """The run is killed several times in a row, with any number of workers."""
@@ -244,14 +225,6 @@ def test_an_incomplete_batch_is_cut_off(tmp_path, lines, whole, torn):
         journal.write(torn)
     run(tmp_path, "in.jsonl", index=tmp_path / "index")
     assert left_in(tmp_path) == whole
-
-
-def test_two_at_once(tmp_path, lines):
-    from scrapy_simhash.dedupe.state import State
-
-    (tmp_path / "in.jsonl").write_bytes(lines)
-    with State(tmp_path / "state"), pytest.raises(SimhashError, match="another process uses it"):
-        run(tmp_path, "in.jsonl")
 
 
 def test_a_directory_of_somebody_else(tmp_path, lines):

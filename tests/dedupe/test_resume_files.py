@@ -10,14 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.dedupe.inputs import InputFile
-from scrapy_simhash.dedupe.judging import Judge
-from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
-from scrapy_simhash.dedupe.run import dedupe
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
 from scrapy_simhash.dedupe.state import State
 from scrapy_simhash.errors import SimhashError
 
-from .samples import json_lines, options, read_lines, records, run, text
+from .samples import json_lines, read_lines, records, run, text
 
 pytestmark = pytest.mark.thorough
 
@@ -102,47 +99,6 @@ def test_a_file_that_was_made_meanwhile(tmp_path, killed, whole, name, phase):
     assert written_by(tmp_path) == whole
 
 
-@pytest.mark.parametrize("name", ["out", "verdicts"])
-def test_a_file_that_was_made_while_it_ran(tmp_path, feed, monkeypatch, whole, name):
-    finish = Judge.finish
-
-    def later(self, *arguments):
-        (tmp_path / name).write_text("precious")
-        return finish(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Judge, "finish", later)
-        with pytest.raises(SimhashError, match=f"{name} exists already: --overwrite"):
-            run(tmp_path, feed)
-    assert (tmp_path / name).read_text() == "precious"
-    assert run(tmp_path, feed, overwrite=True).went_on_after == COUNT
-    assert written_by(tmp_path) == whole
-
-
-def test_where_the_verdicts_go_is_not_changed(tmp_path, feed, killed):
-    killed(PHASE, 2, tmp_path, feed)
-    asked = DedupePaths(
-        inputs=[tmp_path / feed],
-        output=tmp_path / "out",
-        verdicts=tmp_path / "precious",
-        state=tmp_path / "state",
-        overwrite=True,
-    )
-    (tmp_path / "precious").write_text("precious")
-    with pytest.raises(SimhashError, match="differs in verdicts: "):
-        dedupe(asked, options())
-    assert (tmp_path / "precious").read_text() == "precious"
-
-
-def test_a_link_that_leads_elsewhere_is_another_output(tmp_path, feed, killed):
-    (tmp_path / "out").symlink_to("one")
-    killed(PHASE, 2, tmp_path, feed)
-    (tmp_path / "out").unlink()
-    (tmp_path / "out").symlink_to("other")
-    with pytest.raises(SimhashError, match="differs in output: "):
-        run(tmp_path, feed)
-
-
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
 def test_to_restart_was_interrupted(tmp_path, feed, killed, whole, call):
     """No state of the earlier run is used, because its index may be ahead of its journal."""
@@ -164,14 +120,6 @@ def test_what_was_written_is_gone(tmp_path, killed, whole, lost, name):
     with pytest.raises(SimhashError, match=rf"{name} is missing, and .*: .*--restart"):
         run(tmp_path, feed)
     run(tmp_path, feed, restart=True, overwrite=True)
-    assert written_by(tmp_path) == whole
-
-
-def test_what_was_put_in_its_place_is_not_in_the_way(tmp_path, feed, killed, whole):
-    killed((Path, "replace"), 2, tmp_path, feed)
-    assert (tmp_path / "out").exists()
-    assert not (tmp_path / "verdicts").exists()
-    assert run(tmp_path, feed).records == COUNT
     assert written_by(tmp_path) == whole
 
 
@@ -251,34 +199,6 @@ def test_a_file_of_a_folder_that_changed(tmp_path, site, killed, change):
     assert kept == told
 
 
-def test_a_page_that_changes_while_it_is_judged(tmp_path, site, monkeypatch):
-    finish = Judge.finish
-
-    def later(self, *arguments):
-        CHANGES["of the same size"](site / "0" / "deep")
-        return finish(self, *arguments)
-
-    monkeypatch.setattr(Judge, "finish", later)
-    with pytest.raises(
-        SimhashError, match="has changed since the run began: begin again with --restart"
-    ):
-        run(tmp_path, "site")
-    assert not (tmp_path / "out").exists()
-
-
-def test_hidden_files_do_not_matter(tmp_path, site, killed):
-    killed(PHASE, 2, tmp_path, "site")
-    (site / ".listing").write_text("of a file manager")
-    assert run(tmp_path, "site").went_on_after > 0
-
-
-def test_a_folder_is_known_by_what_is_in_it(tmp_path, site, monkeypatch):
-    before = InputFile.of(site)
-    assert InputFile.of(site) == before
-    monkeypatch.chdir(site)
-    assert InputFile.of(Path()).version == before.version
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("call", [1, 100])
 def test_a_folder_that_was_being_written(tmp_path, site, killed, call):
@@ -289,9 +209,3 @@ def test_a_folder_that_was_being_written(tmp_path, site, killed, call):
     told = [json.loads(line) for line in (tmp_path / "verdicts").read_text().splitlines()]
     assert kept == sorted(Path(v["key"]).name for v in told if not v["dropped"])
     assert not (tmp_path / "state").exists()
-
-
-def test_a_folder_that_was_written(tmp_path, site, killed):
-    killed(PHASE, "written", tmp_path, "site")
-    assert run(tmp_path, "site").records == COUNT
-    assert (tmp_path / "out" / "style.css").read_text() == "p {}"

@@ -95,3 +95,14 @@ def test_an_output_that_cannot_be_written_is_not_the_inputs_fault(tmp_path, monk
     with pytest.raises(OSError, match="No space left on device"):
         run(tmp_path, "in.parquet")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_record_and_its_copies_have_one_cluster(tmp_path):
+    values = [{"id": n, "text": text(n % 2)} for n in range(4)] + [{"id": 4, "text": "short"}]
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    run(tmp_path, "in.jsonl", action="tag")
+    assert [v["cluster"] for v in read_lines(tmp_path / "verdicts")] == ["0", "1", "0", "1", None]
+    assert [line.get("simhash_cluster") for line in read_lines(tmp_path / "out")] == [
+        *("0", "1", "0", "1"),
+        None,
+    ]

@@ -106,17 +106,6 @@ def test_with_several_workers_as_with_one(tmp_path, preset, action):
         assert summary.dropped == 0
 
 
-def test_the_fingerprints_are_those_of_the_detector(tmp_path):
-    values = records(40)
-    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
-    run(tmp_path, "in.jsonl")
-    detector = Detector(PRESETS["wide"].scheme)
-    for verdict, value in zip(read_lines(tmp_path / "verdicts"), values, strict=True):
-        page = detector.fingerprint_text(value["text"])
-        assert int(verdict["fingerprint"], 16) == page.fingerprint
-        assert verdict["key"] == value["url"]
-
-
 def test_short_duplicates_are_dropped(tmp_path):
     lines = json_lines([{"url": str(n), "text": text(1, count=40)} for n in range(3)])
     (tmp_path / "in.jsonl").write_bytes(lines)
@@ -237,14 +226,6 @@ def test_the_same_record_again_in_one_batch_and_in_another(tmp_path):
     verdicts = [v for v in read_lines(tmp_path / "verdicts") if v["key"] == "https://example.com/"]
     assert [v["kind"] for v in verdicts] == ["unchanged"] * 3
     assert [v["dropped"] for v in verdicts] == [False, True, True]
-
-
-def test_other_content_under_the_same_key_is_kept(tmp_path):
-    lines = json_lines([{"url": "k", "text": text(n)} for n in (1, 2, 2, 1)])
-    (tmp_path / "in.jsonl").write_bytes(lines)
-    run(tmp_path, "in.jsonl")
-    kinds = [v["kind"] for v in read_lines(tmp_path / "verdicts")]
-    assert kinds == ["new", "changed", "unchanged", "changed"]
 
 
 def test_verdicts_do_not_depend_on_where_batches_end(tmp_path, monkeypatch):

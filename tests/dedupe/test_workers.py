@@ -146,19 +146,7 @@ def failing():
         workers.close()
 
 
-def test_a_worker_that_cannot_do_it(failing):
-    scheme = {**Scheme.preset("wide").to_dict(), "bits": 7}
-    with pytest.raises(WorkerError, match=r"a worker did not start .*SchemeError"):
-        failing(scheme=scheme)
-
-
 def test_a_worker_that_dies_at_once(monkeypatch, failing):
     monkeypatch.setattr("scrapy_simhash.workers.process._BOOTSTRAP", "raise SystemExit(3)")
     with pytest.raises(WorkerError, match=r"did not start \(exit code 3\).*--workers 1"):
-        failing()
-
-
-def test_no_python_to_start(monkeypatch, failing):
-    monkeypatch.setattr("sys.executable", "")
-    with pytest.raises(WorkerError, match="use --workers 1, which starts no process"):
         failing()

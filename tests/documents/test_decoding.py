@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import codecs
 import io
-import json
 import sys
 
 import pytest
@@ -14,17 +13,12 @@ from scrapy.http import HtmlResponse
 
 from scrapy_simhash.commands import _pages
 from scrapy_simhash.commands._fetching import _FetchSpider
-from scrapy_simhash.commands.main import main
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
-from scrapy_simhash.detector import Detector
 from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_as, decoded_file
 from scrapy_simhash.documents.reader import DocumentReader, HtmlDocument
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extraction import extract
-from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.scheme import PRESETS
 from scrapy_simhash.workers import pages
-from tests.dedupe.samples import http_response, read_lines, run, warc_record
 
 CHINESE = "开往岛上的渡船九点出发。船上可以带自行车、狗和邮件。请在开船前十分钟到达码头。"
 FRENCH = "Le café est près de la forêt où l’été n’en finit pas. "
@@ -60,7 +54,6 @@ PAGES = {
     "empty": b"",
 }
 TYPES = [None, "text/html", "text/html; charset=utf-8", "text/html; charset=gbk", "x; charset=no"]
-PRESET = PRESETS["wide"]
 
 
 @pytest.fixture(params=PAGES)
@@ -103,23 +96,6 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
     assert kept == HtmlDocument("a.html", text)._replace(name=kept.name)
     (document,) = DocumentReader().file(tmp_path / "a.html")
     assert document.text == extract(text).text
-
-
-def test_crawl_dedupe_and_extract_give_the_same_fingerprint(body, tmp_path, monkeypatch, capsys):
-    page = Detector(PRESET.scheme).fingerprint_page(response(body).text)
-    expected = None if page.fingerprint is None else to_hex(page.fingerprint, PRESET.scheme.bits)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pages").mkdir()
-    (tmp_path / "pages" / "a.html").write_bytes(body)
-    archived = http_response(body, "Content-Type: text/html")
-    (tmp_path / "a.warc").write_bytes(warc_record("response", archived))
-    for source in ("pages", "a.warc"):
-        run(tmp_path, source, out=None, overwrite=True)
-        (verdict,) = read_lines(tmp_path / "verdicts")
-        assert verdict["fingerprint"] == expected, source
-    if body:
-        assert main(["extract", "--preset", "wide", "--json", "pages/a.html"]) == 0
-        assert json.loads(capsys.readouterr().out)["fingerprint"] == expected
 
 
 def load_page(name, monkeypatch):

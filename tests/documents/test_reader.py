@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
-import subprocess
-import sys
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -73,12 +69,6 @@ def test_of_a_page_the_main_text_counts(write, name, content):
     ((_, text),) = read(write(name, content))
     assert text.splitlines()[0] == TEXT
     assert "Home" not in text
-
-
-@pytest.mark.parametrize("content", [f"{TEXT} <html> is an element", "<htmlish> things", "< html>"])
-def test_text_that_only_speaks_of_html_is_text(write, content):
-    ((_, text),) = read(write("a.txt", content))
-    assert text == content
 
 
 def test_json_lines_are_a_document_each(write):
@@ -205,13 +195,6 @@ def test_one_encoding_for_all(write):
     assert read(path) == [Document(f"{path}:1", CHINESE)]
 
 
-@pytest.mark.parametrize("content", [b"", b" \n\t", b"\xef\xbb\xbf", "\u3000".encode()])
-@pytest.mark.parametrize("name", ["a.txt", "a.html"])
-def test_nothing_in_it(write, name, content):
-    ((_, reason, _),) = read(write(name, content))
-    assert reason == "no text in it"
-
-
 def test_lines_of_utf16_that_are_cut_off(write):
     content = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
     assert read(write("a.jsonl", content[:-1]))[1].reason == "not a JSON object"
@@ -252,21 +235,6 @@ def test_the_limit_of_a_document(write):
     assert read(write("a.txt", TEXT + "."), max_bytes=0)[0].text == TEXT + "."
 
 
-def test_the_limit_is_that_of_a_line(write):
-    first, last = lines({"text": "one"}), lines({"text": "two"})
-    long = lines({"text": "x" * 3_000_000})
-    path = write("a.jsonl", first + long + last)
-    assert read(path, max_bytes=1000) == [
-        Document(f"{path}:1", "one"),
-        Skipped(f"{path}:2", "longer than 1,000 bytes"),
-        Document(f"{path}:3", "two"),
-    ]
-    chinese = json.dumps({"text": CHINESE}, ensure_ascii=False) + "\n"
-    path = write("b.jsonl", chinese)
-    assert isinstance(read(path, max_bytes=len(chinese))[0], Skipped)
-    assert read(path, max_bytes=len(chinese.encode()))[0].text == CHINESE
-
-
 def test_a_bomb_takes_no_memory(write):
     path = write("bomb.txt.gz", gzip.compress(b"x" * 200_000_000, 1))
     tracemalloc.start()
@@ -289,35 +257,12 @@ def test_lines_are_read_one_by_one(write):
     assert count == 5_000
 
 
-def test_fifty_megabytes(write):
-    text = f"{TEXT}\n" * (50_000_000 // len(TEXT))
-    path = write("a.txt", text)
-    began = time.monotonic()
-    assert read(path) == [Document(str(path), text)]
-    path = write("a.jsonl", lines({"text": text}))
-    assert read(path)[0].text == text
-    assert time.monotonic() - began < 20
-
-
-def test_what_cannot_be_sought():
-    code = "import sys, subprocess; sys.stdout.buffer.write(sys.argv[1].encode())"
-    child = subprocess.Popen([sys.executable, "-c", code, TEXT], stdout=subprocess.PIPE)
-    with child:
-        assert list(DocumentReader().stream("-", child.stdout)) == [Document("-", TEXT)]
-    assert list(DocumentReader().stream("-", io.BytesIO(TEXT.encode()))) == [Document("-", TEXT)]
-
-
 @pytest.mark.parametrize(
     ("text", "html"), [(PAGE, True), (PAGE, False), (TEXT, False), (f"<p>{TEXT}", True)]
 )
 def test_pages_that_were_downloaded(text, html):
     name, found = DocumentReader().page("u", text.encode(), text, html=html)
     assert (name, found.splitlines()[0]) == ("u", TEXT)
-
-
-def test_pages_that_are_too_long():
-    found = DocumentReader(max_bytes=3).page("u", b"text", "text", html=False)
-    assert found.reason == "longer than 3 bytes"
 
 
 def test_a_page_that_cannot_be_extracted(write, monkeypatch):
@@ -330,17 +275,6 @@ def test_a_page_that_cannot_be_extracted(write, monkeypatch):
     monkeypatch.setattr(extraction, "extract", fail)
     ((_, reason, _),) = read(write("a.html", PAGE))
     assert reason == "no text could be extracted"
-
-
-@pytest.mark.parametrize("name", ["a.json", "DATA.JSON", "b.json.gz"])
-@pytest.mark.parametrize("before", ["", "\n \n"])
-@pytest.mark.parametrize("indent", [None, 1])
-def test_a_list_of_objects(write, name, before, indent):
-    content = before + json.dumps(
-        [{"url": f"u{n}", "text": f"{TEXT} {n}"} for n in (1, 2)], indent=indent
-    )
-    packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
-    assert read(write(name, packed)) == [("u1", f"{TEXT} 1"), ("u2", f"{TEXT} 2")]
 
 
 def test_pages_can_be_kept_as_they_are(write):

@@ -84,13 +84,6 @@ def test_of_a_file_that_is_cut_off_whole_records_are_there(compressed, at, max_b
     assert (damage is None) == (at in ends)
 
 
-@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\n\n", b"\r\n" * 3, b""])
-def test_line_breaks_between_records_are_mended(end):
-    record = warc_record("response", http_response(b"<p>"))
-    content = record[:-4] + (end or b"\n") + record[:-4] + end
-    assert read(content, by_record=False) == ([(record, True, None)] * 2, None)
-
-
 @pytest.mark.parametrize(
     ("compressed", "garbage"),
     [
@@ -107,13 +100,6 @@ def test_garbage_is_left_out_and_reported(compressed, garbage):
     found, damage = read(content + garbage, by_record=compressed)
     assert b"".join(data for data, *_ in found) == content
     assert damage is not None
-
-
-def test_an_empty_member_is_copied():
-    record = gzip.compress(warc_record("response", b"abc"), mtime=0)
-    content = record + gzip.compress(b"") + record
-    found, damage = read(content, by_record=True)
-    assert (b"".join(data for data, *_ in found), damage) == (content, None)
 
 
 BODY = b"<p>tides</p>" * 999

@@ -18,11 +18,8 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import index_url
-from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire
-from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.report.writing import report_data
 from scrapy_simhash.sketch import sketch
 
@@ -199,14 +196,6 @@ def test_a_ban_page_does_not_push_out_what_is_left(tmp_path):
     assert report_data(tmp_path / "i")["sizes"] == {}
 
 
-def test_what_was_found_with_a_larger_distance_is_shown(made):
-    rebuild(made, max_distance=1)
-    data = report_data(made)
-    assert data["index"]["max_distance"] == K
-    assert sum(data["distances"]) == data["index"]["near_duplicates"]
-    assert max(data["pages"]["distance"]) == K
-
-
 def test_an_empty_index(tmp_path):
     with open_index(index_url(tmp_path / "index"), SCHEME, max_distance=K):
         pass
@@ -246,19 +235,6 @@ def test_a_page_that_took_the_place_of_its_representative_has_its_cluster(tmp_pa
     assert len(set(data["pages"]["component"])) == 1
 
 
-def test_a_second_crawl_loses_no_near_duplicate(tmp_path):
-    names = dict(zip("ABCD", (0, 1, 2, 4), strict=True))
-    for crawl in ("ABCD", "BC"):  # A and D are gone by then
-        with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
-            for name in crawl:
-                seen = index.observe(name, names[name])
-                if seen.kind != "near-duplicate":
-                    index.confirm(seen)
-    data = report_data(tmp_path / "i")
-    assert sum(sizes(data).values()) == data["index"]["near_duplicates"] == 1
-    assert data["index"]["representatives"] == 2  # B, and D for A
-
-
 def test_texts_of_pages_that_are_alone_until_k_is_smaller(tmp_path):
     with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
         # The third is near the second alone, which is a near-duplicate of the first.
@@ -274,22 +250,6 @@ def test_texts_of_pages_that_are_alone_until_k_is_smaller(tmp_path):
     assert [text_of(data, page)["text"] for page in range(len(keys))] == [
         f"text of {key}" for key in keys
     ]
-
-
-def test_a_page_that_stands_in_and_has_an_entry_counts_once(tmp_path):
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
-        index.confirm(index.observe("https://a.example/old.html", 0))
-    with rewriting(tmp_path / "i") as (source, store):
-        for entry in source.entries():
-            store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
-        for number, key in enumerate(("https://a.example/old.html", "https://a.example/new.html")):
-            store.log(NearDuplicate(key, "gone", 1, 1, 100 + number, 5), 102)
-    data = report_data(tmp_path / "i")
-    assert (data["index"]["representatives"], data["index"]["near_duplicates"]) == (1, 1)
-    assert sum(data["timeline"]["representatives"]) == 1
-    assert sum(data["timeline"]["near_duplicates"]) == 1
-    [pattern] = data["patterns"]
-    assert (pattern["near_duplicates"], pattern["representatives"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
