@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.addon import Addon as Addon
     from scrapy_simhash.crawl.exceptions import NearDuplicateItem as NearDuplicateItem
     from scrapy_simhash.crawl.exceptions import NearDuplicatePage as NearDuplicatePage
-    from scrapy_simhash.crawl.exceptions import SparedRequest as SparedRequest
     from scrapy_simhash.detector import Detector as Detector
     from scrapy_simhash.errors import EmptyText as EmptyText
     from scrapy_simhash.errors import SimhashError as SimhashError
@@ -32,7 +31,6 @@ _MODULES = {
     "NearDuplicatePage": "scrapy_simhash.crawl.exceptions",
     "Scheme": "scrapy_simhash.scheme",
     "SimhashError": "scrapy_simhash.errors",
-    "SparedRequest": "scrapy_simhash.crawl.exceptions",
     "Verdict": "scrapy_simhash.verdict",
     "cluster": "scrapy_simhash.clustering",
     "hamming_distance": "scrapy_simhash.fingerprint",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy_simhash
+from scrapy_simhash.slices import slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +113,7 @@ def test_the_modules_were_found():
 
 def test_the_core_never_imports_scrapy_or_an_adapter():
     adapters = [f"{NAME}.{adapter}" for adapter in ADAPTERS]
-    for name in set(CORE) - {f"{NAME}.maintenance.rows", f"{NAME}.report.data"}:
+    for name in CORE:
         # The package offers the add-on lazily, and names it for type checkers.
         found = imports(name, type_checking=name != NAME)
         assert [at for at in found if belongs(at[0], "scrapy", "twisted", *adapters)] == [], name
@@ -126,6 +128,20 @@ def test_commands_import_scrapy_where_they_need_it():
     for name in COMMANDS:
         found = imports(name)
         assert [at for at in found if belongs(at[0], "scrapy", "twisted", *adapters)] == [], name
+
+
+def test_the_core_names_no_slice():
+    """The registry finds them: in `scrapy_simhash.slices`."""
+    names = [slice_.name for slice_ in pkgutil.iter_modules([str(PACKAGE / "extras")])]
+    settings = [one.name for slice_ in slices() for one in slice_.settings]
+    words = [*names, *(name.replace("_", "-") for name in names), *settings]
+    pattern = re.compile(rf"\b({'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+    files = [path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".j2", ".js"}]
+    core = [path for path in files if "extras" not in path.parts]
+    assert len(names) == 4
+    assert len(core) > 150
+    for path in core:
+        assert not pattern.search(path.read_text(encoding="utf-8")), path
 
 
 def test_the_package_itself_imports_no_module_of_its_own():

@@ -15,8 +15,6 @@ from scrapy_simhash import Detector
 from scrapy_simhash.confirmation import name_bytes
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.extraction import plain_text
-from scrapy_simhash.extras.passages.cutting import Cutting
-from scrapy_simhash.extras.passages.index import open_passages
 from scrapy_simhash.folding import nfkc, normalize
 from scrapy_simhash.parts import sentences
 from scrapy_simhash.resemblance import shingle_tokens
@@ -77,8 +75,6 @@ STEPS = {
     "shown": printable,
     "shingles": shingle_tokens,
     "parts": sentences,
-    "cut in sentences": Cutting().spans,
-    "cut in runs": Cutting(unit="runs", overlapping=True).spans,
     **{f"tokens by {name}": tokenizer.tokens for name, tokenizer in TOKENIZERS.items()},
 }
 
@@ -121,19 +117,6 @@ def test_joiners_divide_runs_of_more_than_thirty_marks():
     safe = nfkc("a" + "\u0315\u0316" * 50)
     counts = (15, 15, 15, 5)
     assert safe == "a" + "\u034f".join("\u0316" * count + "\u0315" * count for count in counts)
-
-
-@pytest.mark.thorough
-def test_many_similar_sentences_are_checked_in_time(tmp_path):
-    def text():
-        return " ".join(
-            f"The quick brown fox jumps over a lazy dog near the bank, for the {number}th time."
-            for number in random.sample(range(10**9), 2000)
-        )
-
-    with open_passages(tmp_path / "passages", keep_text=True) as index:
-        index.add("one", text())
-        assert cpu_s(index.check, "other", text()) < 10
 
 
 @pytest.mark.thorough

@@ -18,7 +18,6 @@ NAMES = [
     "NearDuplicatePage",
     "Scheme",
     "SimhashError",
-    "SparedRequest",
     "Verdict",
     "cluster",
     "hamming_distance",

@@ -11,6 +11,24 @@ from scrapy_simhash.commands._options import add_redis_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy_simhash.dedupe.options import DedupeOptions
+    from scrapy_simhash.dedupe.summary import DedupeSummary
+
+
+@dataclass(frozen=True)
+class DedupeEngine:
+    """A value of ``dedupe --engine``, of a slice.
+
+    :param check: raises WrongUsage for options that are wrong with this engine, or without it.
+    :param run: takes the parsed options and those of the run.
+    """
+
+    name: str
+    summary: str
+    add_options: Callable[[argparse._ArgumentGroup], object]
+    check: Callable[[argparse.Namespace], None]
+    run: Callable[[argparse.Namespace, DedupeOptions], DedupeSummary]
+
 
 @dataclass(frozen=True)
 class Command:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.redis_settings import RedisSettings
-from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
+from scrapy_simhash.crawl.settings import read_confirmation, read_policy
 from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
 from scrapy_simhash.dedupe.options import DEFAULT_TAGS
 from scrapy_simhash.errors import SimhashError
@@ -56,7 +56,7 @@ def project_settings() -> Settings:
 
 def settings_reader(settings: Settings | None) -> SettingsReader:
     """Return a reader of settings; None stands for the settings of the project."""
-    return SettingsReader(project_settings() if settings is None else settings, SETTINGS)
+    return SettingsReader(project_settings() if settings is None else settings)
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
@@ -74,16 +74,14 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         name, chosen = choose_preset(preset)
         max_distance, choice = chosen.max_distance, preset
     else:
-        max_distance = read.whole(
-            "SIMHASH_MAX_DISTANCE", 0, chosen.scheme.bits - 1, unset=chosen.max_distance
-        )
+        max_distance = read.max_distance(chosen.scheme.bits, chosen.max_distance)
         choice = settings.get("SIMHASH_PRESET", name)
     return SchemeSettings(
         name,
         read.scheme(chosen.scheme),
         max_distance,
         read_confirmation(read, chosen.confirmation),
-        read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
+        read("SIMHASH_MIN_TOKENS"),
         choice,
         tuple(name for name in read.distinct_by() if not name.isidentifier()),
     )
@@ -100,7 +98,7 @@ def query_settings(
     """
     read, project, k = settings_reader(settings), scheme_settings(settings), manifest.max_distance
     if project.scheme == manifest.scheme:  # otherwise, the setting is for other fingerprints
-        k = read.whole("SIMHASH_MAX_DISTANCE", 0, manifest.scheme.bits - 1, unset=k)
+        k = read.max_distance(manifest.scheme.bits, k)
     confirmation = read_confirmation(read, manifest.confirmation)
     chosen = project._replace(scheme=manifest.scheme, max_distance=k, confirmation=confirmation)
     return read_policy(read), chosen
@@ -130,7 +128,7 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
     for name, value in overrides.items():
         if value is not None:
             settings.set(name, value, priority=100)
-    read = SettingsReader(settings, SETTINGS)
+    read = SettingsReader(settings)
     spider: str | None = getattr(options, "spider", None)
     redis = RedisSettings.read(read, settings, spider or "any-spider")
     if not spider and redis != RedisSettings.read(read, settings, "other-spider"):
@@ -148,7 +146,7 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
 
     :raises SettingsError: SIMHASH_SCOPE has a value that is not allowed.
     """
-    scope: Scope = settings_reader(settings).choice("SIMHASH_SCOPE", get_args(Scope))
+    scope: Scope = settings_reader(settings)("SIMHASH_SCOPE")
     return Identity(lambda _request: b"", scope).scope_filter
 
 
@@ -158,18 +156,18 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read = settings_reader(settings)
-    scope = read.choice("SIMHASH_SCOPE", get_args(Scope))
+    scope = read("SIMHASH_SCOPE")
     return {
-        "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
+        "action": read("SIMHASH_ACTION"),
         "tags": dict(
-            read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
-            if read.is_set("SIMHASH_ITEM_TAGS")
-            else DEFAULT_TAGS
+            DEFAULT_TAGS
+            if read.value("SIMHASH_ITEM_TAGS") is None
+            else read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
         ),
-        "incremental": read.boolean("SIMHASH_INCREMENTAL"),
+        "incremental": read("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
         "scope": None if scope == "all" else page_scope(settings),
-        "max_bytes": read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
-        "expected_records": read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32),
-        "timeout_ms": read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
+        "max_bytes": read("SIMHASH_MAX_BYTES"),
+        "expected_records": read("SIMHASH_EXPECTED_PAGES"),
+        "timeout_ms": read("SIMHASH_TIMEOUT_MS"),
     }

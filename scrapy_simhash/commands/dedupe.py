@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -32,8 +33,10 @@ from scrapy_simhash.dedupe.options import (
 )
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.slices import load, slices
 
 if TYPE_CHECKING:
+    from scrapy_simhash.commands._command import DedupeEngine
     from scrapy_simhash.dedupe.summary import DedupeSummary
 
 _DESCRIPTION = """\
@@ -175,22 +178,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(running, "--workers", meaning, 1, 256)
     running.add_argument(
         "--engine",
-        choices=("local", "spark"),
+        choices=("local", *_engines()),
         default="local",
-        help="spark: run on a cluster. FILE, OUT and the other files are then URLs that Hadoop "
-        "knows, and outputs are folders (default: %(default)s)",
+        help="; ".join(
+            [*(f"{one.name}: {one.summary}" for one in _engines().values()), "default: %(default)s"]
+        ),
     )
-    running.add_argument(
-        "--master",
-        metavar="URL",
-        help="Spark's master, such as spark://host:7077 (default: that of spark-submit)",
-    )
-    running.add_argument(
-        "--work",
-        metavar="URL",
-        help="a folder for intermediate results that all Spark workers can reach; deleted at the "
-        f"end (default: OUT{_STATE})",
-    )
+    for engine in _engines().values():
+        engine.add_options(running)
     running.add_argument(
         "--restart", action="store_true", help="discard an interrupted run, and begin again"
     )
@@ -226,8 +221,8 @@ def _run(options: argparse.Namespace) -> int:
         delimiter="\t" if options.delimiter == "tab" else options.delimiter,
         workers=options.workers or 0,
     )
-    if options.engine == "spark":
-        return _run_on_spark(options, dedupe_options)
+    if options.engine in _engines():
+        return _report(_engines()[options.engine].run(options, dedupe_options), options)
     with ExitStack() as stack:
         paths = _paths(options, stack)
         on_progress = stack.enter_context(progress("records"))
@@ -246,24 +241,6 @@ def _names(option: str | None) -> tuple[str, ...] | None:
     if option is None:
         return None
     return () if option == "#" else (option,)
-
-
-def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> int:
-    try:
-        from scrapy_simhash.extras.spark.files import SparkPaths, dedupe_files
-    except ModuleNotFoundError as error:
-        raise SimhashError(
-            f"{error.name} is missing: pip install 'scrapy-simhash[spark]'"
-        ) from error
-
-    paths = SparkPaths(
-        inputs=options.files,
-        work=options.work or f"{options.output or options.verdicts}{_STATE}",
-        output=options.output,
-        verdicts=options.verdicts,
-        overwrite=options.overwrite,
-    )
-    return _report(dedupe_files(paths, dedupe_options, options.master), options)
 
 
 def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
@@ -293,7 +270,8 @@ def _check(options: argparse.Namespace) -> None:
         raise WrongUsage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
         raise WrongUsage("--json and -o - would both write to standard output")
-    _check_engine(options)
+    for engine in _engines().values():
+        engine.check(options)
     if options.files.count("-") > 1:
         raise WrongUsage("standard input can be read once")
     if "-" in options.files and sys.stdin is None:
@@ -308,17 +286,10 @@ def _check(options: argparse.Namespace) -> None:
         raise SimhashError("a file name is empty: is a shell variable unset?")
 
 
-def _check_engine(options: argparse.Namespace) -> None:
-    if options.engine == "local":
-        if options.master is not None or options.work is not None:
-            raise WrongUsage("--master and --work need --engine spark")
-        return
-    for name in ("index", "incremental", "against", "workers", "restart"):
-        if getattr(options, name):
-            option = name.replace("_", "-")
-            raise WrongUsage(f"--{option} does not work with --engine spark")
-    if "-" in (*options.files, options.output):
-        raise WrongUsage("--engine spark reads and writes files, not standard input and output")
+@cache
+def _engines() -> dict[str, DedupeEngine]:
+    engines = [load(slice_.dedupe_engine) for slice_ in slices() if slice_.dedupe_engine]
+    return {engine.name: engine for engine in engines}
 
 
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from contextlib import suppress
+from functools import cache
 from io import RawIOBase, TextIOWrapper
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,14 @@ from scrapy_simhash.commands import (
 )
 from scrapy_simhash.commands._options import WrongUsage
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.extras.passages import command as passages
-from scrapy_simhash.extras.url_rules import command as rules
+from scrapy_simhash.slices import load, slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy.settings import Settings
+
+    from scrapy_simhash.commands._command import Command
 
 
 _DESCRIPTION = """\
@@ -39,20 +41,21 @@ negative answer (problems were found, a page is unknown); 2 wrong usage; 130 int
 """
 
 
-# --help lists them in this order.
-SUBCOMMANDS = {
-    command.name: command
-    for command in (
-        report.COMMAND,
-        index.COMMAND,
-        extract.COMMAND,
-        compare.COMMAND,
-        calibrate.COMMAND,
-        dedupe.COMMAND,
-        passages.COMMAND,
-        rules.COMMAND,
-    )
-}
+COMMANDS = (
+    report.COMMAND,
+    index.COMMAND,
+    extract.COMMAND,
+    compare.COMMAND,
+    calibrate.COMMAND,
+    dedupe.COMMAND,
+)
+
+
+@cache
+def subcommands() -> dict[str, Command]:
+    """Return all subcommands by name, those of slices last. ``--help`` lists them in this order."""
+    of_slices = [load(slice_.command) for slice_ in slices() if slice_.command]
+    return {command.name: command for command in (*COMMANDS, *of_slices)}
 
 
 def build_parser(program: str) -> argparse.ArgumentParser:
@@ -63,7 +66,7 @@ def build_parser(program: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     subparsers = parser.add_subparsers(metavar="SUBCOMMAND", title="subcommands", required=True)
-    for subcommand in SUBCOMMANDS.values():
+    for subcommand in subcommands().values():
         subcommand.add_parser(subparsers)
     return parser
 

@@ -188,7 +188,7 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tables = parser.add_mutually_exclusive_group()
     add_number(tables, "--pages", "choose tables for N pages", 1, 1 << 32)
-    meaning = "use these tables; same format as SIMHASH_TABLES"
+    meaning = "use these tables: blocks, chosen, and inner blocks"
     tables.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
     parser.add_argument(
         "--preset",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from scrapy_simhash.commands.main import SUBCOMMANDS, main
+from scrapy_simhash.commands.main import main, subcommands
 
 if TYPE_CHECKING:
     import argparse
@@ -21,11 +21,11 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """Return one line of usage."""
-        return f"{{{','.join(SUBCOMMANDS)}}} ..."
+        return f"{{{','.join(subcommands())}}} ..."
 
     def short_desc(self) -> str:
         """Return the line for the list of Scrapy's commands."""
-        return "Find near-duplicate pages and passages"
+        return "Find near-duplicate pages"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add Scrapy's own options, and ``--help``, which the subcommand handles."""

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from scrapy_simhash.crawl.settings import is_enabled, require_known, unknown_settings
+from scrapy_simhash.crawl.settings import (
+    is_enabled,
+    require_known,
+    slices_in_use,
+    unknown_settings,
+)
 from scrapy_simhash.crawl.settings_errors import logged_settings_errors
+from scrapy_simhash.slices import load
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -21,7 +27,10 @@ PIPELINE_ORDER = 50
 
 
 class Addon:
-    """The add-on, installed by ``ADDONS = {"scrapy_simhash.Addon": 500}``."""
+    """The add-on, installed by ``ADDONS = {"scrapy_simhash.Addon": 500}``.
+
+    It also installs the components of the slices (`scrapy_simhash.slices`) that settings turn on.
+    """
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the components to the settings, except those that are listed there already.
@@ -48,5 +57,10 @@ class Addon:
             ("SPIDER_MIDDLEWARES", SimhashOutputMiddleware, OUTPUT_MIDDLEWARE_ORDER),
             ("SPIDER_MIDDLEWARES", SimhashSpiderMiddleware, SPIDER_MIDDLEWARE_ORDER),
             ("ITEM_PIPELINES", SimhashPipeline, PIPELINE_ORDER),
+            *(
+                (name, load(path), order)
+                for slice_ in slices_in_use(settings)
+                for name, path, order in slice_.components
+            ),
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)

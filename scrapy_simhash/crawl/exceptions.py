@@ -1,8 +1,8 @@
-"""Exceptions for dropped pages, spared requests and dropped items, derived from Scrapy's."""
+"""Exceptions for dropped pages and items, derived from Scrapy's."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
@@ -35,19 +35,6 @@ class NearDuplicatePage(IgnoreRequest):
         super().__init__(_message(verdict))
         self.response = response
         self.verdict = verdict
-
-
-class SparedRequest(IgnoreRequest):
-    """The exception for a request that is not made (SIMHASH_URL_RULES).
-
-    An errback gets it as ``failure.value``, with the attribute `reason`: ``equal`` if rules make
-    the URL equal to a handled one, ``trap`` if the request leads into endless pages without new
-    content.
-    """
-
-    def __init__(self, url: str, reason: Literal["equal", "trap"]) -> None:
-        super().__init__(f"{reason}: {loggable(url)}")
-        self.reason = reason
 
 
 class NearDuplicateItem(DropItem):

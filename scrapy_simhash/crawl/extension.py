@@ -11,10 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from scrapy import signals
+from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash import signals
 from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.asking_again import AskingAgain
@@ -31,9 +32,6 @@ from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.errors import SettingsError, SimhashError
-from scrapy_simhash.extras.error_pages.probing import ErrorPages
-from scrapy_simhash.extras.passages.crawl import PagePassages
-from scrapy_simhash.extras.url_rules.requests import RequestRules
 from scrapy_simhash.index import ObservingIndex
 
 if TYPE_CHECKING:
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.policy import Action
+    from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class SimhashExtension:
             settings=settings,
             identity=self.identity,
             errors=self.errors,
-            schedule=self._schedule,
+            schedule=self.schedule,
         )
         self.pages = lane("page", detector=self.fingerprinter.detector, stats=self.stats)
         self.items = lane(
@@ -94,11 +94,6 @@ class SimhashExtension:
             stats=CrawlStats(stats, "simhash/item"),
         )
         self._lanes = (self.pages, self.items)
-        self.page_passages = PagePassages(
-            settings.passages, CrawlStats(stats, "simhash/passages"), self.errors
-        )
-        self.url_rules = RequestRules(self.pages, self._schedule)
-        self.error_pages = ErrorPages(crawler, self.pages, self.fingerprinter)
         self.settlement = Settlement(
             self.pages.settle_page,
             self.items.settle,
@@ -108,6 +103,8 @@ class SimhashExtension:
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
         # copy to other requests. Weak, because a response may never reach a callback.
         self.fingerprints: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
+        self.given: WeakKeyDictionary[Response, tuple[Verdict, Action]] = WeakKeyDictionary()
+        """Page → the verdict and the action that a handler of `signals.page_fingerprinted` gave."""
         scheme = settings.scheme
         self.unmatched_selectors = UnmatchedNames(
             (*scheme.select, *scheme.remove, *settings.distinct_selectors),
@@ -132,16 +129,13 @@ class SimhashExtension:
         with logged_settings_errors():
             extension = cls(crawler)
         handlers: list[tuple[Any, object]] = [
-            (extension.spider_opened, signals.spider_opened),
-            (extension.spider_idle, signals.spider_idle),
-            (extension.spider_closed, signals.spider_closed),
-            (extension.item_done, signals.item_scraped),
-            (extension.item_done, signals.item_dropped),
-            (extension.item_done, signals.item_error),
+            (extension.spider_opened, scrapy_signals.spider_opened),
+            (extension.spider_idle, scrapy_signals.spider_idle),
+            (extension.spider_closed, scrapy_signals.spider_closed),
+            (extension.item_done, scrapy_signals.item_scraped),
+            (extension.item_done, scrapy_signals.item_dropped),
+            (extension.item_done, scrapy_signals.item_error),
         ]
-        # Only if needed: a handler of this signal takes 8 µs for each request.
-        if extension.settings.url_rules is not None:
-            handlers.append((extension.url_rules.scheduled, signals.request_scheduled))
         for handler, signal in handlers:
             crawler.signals.connect(handler, signal=signal)
         return extension
@@ -175,17 +169,15 @@ class SimhashExtension:
         try:
             if settings.pages:
                 self.pages.open(self._starts)
-                self.url_rules.open()
             if settings.item_fields:
                 self.items.open(self._starts)
-            self._open_passages()
         except SimhashError as error:
             self._go_without_index(error)
             return
         opened = [lane.index for lane in self._lanes if lane.index is not None]
         index = opened[0]
         embedded = [index for index in opened if isinstance(index, ObservingIndex)]
-        self._syncer.start(*embedded, self.page_passages.index)
+        self._syncer.start(*embedded)
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
             "action %s; index %s with %d fingerprints",
@@ -209,16 +201,15 @@ class SimhashExtension:
             raise DontCloseSpider
 
     async def settle_all(self) -> None:
-        """Settle all pages and items, and save what was learned, before the scheduler closes."""
+        """Settle all pages and items, before the scheduler closes."""
         self.settlement.close()
-        self.url_rules.save()
+        self.crawler.signals.send_catch_log(signals.crawl_settled)
         for lane in self._lanes:
             await lane.finish(pausing=not self.is_idle)
 
     def spider_closed(self, reason: str) -> None:
         """Settle the rest, log the summary, close the indexes, and write the report."""
         self.settlement.close()
-        self.url_rules.close()
         self.fingerprinter.close()
         if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
             self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
@@ -254,8 +245,8 @@ class SimhashExtension:
 
         An item that we drop as a copy of another item counts as kept.
         """
-        kept = signal is signals.item_scraped or isinstance(exception, NearDuplicateItem)
-        failed = signal is signals.item_error
+        kept = signal is scrapy_signals.item_scraped or isinstance(exception, NearDuplicateItem)
+        failed = signal is scrapy_signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def _finished(self, page: PageState, confirmed: bool) -> None:
@@ -263,14 +254,7 @@ class SimhashExtension:
             close_browser_pages(page.request, self.errors)
         if page.other_url and page.outputs == 1:
             self.replaced_keys[page.key] = None
-        self.page_passages.finished(page, confirmed)
-        self.url_rules.finished(page, confirmed)
-
-    def _open_passages(self) -> None:
-        try:
-            self.page_passages.open()
-        except SimhashError as error:
-            self.errors.count_error("passages", error, "the start of the crawl")
+        self.crawler.signals.send_catch_log(signals.page_settled, page=page, confirmed=confirmed)
 
     def _go_without_index(self, error: SimhashError) -> None:
         """Let the spider crawl without the plugin. An empty feed would cost more than copies."""
@@ -285,11 +269,11 @@ class SimhashExtension:
 
     def _close_indexes(self) -> None:
         self._syncer.close()
-        self.page_passages.close()
         for lane in self._lanes:
             lane.close()
 
-    def _schedule(self, request: Request) -> None:
+    def schedule(self, request: Request) -> None:
+        """Schedule a request past the spider and its middlewares, and count it."""
         engine = self.crawler.engine
         if engine is None or engine.spider is None:
             self.stats.count("not_rescheduled")

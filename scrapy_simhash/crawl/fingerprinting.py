@@ -90,12 +90,10 @@ class Fingerprinter:
 
     def __init__(self, settings: SimhashSettings) -> None:
         with_sketches = settings.confirmation != UNCONFIRMED
-        # With item fields, passages are those of items, whose fingerprints always hold the text.
-        page_passages = settings.passages is not None and not settings.item_fields
         self.detector = Detector(
             settings.scheme,
             min_tokens=settings.min_tokens,
-            keep_text=bool(settings.keep_text_bytes) or page_passages,
+            keep_text=bool(settings.keep_text_bytes) or settings.needs_page_texts,
             sketches=with_sketches,
             distinct=settings.distinct_selectors,
         )

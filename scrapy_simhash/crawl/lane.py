@@ -133,7 +133,6 @@ class Lane:
         options: dict[str, Any] = {
             "max_distance": settings.max_distance,
             "confirmation": settings.confirmation,
-            "plan": settings.plan,
             "expected_pages": settings.expected_pages,
             "incremental": settings.policy.incremental,
             "crawl_start": crawl_start,
@@ -161,7 +160,6 @@ class Lane:
                 directory,
                 self.detector.scheme,
                 kind=settings.index_kind,
-                sync=settings.sync,
                 **options,
             )
             self.calls = IndexCalls(index, self.errors)

@@ -21,6 +21,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
@@ -37,10 +38,8 @@ from scrapy_simhash.crawl.retries import is_retry
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SettingsError
-from scrapy_simhash.extras.error_pages.probing import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.index import PageToObserve
-from scrapy_simhash.policy import DROP, PASS, Circumstances
-from scrapy_simhash.verdict import Verdict
+from scrapy_simhash.policy import PASS, Circumstances
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Observation
+    from scrapy_simhash.policy import Action
+    from scrapy_simhash.verdict import Verdict
 
 VERDICT_META_KEY = "simhash"
 FLAG = "near-duplicate"
@@ -57,31 +58,26 @@ _GONE_STATUSES = (404, 410)
 
 
 class SimhashDownloaderMiddleware(Component):
-    """The downloader middleware: spares and changes requests, and fingerprints pages."""
+    """The downloader middleware: fingerprints pages, and answers requests with kept pages."""
 
     def __init__(self, extension: SimhashExtension) -> None:
         super().__init__(extension)
         # Request for a dropped copy → the kept response of that copy.
         self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
 
-    def process_request(self, request: Request) -> Request | Response | None:
-        """Return a request to make later instead, a response that was kept, or None.
-
-        :raises SparedRequest: the request is not needed.
-        """
+    def process_request(self, request: Request) -> Response | None:
+        """Return the response that was kept for a request, or None."""
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
         self._extension.is_idle = False
         answer = self._extension.pages.retries.answer_to(request)
         if answer is not None:
             self._answers[request] = answer
             return _again(answer, request)
-        return self._extension.url_rules.check(request)
+        return None
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint a page, or count the reason not to. Return the response."""
         extension = self._extension
-        if PROBE_META_KEY in request.meta:
-            return response
         answer = self._answers.pop(request, None)
         if answer is not None:  # other middlewares have seen it already, and may have changed it
             response = _again(answer, request)
@@ -136,7 +132,12 @@ class SimhashDownloaderMiddleware(Component):
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
             extension.errors.count_error("fingerprint", error, response.url)
             return None
-        if await extension.error_pages.check(request, response, page):
+        results = await extension.crawler.signals.send_catch_log_async(
+            signals.page_fingerprinted, request=request, response=response, page=page
+        )
+        given = [result for _, result in results if isinstance(result, tuple)]
+        if given:
+            extension.given[response] = given[0]
             # Without a fingerprint, the index is not asked. The page does not count as skipped.
             page = replace(page, fingerprint=None, skipped=None)
         if is_cached:
@@ -268,7 +269,6 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             # This mark makes it reach the callback.
             request.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
             return
-        extension.url_rules.found(page, request)
         observation = page.verdict and page.verdict.observation
         if observation and page.outputs == 1 and has_other_query(response, request):
             page.other_url = extension.request_hash(request) == observation.evidence.request
@@ -323,9 +323,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         page = extension.fingerprints.pop(response, None)
         if page is None:
             return
-        probed_url = extension.error_pages.probed_urls.pop(response, None)
-        if probed_url is not None:
-            self._handle_error_page(response, repeatable, key, probed_url)
+        given = extension.given.pop(response, None)
+        if given is not None:
+            self._act_on_given(response, repeatable, key, *given)
             return
         verdict, reason = None, page.skipped
         asked_with = page.evidence.request
@@ -362,9 +362,15 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state.reason = kept_reason
         if state.dropped:
             extension.asking_again.dropped(state, request, by_engine=by_engine)
+            self._tell(state, response, page.text)
             raise NearDuplicatePage(response, verdict)
         self._settlement.recognize_refused(state, refused_fingerprint)
-        extension.page_passages.arrived(state, page.text)
+        self._tell(state, response, page.text)
+
+    def _tell(self, page: PageState, response: Response, text: str = "") -> None:
+        self._extension.crawler.signals.send_catch_log(
+            signals.page_judged, page=page, response=response, text=text
+        )
 
     def _is_shared(self, verdict: Verdict, request: Request) -> bool:
         """Return True if the callback of the representative is at work on an object that the
@@ -380,25 +386,25 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             if not page.ended
         )
 
-    def _handle_error_page(
-        self, response: Response, request: Request, key: str, probed_url: str
+    def _act_on_given(
+        self, response: Response, request: Request, key: str, verdict: Verdict, action: Action
     ) -> None:
-        """Tag and count an error page. :raises NearDuplicatePage: its callback must not run.
+        """Act on the verdict that a handler of a signal gave, and count it.
 
         :param request: can be scheduled to download the page again.
+        :raises NearDuplicatePage: the callback must not run.
         """
-        extension, settings = self._extension, self._extension.settings
+        extension = self._extension
         _record_arrival(extension, response.request or request)
-        verdict = Verdict(kind="error-page", key=key, bits=settings.scheme.bits, reason=probed_url)
+        verdict = replace(verdict, key=key)
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
-        response.flags.append(ERROR_FLAG)
-        extension.error_pages.count(response.url, probed_url)
-        action = DROP if settings.error_action == "drop" else PASS
+        response.flags.append(verdict.kind)
         extension.pages.count_verdict(verdict, action)
-        # For a callback or errback.
-        state = self._settlement.begin(response, PageState(key, verdict, PASS, request))
-        if action is DROP:
-            state.dropped = True
+        output_action = action if action.call else PASS  # the output of an errback passes
+        state = self._settlement.begin(response, PageState(key, verdict, output_action, request))
+        state.dropped = not action.call
+        self._tell(state, response)
+        if state.dropped:
             raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(

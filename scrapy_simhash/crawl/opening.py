@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TypeAlias
 
-    from scrapy_simhash.index import ObservingIndex, SyncPolicy
+    from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.scheme import Scheme
@@ -46,7 +46,6 @@ def open_in_directory(
     scheme: Scheme,
     *,
     kind: str | None,
-    sync: SyncPolicy,
     warn: Warn,
     **options: Any,
 ) -> ObservingIndex:
@@ -60,7 +59,7 @@ def open_in_directory(
     """
 
     def opened(**options: Any) -> ObservingIndex:
-        return open_index(_url(directory, kind, warn), scheme, sync=sync, **options)
+        return open_index(_url(directory, kind, warn), scheme, **options)
 
     for _ in range(2):  # an index that is brought back may be damaged, too
         try:
@@ -183,14 +182,9 @@ def _url(directory: Path, kind: str | None, warn: Warn) -> str:
 
 
 def _open_with_its_own(opened: Callable[..., _Opened], warn: Warn, **options: Any) -> _Opened:
-    """Call `opened` with options; if the tables of the index don't fit them, without them."""
+    """Call `opened` with options; if the tables of the index don't fit k, with its own k."""
     try:
         return opened(**options)
-    except IndexMismatch as error:
-        if error.part != "tables" or options["plan"] is None:
-            raise
-        warn("simhash: %s. This crawl uses the index with its own tables", error)
-        return _open_with_its_own(opened, warn, **options | {"plan": None})
     except PlanError as error:
         if options["max_distance"] is None:
             raise

@@ -8,8 +8,10 @@ from uuid import uuid4
 
 from itemadapter import ItemAdapter
 
+from scrapy_simhash import signals
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
+from scrapy_simhash.crawl.item_tags import tag_item
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
@@ -18,8 +20,6 @@ from scrapy_simhash.names import NAME_FIELDS
 from scrapy_simhash.policy import NOTHING_SPECIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.verdict import Verdict
 
@@ -58,10 +58,17 @@ class SimhashPipeline(Component):
         # In drop mode, originals would be the only items without the tags, or all would have fields
         # that no pipeline of the user expects.
         if verdict is not None and (policy.action == "tag" or self._settings.has_own_tags):
-            self._tag(item, self._tags(verdict), "SIMHASH_ITEM_TAGS", self._optional_fields)
-        if page is not None:
-            values = await extension.page_passages.tags(page, ordinal, text)
-            self._tag(item, values, "SIMHASH_PASSAGES_TAGS")
+            tag_item(
+                item,
+                self._tags(verdict),
+                "SIMHASH_ITEM_TAGS",
+                extension.stats,
+                extension.errors,
+                optional=self._optional_fields,
+            )
+        extension.crawler.signals.send_catch_log(
+            signals.item_judged, item=item, page=page, ordinal=ordinal, text=text
+        )
         return item
 
     async def _fingerprint(self, item: Any) -> PageFingerprint:
@@ -118,38 +125,6 @@ class SimhashPipeline(Component):
             for field, item_field in self._settings.item_tags.items()
             if fields[field] is not None or field not in TAGGED_WHERE_KNOWN
         }
-
-    def _tag(
-        self, item: Any, values: Mapping[str, Any], setting: str, optional: Collection[str] = ()
-    ) -> None:
-        """Write values into fields of an item. If a field cannot take its value, warn once.
-
-        :param setting: name of the setting that lists the fields.
-        :param optional: fields that are omitted if the item class does not declare them.
-        """
-        if not values:
-            return
-        try:
-            adapter = ItemAdapter(item)
-            if not isinstance(item, dict):
-                undeclared = set(values).difference(adapter.field_names())
-                if missing := undeclared.difference(optional):
-                    raise KeyError(", ".join(sorted(missing)))
-                values = {field: values[field] for field in values if field not in undeclared}
-            for field, value in values.items():
-                adapter[field] = value
-        except (KeyError, AttributeError, TypeError, ValueError) as error:
-            # A field is undeclared or refuses the value, the item is frozen, or it is no item.
-            self._extension.stats.count("skipped/item_field_not_declared")
-            self._extension.errors.warn_once(
-                f"item_field_not_declared {setting}",
-                "simhash: items of class %s do not accept all of the fields %s (%s), and lack "
-                "tags: declare the fields, name other fields in %s, or set it to {}",
-                type(item).__qualname__,
-                ", ".join(field for field in values if field not in optional),
-                error,
-                setting,
-            )
 
 
 def _texts_in(value: Any) -> list[str]:

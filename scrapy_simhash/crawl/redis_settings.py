@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.errors import SchemeError, SettingsError
-from scrapy_simhash.index.redis import DEFAULT_LEASE_S, RedisAddress
+from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.setting import Setting, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.settings import BaseSettings
 
-
-REDIS_SETTINGS: Mapping[str, Any] = MappingProxyType(
-    {
-        "SIMHASH_REDIS_URL": None,
-        "SIMHASH_REDIS_KEY": "%(spider)s:simhash",
-        "SIMHASH_REDIS_CLUSTER": False,
-        "SIMHASH_REDIS_LEASE_S": int(DEFAULT_LEASE_S),
-        "SIMHASH_REDIS_CRAWL": None,
-    }
-)
+    from scrapy_simhash.crawl.settings_reader import SettingsReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +51,13 @@ class RedisSettings:
             ),
             ("SIMHASH_KEEP_TEXT", "an index in Redis stores no texts"),
         ):
-            if read.boolean(name):
+            if read(name):
                 raise SettingsError(
                     name,
                     settings.get(name),
                     f"cannot be used with SIMHASH_INDEX = 'redis': {reason}",
                 )
-        owner = "shared" if read.boolean("SIMHASH_SHARED") else spider_name
+        owner = "shared" if read("SIMHASH_SHARED") else spider_name
         crawl = settings.get("SIMHASH_REDIS_CRAWL")
         if crawl is not None and not (isinstance(crawl, str) and crawl):
             raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "must be a name that is not empty")
@@ -77,12 +65,12 @@ class RedisSettings:
         # Only scrapy-redis uses these, or `scrapy_simhash.index.redis` sets them itself.
         for name in ("redis_cls", "url", "decode_responses", "encoding"):
             parameters.pop(name, None)
-        cluster, name = read.boolean("SIMHASH_REDIS_CLUSTER"), _index_name(settings, owner)
+        cluster, name = read("SIMHASH_REDIS_CLUSTER"), _index_name(read, owner)
         try:
             pages = RedisAddress(str(url), name, cluster, parameters)
         except SchemeError as error:  # without the URL, which may hold a password
             raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
-        return cls(pages=pages, lease_s=read.whole("SIMHASH_REDIS_LEASE_S", 1, 86_400), crawl=crawl)
+        return cls(pages=pages, lease_s=read("SIMHASH_REDIS_LEASE_S"), crawl=crawl)
 
     def address(self, what: str) -> RedisAddress:
         """Return the address of the index of pages ("page") or of items ("item")."""
@@ -95,16 +83,21 @@ def _url(settings: BaseSettings) -> str | None:
     host = settings.get("REDIS_HOST")
     if not host:
         return None
-    read = SettingsReader(settings, {"REDIS_PORT": 6379, "REDIS_DB": 0})
-    port, database = read.whole("REDIS_PORT", 1, 65_535), read.whole("REDIS_DB", 0, 1_000_000)
+    port, database = (
+        Setting(name, kind, default, "").parse(settings.get(name))
+        for name, kind, default in (
+            ("REDIS_PORT", whole(1, 65_535), 6379),
+            ("REDIS_DB", whole(0, 1_000_000), 0),
+        )
+    )
     if ":" in host and not host.startswith("["):  # an IPv6 address
         host = f"[{host}]"
     return f"redis://{host}:{port}/{database}"
 
 
-def _index_name(settings: BaseSettings, owner: str) -> str:
+def _index_name(read: SettingsReader, owner: str) -> str:
     setting = "SIMHASH_REDIS_KEY"
-    value = settings.get(setting, REDIS_SETTINGS[setting])
+    value = read.value(setting)
     try:
         name = value % {"spider": owner} if isinstance(value, str) else ""
     except (TypeError, ValueError, KeyError):

@@ -15,13 +15,13 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from scrapy_simhash.choice import choose_preset
+from scrapy_simhash.crawl.settings_table import all_settings
 from scrapy_simhash.errors import SchemeError, SettingsError
 from scrapy_simhash.extraction import find_extractor
 from scrapy_simhash.extraction.selectors import compiled_selector
-from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import DATABASES
 from scrapy_simhash.scheme import PRESETS, Scheme
+from scrapy_simhash.setting import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,83 +38,46 @@ DEFAULT_TAGS: Mapping[str, str] = MappingProxyType(
 
 
 class SettingsReader:
-    """A reader of settings. Its methods raise `SettingsError` for an invalid value.
+    """A reader of the settings in `all_settings`. :raises SettingsError: a value is invalid."""
 
-    :param defaults: values of settings that are missing or None. If the default is None, too, a
-        method uses its argument `unset`.
-    """
+    def __init__(self, settings: BaseSettings) -> None:
+        self._given = settings
 
-    def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
-        given = {name: settings.get(name) for name in defaults}
-        self._settings = BaseSettings(
-            {name: defaults[name] if value is None else value for name, value in given.items()}
-        )
+    def __call__(self, name: str, *, unset: object = None) -> Any:
+        """Return the value of a setting in its type.
 
-    def _value(self, name: str, unset: object = None) -> Any:
-        value = self._settings[name]
+        :param unset: returned if the setting is not set, and has no default.
+        """
+        value = all_settings()[name].parse(self._given.get(name))
         return unset if value is None else value
 
-    def is_set(self, name: str) -> bool:
-        """Return True if the setting, or its default, is not None."""
-        return self._value(name) is not None
+    def value(self, name: str) -> Any:
+        """Return the value of a setting as it was given, or its default."""
+        value = self._given.get(name)
+        return all_settings()[name].default if value is None else value
 
-    def is_off(self, name: str) -> bool:
-        """Return True if a setting is None, False or 0, or a text for these from a command line."""
-        return self._value(name) in (None, False, "", "0", "False", "false")
-
-    def boolean(self, name: str, *, unset: bool = False) -> bool:
-        """Return a boolean, from a value that Scrapy's `getbool` accepts."""
-        value = self._value(name)
-        if value is None:
-            return unset
-        try:
-            return self._settings.getbool(name)
-        except (ValueError, TypeError):
-            raise SettingsError(name, value, "must be True or False") from None
-
-    def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> Any:
-        """Return one of the allowed words, as `Any`, so that callers can declare a Literal."""
-        value = self._value(name, unset)
-        if value not in allowed:
-            raise SettingsError(name, value, "must be one of " + ", ".join(map(repr, allowed)))
-        return value
-
-    def whole(self, name: str, low: int, high: int, *, unset: int | None = None) -> int:
-        """Return a whole number from `low` to `high`."""
-        value = self._value(name, unset)
-        try:
-            # Settings from the command line are text. int() would also accept 1.5 and True.
-            if type(value) in (int, str) and low <= int(value) <= high:
-                return int(value)
-        except ValueError:
-            pass
-        raise SettingsError(name, value, f"must be a whole number from {low} to {high}")
-
-    def share(self, name: str, *, unset: float | None = None) -> float:
-        """Return a number from 0 to 1."""
-        value = self._value(name, unset)
-        try:
-            if not isinstance(value, bool) and 0 <= float(value) <= 1:
-                return float(value)
-        except (TypeError, ValueError, OverflowError):
-            pass
-        raise SettingsError(name, value, "must be a number from 0 to 1")
+    def max_distance(self, bits: int, unset: int) -> int:
+        """Return k for fingerprints of a width; `unset` if SIMHASH_MAX_DISTANCE is not set."""
+        name = "SIMHASH_MAX_DISTANCE"
+        setting = replace(all_settings()[name], kind=whole(0, bits - 1), default=unset)
+        k: int = setting.parse(self._given.get(name))
+        return k
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return the names in a list, or the keys of a dict of weights."""
         if weights := self.field_weights(name):
             return tuple(field for field, _ in weights)
         try:
-            values = self._settings.getlist(name)
+            values = _list(self.value(name))
         except (TypeError, ValueError):
             values = [None]
         if not all(isinstance(value, str) and value for value in values):
-            raise SettingsError(name, self._value(name), "must be a list of field names")
+            raise SettingsError(name, self.value(name), "must be a list of field names")
         return tuple(values)
 
     def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
         """Return the (field, weight) pairs of a dict or JSON object; () for other values."""
-        value = self._value(name)
+        value = self.value(name)
         try:
             if isinstance(value, str) and value.startswith("{"):
                 value = json.loads(value)
@@ -133,10 +96,10 @@ class SettingsReader:
 
         If the setting is None, the dict is `DEFAULT_TAGS`.
         """
-        if not self.is_set(name):
+        if self.value(name) is None:
             return DEFAULT_TAGS
         try:
-            tags = dict(self._settings.getdict(name))
+            tags = _dict(self.value(name))
         except (TypeError, ValueError):
             tags = {"": ""}  # invalid
         if not all(
@@ -145,7 +108,7 @@ class SettingsReader:
         ):
             raise SettingsError(
                 name,
-                self._value(name),
+                self.value(name),
                 "must be a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
             )
         return MappingProxyType(tags)
@@ -153,39 +116,18 @@ class SettingsReader:
     def index_kind(self) -> str | None:
         """Return the kind of database in SIMHASH_INDEX; None if that is "redis" or not set."""
         name = "SIMHASH_INDEX"
-        if self._value(name) in (None, "redis"):
+        kind: str | None = self(name)
+        if kind in (None, "redis"):
             return None
-        kind: str = self.choice(name, (*DATABASES, "redis"))
         try:
             database_kind(kind)
         except SchemeError as error:
             raise SettingsError(name, kind, str(error)) from error
         return kind
 
-    def plan(self, bits: int) -> TablePlan | None:
-        """Return the plan with the numbers in SIMHASH_TABLES; None if it is not set."""
-        name = "SIMHASH_TABLES"
-        value = self._value(name)
-        if value is None:
-            return None
-        parts = value.split(",") if isinstance(value, str) else value
-        try:
-            if isinstance(parts, int):
-                parts = (parts,)
-            if any(isinstance(part, (bool, float)) for part in parts):
-                raise ValueError("not whole numbers")
-            return TablePlan(bits, *map(int, parts))
-        except (TypeError, ValueError) as error:
-            raise SettingsError(
-                name,
-                value,
-                "must be (blocks, chosen) or (blocks, chosen, inner blocks), as whole numbers that "
-                f"fit {bits} bits ({error})",
-            ) from error
-
     def preset(self, name: str) -> tuple[str, Preset]:
         """Return (name of the preset for messages, preset)."""
-        value = self._value(name)
+        value = self.value(name)
         try:
             return choose_preset(value)
         except SchemeError as error:
@@ -199,9 +141,9 @@ class SettingsReader:
 
     def scheme(self, scheme: Scheme) -> Scheme:
         """Return a preset's scheme with the extractor and the selectors of the settings."""
-        if self.is_set("SIMHASH_EXTRACTOR"):
+        if self.value("SIMHASH_EXTRACTOR") is not None:
             name = "SIMHASH_EXTRACTOR"
-            scheme = self._changed(scheme, name, extractor=self._value(name))
+            scheme = self._changed(scheme, name, extractor=self.value(name))
         select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
         scheme = self._changed(scheme, select, select=self._selectors(select))
         return self._changed(scheme, remove, remove=self._selectors(remove))
@@ -215,11 +157,11 @@ class SettingsReader:
                 if not value.isidentifier():
                     compiled_selector(value)
         except SchemeError as error:
-            raise SettingsError(name, self._value(name), str(error)) from error
+            raise SettingsError(name, self.value(name), str(error)) from error
         return values
 
     def _selectors(self, name: str) -> tuple[str, ...]:
-        values = value = self._value(name)
+        values = value = self.value(name)
         if isinstance(value, str):  # from the command line; commas are part of CSS
             try:
                 values = json.loads(value) if value.startswith("[") else [value]
@@ -236,12 +178,12 @@ class SettingsReader:
             changed = replace(scheme, **changes)
             find_extractor(changed.extractor)
         except SchemeError as error:
-            raise SettingsError(name, self._value(name), str(error)) from error
+            raise SettingsError(name, self.value(name), str(error)) from error
         return changed
 
     def path(self, name: str) -> Path:
         """Return an absolute path. A relative path is in Scrapy's data directory."""
-        value = self._value(name)
+        value = self(name)
         if not _may_be_path(value):
             raise SettingsError(name, value, "must be a path")
         try:
@@ -256,7 +198,7 @@ class SettingsReader:
 
         ``%(name)s`` is replaced by the name of the spider, ``%(time)s`` by the time in UTC.
         """
-        value = self._value(name)
+        value = self.value(name)
         if value is None:
             return None
         time = f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S}"
@@ -284,7 +226,7 @@ class SettingsReader:
         :param make: create the directory of pages, or else of items, and try to write to it.
         """
         base = self.path("SIMHASH_DIR")
-        if self.boolean("SIMHASH_SHARED"):
+        if self("SIMHASH_SHARED"):
             directory, item_directory = base / "shared", base / "shared-items"
         else:
             name = _file_name(spider_name)
@@ -300,10 +242,19 @@ class SettingsReader:
         except (OSError, ValueError) as error:
             raise SettingsError(
                 "SIMHASH_DIR",
-                self._value("SIMHASH_DIR"),
+                self.value("SIMHASH_DIR"),
                 f"must be a directory that can be created and written to ({error})",
             ) from error
         return directory, item_directory
+
+
+def _list(value: Any) -> list[Any]:
+    """Return a list, as Scrapy reads one from a command line."""
+    return BaseSettings({"list": value}).getlist("list")
+
+
+def _dict(value: Any) -> dict[Any, Any]:
+    return dict(BaseSettings({"dict": value}).getdict("dict"))
 
 
 def _may_be_path(value: object) -> bool:

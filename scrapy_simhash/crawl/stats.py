@@ -29,7 +29,7 @@ _KEPT_CLUSTERS = 10_000
 class CrawlStats:
     """Counters for the verdicts, outcomes, skips and times of one crawl.
 
-    :param prefix: ``simhash`` (for pages), ``simhash/item`` or ``simhash/passages``.
+    :param prefix: ``simhash`` for pages, ``simhash/item``, or that of a slice.
     """
 
     def __init__(self, collector: StatsCollector, prefix: str) -> None:

@@ -10,9 +10,14 @@ from scrapy_simhash.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Protocol
 
-    from scrapy_simhash.extras.passages.index import PassageIndex
-    from scrapy_simhash.index import ObservingIndex
+    class Syncable(Protocol):
+        """An index that can be synced to disk."""
+
+        def sync(self) -> None:
+            """Sync it. :raises StorageError: the disk fails."""
+
 
 _INTERVAL_S = 0.5
 
@@ -21,14 +26,14 @@ class Syncer:
     """A thread that syncs the indexes of a crawl twice a second."""
 
     def __init__(self) -> None:
-        self._indexes: Sequence[ObservingIndex | PassageIndex] = ()
+        self._indexes: Sequence[Syncable] = ()
         self._ended = threading.Event()
         # A daemon thread, so that a forced exit of the interpreter does not wait for it.
         self._thread = threading.Thread(target=self._run, name="simhash sync", daemon=True)
 
-    def start(self, *indexes: ObservingIndex | PassageIndex | None) -> None:
-        """Start the thread for the indexes that are not None. Call this once."""
-        self._indexes = [index for index in indexes if index is not None]
+    def start(self, *indexes: Syncable) -> None:
+        """Start the thread for some indexes. Call this once."""
+        self._indexes = indexes
         self._thread.start()
 
     def close(self) -> None:

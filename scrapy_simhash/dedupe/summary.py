@@ -36,8 +36,8 @@ class DedupeSummary:
     :param passed_over: WARC records without a page, or files of folders that are no page. Unknown,
         and 0, if an interrupted run had written the output.
     :param went_on_after: number of records that the interrupted run had judged, or 0.
-    :param index_entries: number of entries at the end. None for Spark, and if the interrupted run
-        had judged all records.
+    :param index_entries: number of entries at the end. None without an index, and if the
+        interrupted run had judged all records.
     :param damaged: name of a file that cannot be read to its end → reason.
     """
 

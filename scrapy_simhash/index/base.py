@@ -26,10 +26,10 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-SideKind = Literal["url-rules", "history"]
+SideKind = Literal["notes", "history"]
 """A kind of *side rows*: small rows with names, which a store holds besides the entries.
 
-- ``url-rules``: the URL rules of a site (`scrapy_simhash.extras.url_rules.rows`);
+- ``notes``: what slices (`scrapy_simhash.slices`) keep beside the pages;
 - ``history``: a crawl that used the index (`scrapy_simhash.index.history`).
 """
 

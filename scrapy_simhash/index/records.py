@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 STATE_KEY = b"S"
 _SIDE_HEADS: Mapping[SideKind, bytes] = {
     "history": b"C",
-    "url-rules": b"U",
+    "notes": b"U",
 }
 RUNS_KEY = b"R"
 # All keys of rows ``X`` sort before `REMOVED_END`, and all keys before `END`.

@@ -14,7 +14,6 @@ resemble each other. Their names are ignored, because a renamed page is still th
 earlier crawl saw it, the page is unchanged only if nothing but a typing error is different.
 
 `ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `classify`.
-`scrapy_simhash.extras.spark` applies the same rules to DataFrames without it.
 """
 
 from __future__ import annotations

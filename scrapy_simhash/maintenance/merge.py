@@ -96,7 +96,7 @@ def _changing(
             original.forget_history()
         return
     # The history is left out, because its crawls saw no page of the other index.
-    with rewriting(where, side_rows=("url-rules",)) as (source, store):
+    with rewriting(where, side_rows=("notes",)) as (source, store):
         copy_all(source, store, on_progress=on_progress)
         yield store
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.extras.url_rules.rows import decode_rules
 from scrapy_simhash.index import records
 from scrapy_simhash.index.history import decode_crawl
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 # By kind of side row: its name in problems, and a function that decodes (name, value) of a row.
 _SIDE_ROWS: Mapping[SideKind, tuple[str, Callable[[str, bytes], object]]] = {
-    "url-rules": ("the rules of URLs", lambda _, value: decode_rules(value)),
+    "notes": ("the note", lambda _, value: value),  # slices know what it says
     "history": ("the history", decode_crawl),
 }
 

@@ -13,12 +13,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.masking import masked
-from scrapy_simhash.extras.url_rules.listing import known_rules
-from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import duplication as find_duplication
 from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.report.selection import select
+from scrapy_simhash.slices import load, slices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
 _MAX_SIMILAR = 200
-_MAX_RULES = 200
 _MAX_COLUMNS = 120
 # The chart over time has the first of these column widths that needs at most `_MAX_COLUMNS`.
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
@@ -103,7 +101,12 @@ def build(
                 _MAX_SIMILAR, duplication.similar, key=lambda line: line.similarity or 0.0
             )
         ],
-        "url_rules": _url_rules(source),
+        "sections": [
+            section
+            for slice_ in slices()
+            if slice_.report_section
+            and (section := load(slice_.report_section)(source)) is not None
+        ],
         "names": {"hosts": positions["hosts"], "patterns": positions["patterns"]},
         "pages": {
             "key": [masked(page.key) for page in pages],
@@ -126,28 +129,6 @@ def build(
         # Full sizes of clusters that are listed only in part.
         "sizes": {page_numbers[key]: size for key, size in selection.sizes.items()},
         "left_out": {**selection.left_out, "texts": omitted},
-    }
-
-
-def _url_rules(source: Source) -> dict[str, Any]:
-    """Return the rules of URLs that apply somewhere, those that spared most requests first."""
-    try:
-        valid = [rule for rule in known_rules(source.side_rows("url-rules")) if rule.holds]
-    except ValueError as error:
-        raise corrupt(source.location, error, source.remedy) from error
-    return {
-        "count": len(valid),
-        "most": [
-            {
-                "site": rule.site,
-                "rule": rule.words,
-                "pages": rule.record.total.pages,
-                "against": rule.record.total.against,
-                "lower_bound": round(rule.lower_bound, 2),
-                "spared": rule.record.total.spared,
-            }
-            for rule in valid[:_MAX_RULES]
-        ],
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shutil
@@ -16,7 +15,6 @@ import pytest
 from scrapy_simhash.commands.main import main
 
 from .demo_index import crawl_demo_site
-from .samples import CHINESE, FERRY, PAGE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,17 +118,3 @@ def run_process(folder):
         return finish(start(*arguments, in_folder=folder, **options), told=told)
 
     return run_it
-
-
-@pytest.fixture
-def filled(run, folder):
-    """An index of four documents, by default in its default place."""
-    (folder / "docs" / "sub").mkdir(parents=True)
-    (folder / "docs" / "ferry.txt").write_text(FERRY)
-    (folder / "docs" / "sub" / "notice.html").write_text(PAGE)
-    (folder / "docs" / "z.md.gz").write_bytes(gzip.compress(b"The lighthouse keeper is asleep."))
-    line = json.dumps({"url": "https://boats.example/", "text": CHINESE})
-    (folder / "pages.jsonl").write_text(line + "\n")
-    ran = run("passages", "add", "docs", "pages.jsonl")
-    assert ran.code == 0, ran.err
-    return ran

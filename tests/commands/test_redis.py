@@ -92,7 +92,7 @@ def test_the_report(ran_json, index, filled, options, folder):
 def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     """`check --repair` takes a directory, so its advice would lead nowhere."""
     with filled.open() as opened:
-        for kind in ("history", "url-rules"):
+        for kind in ("history", "notes"):
             opened.change_side_row(kind, "example.com", lambda _: b"{")
     for command in (["index", "changes", "--since", "1d"], ["report", "report.html"], ["rules"]):
         ran = run(*command, *options)

@@ -10,7 +10,8 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
-from scrapy_simhash.crawl.settings import SETTINGS, SimhashSettings, conflicts
+from scrapy_simhash.crawl.settings import SimhashSettings, conflicts
+from scrapy_simhash.crawl.settings_table import CORE, all_settings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
 from tests.crawl.harness import ADDONS, Crawl, child_environment, run
@@ -46,11 +47,6 @@ BAD = {
     "SIMHASH_REDIS_CLUSTER": (["three"], "True"),
     "SIMHASH_REDIS_LEASE_S": ([0, -1, "1m", 1.5, 86_401], "1 to 86400"),
     "SIMHASH_EXPECTED_PAGES": ([0, -1, "millions", 1e6], "1"),
-    "SIMHASH_TABLES": (
-        [0, "a", [4, 5], "1,2,3,4", [19, 1.5], [True], 300, "", {"blocks": 4}],
-        "(blocks, chosen)",
-    ),
-    "SIMHASH_SYNC": (["sometimes", True, 1], "'always', 'everysec', 'no'"),
     "SIMHASH_SHARED": (["of course"], "True"),
     "SIMHASH_WORKERS": ([-1, 257, "all", 1.5, True], "0 to 256"),
     "SIMHASH_TIMEOUT_MS": ([0, -1, 3_600_001, "10s", 1e4, False], "1 to 3600000"),
@@ -59,12 +55,7 @@ BAD = {
     "SIMHASH_ITEM_TAGS": ([{"kinds": "kind"}, {"kind": ""}, {"kind": 1}, "kind", 5], "kind"),
     "SIMHASH_ITEM_FIELDS": ([[""], [1], 7, {"a": -1}, {"a": "b"}, {"": 1}, '{"a"'], "field"),
     "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
-    "SIMHASH_URL_RULES": (["yes", True, 1, ["learn"]], "'learn', 'apply'"),
-    "SIMHASH_URL_EXPLORE": ([1.5, -0.1, "5%", True, 10**400], "0 to 1"),
-    "SIMHASH_PROBE_ERRORS": (["twice"], "True"),
-    "SIMHASH_ERROR_ACTION": (["delete", 0], "'drop', 'tag'"),
-    "SIMHASH_KEEP_TEXT": (["zlib"], "True"),
-    "SIMHASH_KEEP_TEXT_BYTES": ([0, -1, "1GB", 1e9, True], "1"),
+    "SIMHASH_KEEP_TEXT": (["zlib", -1, "1GB", 1e9], "True"),
     "SIMHASH_REPORT": (
         [
             True,
@@ -80,17 +71,8 @@ BAD = {
         "%(name)s",
     ),
     "SIMHASH_DEBUG": (["loud"], "True"),
-    "SIMHASH_PASSAGES": (["some"], "True"),
-    "SIMHASH_PASSAGES_DIR": (["", 3, "a\0b"], "path"),
-    "SIMHASH_PASSAGES_UNIT": (["words", "", 30, ["runs"]], "'sentences', 'runs'"),
-    "SIMHASH_PASSAGES_KEEP_TEXT": (["zlib"], "True"),
-    "SIMHASH_PASSAGES_MODE": (["quick", "", True], "'exact', 'fast'"),
-    "SIMHASH_PASSAGES_MIN_SIMILARITY": ([1.1, -0.1, "75%", True, []], "0 to 1"),
-    "SIMHASH_PASSAGES_COMMON": ([-1, "many", 1.5], "0"),
-    "SIMHASH_PASSAGES_TAGS": ([{"share": "share"}, {"known_share": 1}, "known_share"], "sources"),
 }
 IN_REDIS = {"SIMHASH_INDEX": "redis", "SIMHASH_REDIS_URL": "redis://127.0.0.1:1"}
-ITEMS_ONLY = {"SIMHASH_PAGES": False, "SIMHASH_ITEM_FIELDS": ["text"]}
 CASES = [(name, value) for name, (values, _) in BAD.items() for value in values]
 
 
@@ -105,7 +87,6 @@ def results(url, module_path):
         Crawl(
             requests=[url],
             settings={
-                "SIMHASH_PASSAGES": name.startswith("SIMHASH_PASSAGES_"),
                 **(IN_REDIS if name.startswith("SIMHASH_REDIS_") else {}),
                 name: value,
             },
@@ -118,7 +99,7 @@ def results(url, module_path):
 
 def test_every_setting_is_tried():
     # Messages do not repeat a URL, which may hold a password: see test_redis.
-    assert set(BAD) == set(SETTINGS) - {"SIMHASH_REDIS_URL"}
+    assert set(BAD) == {one.name for one in CORE} - {"SIMHASH_REDIS_URL"}
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{n}={v!r}" for n, v in CASES])
@@ -139,8 +120,6 @@ def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
         ({"SIMHASH_PRESET": "classic", "SIMHASH_MAX_DISTANCE": 64}, "SIMHASH_MAX_DISTANCE", "63"),
         ({"SIMHASH_MAX_DISTANCE": 255}, "SIMHASH_MAX_DISTANCE", "255"),
         ({"SIMHASH_PAGES": False}, "SIMHASH_PAGES", "SIMHASH_ITEM_FIELDS"),
-        (ITEMS_ONLY | {"SIMHASH_URL_RULES": "learn"}, "SIMHASH_URL_RULES", "SIMHASH_PAGES"),
-        (ITEMS_ONLY | {"SIMHASH_PROBE_ERRORS": True}, "SIMHASH_PROBE_ERRORS", "SIMHASH_PAGES"),
     ],
 )
 def test_settings_that_do_not_fit_together_name_one(tmp_path, settings, setting, part):
@@ -152,7 +131,7 @@ def test_settings_that_do_not_fit_together_name_one(tmp_path, settings, setting,
 
 
 def test_a_setting_that_is_none_has_its_default(tmp_path):
-    given = Settings(dict.fromkeys(SETTINGS) | {"SIMHASH_DIR": str(tmp_path)})
+    given = Settings(dict.fromkeys(all_settings()) | {"SIMHASH_DIR": str(tmp_path)})
     by_default = SimhashSettings(Settings({"SIMHASH_DIR": str(tmp_path)}), "spider")
     assert vars(SimhashSettings(given, "spider")) == vars(by_default)
 

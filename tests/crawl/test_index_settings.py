@@ -26,12 +26,8 @@ def crawl(urls, **settings):
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-@pytest.mark.parametrize(
-    "sync",
-    ["everysec", *(pytest.param(sync, marks=pytest.mark.thorough) for sync in ("always", "no"))],
-)
-def test_copies_are_found_on_both_databases_at_each_level_of_sync(urls, tmp_path, kind, sync):
-    settings = {"SIMHASH_INDEX": kind, "SIMHASH_SYNC": sync, "CONCURRENT_REQUESTS": 1}
+def test_copies_are_found_on_both_databases(urls, tmp_path, kind):
+    settings = {"SIMHASH_INDEX": kind, "CONCURRENT_REQUESTS": 1}
     first, second = run(tmp_path, crawl(urls, **settings), crawl(urls, **settings))
     assert first.seen() == second.seen() == ["/mill"]
     assert first.stat("near_duplicate") == 1
@@ -53,27 +49,6 @@ def test_another_database_than_the_index_has_is_used(urls, tmp_path):
     )
     assert second.event("/mill")["verdict"]["kind"] == "unchanged"
     assert second.lines("WARNING", "SIMHASH_INDEX = 'leveldb'", "in rocksdb")
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("tables", "plan"),
-    [("5,2", (5, 2, 0)), ((5, 2), (5, 2, 0)), (6, (6, 1, 0)), ("4,1,4", (4, 1, 4))],
-)
-def test_tables_can_be_set_by_hand(urls, tmp_path, tables, plan):
-    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_TABLES": tables, "CONCURRENT_REQUESTS": 1}
-    [result] = run(tmp_path, crawl(urls, **settings))
-    assert result.stat("near_duplicate") == 1
-    names = ("blocks", "chosen", "inner_blocks")
-    assert tuple(manifest(tmp_path)["plan"][name] for name in names) == plan
-    assert not result.lines("WARNING", "% of the pairs")
-
-
-def test_tables_that_find_too_little_are_taken_by_hand_with_a_warning(urls, tmp_path):
-    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_TABLES": "2"}
-    [result] = run(tmp_path, crawl(urls, **settings))
-    assert result.finish_reason == "finished"
-    assert len(result.lines("WARNING", "of the pairs at distance 3")) == 1
 
 
 def test_more_expected_pages_choose_longer_prefixes(urls, tmp_path):

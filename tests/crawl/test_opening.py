@@ -11,7 +11,6 @@ from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.crawl import opening
 from scrapy_simhash.crawl.opening import SET_ASIDE, open_in_directory
 from scrapy_simhash.errors import IndexMismatch, SchemeError
-from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.setting_aside import scheme_name
 
 SCHEME = Scheme.preset("classic")
@@ -115,9 +114,7 @@ def test_an_index_that_is_in_use_stays_where_it_is(opened, warnings, aside):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"plan": TablePlan(64, 5, 2)}, "its own tables"),
         ({"max_distance": 9}, "distance that the index was made for"),
-        ({"max_distance": 9, "plan": TablePlan(64, 5, 2)}, "distance that"),
     ],
 )
 def test_an_index_with_other_tables_is_used_as_it_is(opened, warnings, aside, options, said):

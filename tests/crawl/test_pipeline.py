@@ -11,7 +11,6 @@ from scrapy_simhash.crawl.advice import UnmatchedNames
 from scrapy_simhash.crawl.pipeline import SimhashPipeline
 from scrapy_simhash.crawl.settings_reader import DEFAULT_TAGS
 from scrapy_simhash.detector import PageFingerprint
-from scrapy_simhash.extras.passages.crawl import PagePassages
 from scrapy_simhash.policy import Policy
 from scrapy_simhash.verdict import Verdict
 from tests.crawl.spiders import BareItem
@@ -42,7 +41,9 @@ class Extension:
         )
         page = SimpleNamespace(verdict=verdict)
         self.settlement = SimpleNamespace(take_origin=lambda _: (page, 0))
-        self.page_passages = PagePassages(None, self, self)
+        self.crawler = SimpleNamespace(
+            signals=SimpleNamespace(send_catch_log=lambda *_, **__: None)
+        )
         self.unmatched_fields = UnmatchedNames(
             ["text"], "", lambda *what: self.warnings.append(what)
         )

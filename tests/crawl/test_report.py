@@ -50,7 +50,7 @@ def results(pages, module_path):
             SIMHASH_REPORT=str(module_path / "%(name)s-%(time)s.html"),
         ),
         "thread": crawl("thread", SIMHASH_KEEP_TEXT=True, SIMHASH_WORKERS=0),
-        "bounded": crawl("bounded", SIMHASH_KEEP_TEXT=True, SIMHASH_KEEP_TEXT_BYTES=100),
+        "bounded": crawl("bounded", SIMHASH_KEEP_TEXT=100),
         # In the directory that crawls are started in.
         "none": crawl("none", SIMHASH_REPORT="none.html"),
     }

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.chromium import browser_path
 from tests.crawl.harness import ADDONS, IN_ORDER, Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
-from tests.extras.passages.screenshot import browser_path
 
 pytestmark = pytest.mark.thorough
 DRAWN = "<html><head><title>Loading</title></head><body><script>{}</script></body></html>"

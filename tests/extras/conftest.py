@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.commands.conftest import (  # noqa: F401
-    filled,
     folder,
     interruptible,
     ran_json,
@@ -11,3 +10,4 @@ from tests.commands.conftest import (  # noqa: F401
     run_process,
 )
 from tests.crawl.conftest import every_index, module_path, redis_server, site  # noqa: F401
+from tests.index.conftest import backend, redis_cluster  # noqa: F401

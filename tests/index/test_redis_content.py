@@ -236,9 +236,9 @@ def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
 
 def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):
     with redis_backend.open() as index:
-        index.server.call("HSET", index.layout.state("url-rules"), b"\xff", b"[]")
+        index.server.call("HSET", index.layout.state("notes"), b"\xff", b"[]")
         with pytest.raises(IndexCorrupt, match=r"the name of a side row.*backup of the server"):
-            index.side_rows("url-rules")
+            index.side_rows("notes")
 
 
 def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(

@@ -12,19 +12,19 @@ from scrapy_simhash.index.base import SideKind
 
 
 def test_rows_are_kept_by_name(index):
-    assert list(index.side_rows("url-rules")) == []
-    index.change_side_row("url-rules", "example.com", lambda row: (row or b"") + b"1")
-    index.change_side_row("url-rules", "bücher.example", lambda row: (row or b"") + b"2")
-    index.change_side_row("url-rules", "example.com", lambda row: (row or b"") + b"3")
-    index.change_side_row("url-rules", "", lambda _: b"every site")
-    assert dict(index.side_rows("url-rules")) == {
+    assert list(index.side_rows("notes")) == []
+    index.change_side_row("notes", "example.com", lambda row: (row or b"") + b"1")
+    index.change_side_row("notes", "bücher.example", lambda row: (row or b"") + b"2")
+    index.change_side_row("notes", "example.com", lambda row: (row or b"") + b"3")
+    index.change_side_row("notes", "", lambda _: b"every site")
+    assert dict(index.side_rows("notes")) == {
         "": b"every site",
         "bücher.example": b"2",
         "example.com": b"13",
     }
-    index.change_side_row("url-rules", "example.com", lambda _: None)
-    index.change_side_row("url-rules", "example.com", lambda row: row)  # nothing stays nothing
-    assert set(dict(index.side_rows("url-rules"))) == {"", "bücher.example"}
+    index.change_side_row("notes", "example.com", lambda _: None)
+    index.change_side_row("notes", "example.com", lambda row: row)  # nothing stays nothing
+    assert set(dict(index.side_rows("notes"))) == {"", "bücher.example"}
     assert len(index) == 0
 
 
@@ -53,10 +53,10 @@ def test_rows_survive_a_kill(kind, tmp_path):
     code = (
         "import os, signal, sys\n"
         "from scrapy_simhash import open_index\n"
-        "open_index(sys.argv[1]).change_side_row('url-rules', 'example.com', lambda _: b'1')\n"
+        "open_index(sys.argv[1]).change_side_row('notes', 'example.com', lambda _: b'1')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     child = subprocess.run([sys.executable, "-c", code, url], check=False)
     assert child.returncode == -signal.SIGKILL
     with open_index(url) as index:
-        assert index.side_rows("url-rules") == [("example.com", b"1")]
+        assert index.side_rows("notes") == [("example.com", b"1")]

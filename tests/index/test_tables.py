@@ -549,4 +549,4 @@ def test_a_side_row_whose_name_is_damaged_is_an_error(database):
     database.content[b"U\xff"] = b"[]"
     database.content[records.STATE_KEY] = bytes(24)
     with pytest.raises(IndexCorrupt, match="the name of a side row"):
-        list(made(database).side_rows("url-rules"))
+        list(made(database).side_rows("notes"))

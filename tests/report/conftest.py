@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.extras.passages.screenshot import browser_path, chromium
+from tests.chromium import browser_path, chromium
 from tests.report.browser import Watched, written
 
 

@@ -139,7 +139,7 @@ def head(listed, *, crawl=None, similar=()):
         "distances": distances,
         "farther": 0,
         "similar": list(similar),
-        "url_rules": {"count": 0, "most": []},
+        "sections": [],
         "text_characters": 200_000,
         "sizes": {},
         "left_out": {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0},

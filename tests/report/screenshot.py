@@ -7,7 +7,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.extras.passages.screenshot import chromium
+from tests.chromium import chromium
 from tests.report.browser import written
 from tests.report.samples import small_report
 

@@ -160,8 +160,6 @@ def hostile_report():
     report["similar"] = [
         {"key": HOSTILE, "like": HOSTILE, "distance": 3, "similarity": 40, "title": HOSTILE}
     ]
-    rule = {"site": HOSTILE, "rule": HOSTILE, "pages": 9, "against": 0, "lower_bound": 0.8}
-    report["url_rules"] = {"count": 1, "most": [{**rule, "spared": 7}]}
     counts = {"near_duplicates": 2, "similar": 1, "representatives": 1}
     pair = {"near_duplicates": 1, "clusters": 1}
     return placed(

@@ -1,5 +1,5 @@
 """Recognize error pages: ask each host for URLs that cannot exist, and compare its pages with the
-answers (SIMHASH_PROBE_ERRORS). A request for such a URL is a *probe*.
+answers (SIMHASH_ERROR_PAGES). A request for such a URL is a *probe*.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
-from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
@@ -17,19 +16,28 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_simhash import signals
+from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.settings_errors import logged_settings_errors
+from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.documents.masking import loggable
+from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.extras.error_pages.answers import ErrorAnswers, impossible_url, is_home
+from scrapy_simhash.policy import DROP, PASS
+from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.http import Response, TextResponse
+    from typing_extensions import Self
 
-    from scrapy_simhash.crawl.fingerprinting import Fingerprinter
-    from scrapy_simhash.crawl.lane import Lane
+    from scrapy_simhash.crawl.settlement import PageState
+    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.policy import Action, PolicyAction
 
-PROBE_META_KEY = "simhash_probe"
-ERROR_FLAG = "error-page"
 MAX_HOSTS = 10_000
 # Upper limit for each host. A redirect that is followed counts as another probe.
 MAX_PROBES = 2
@@ -54,35 +62,97 @@ class _Host:
 
 
 class ErrorPages:
-    """The error pages of one crawl. Without SIMHASH_PROBE_ERRORS, `check` finds none."""
+    """The error pages of one crawl: a downloader middleware that only answers signals.
 
-    def __init__(self, crawler: Crawler, lane: Lane, fingerprinter: Fingerprinter) -> None:
+    :param max_distance: largest distance in bits of a page like an answer.
+    :param max_bytes: longer answers to probes are not compared.
+    :param fingerprint: fingerprints an answer.
+    :param action: what is done with an error page.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        stats: CrawlStats,
+        errors: ErrorLog,
+        fingerprint: Callable[[TextResponse], Awaitable[tuple[PageFingerprint, bool]]],
+        *,
+        max_distance: int,
+        max_bytes: int,
+        action: PolicyAction,
+    ) -> None:
         self._crawler = crawler
-        self._lane = lane
-        self._fingerprinter = fingerprinter
+        self._stats = stats
+        self._errors = errors
+        self._fingerprint = fingerprint
+        self._max_distance = max_distance
+        self._max_bytes = max_bytes
+        self._action = action
         self._random = random.SystemRandom()
         self._hosts: dict[str, _Host] = {}
         self._counted_hosts: set[str] = set()
-        self.probed_urls: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
-        """Error page that `check` found → URL of the probe whose answer it is like."""
 
-    async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
-        """Return True if a page is an error page: like an answer of its host to a probe. If the
-        comparison fails, count the error and return False.
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware. :raises SettingsError: a setting is invalid."""
+        crawl = SimhashExtension.of(crawler)
+        with logged_settings_errors():
+            action = SettingsReader(crawler.settings)("SIMHASH_ERROR_PAGES")
+            if not crawl.settings.pages:
+                raise SettingsError(
+                    "SIMHASH_ERROR_PAGES",
+                    action,
+                    "cannot be used with SIMHASH_PAGES = False: it needs pages",
+                )
+        pages = cls(
+            crawler,
+            crawl.stats,
+            crawl.errors,
+            crawl.fingerprinter.fingerprint,
+            max_distance=crawl.settings.max_distance,
+            max_bytes=crawl.settings.max_bytes,
+            action=action,
+        )
+        crawler.signals.connect(pages.page_fingerprinted, signal=signals.page_fingerprinted)
+        crawler.signals.connect(pages.page_judged, signal=signals.page_judged)
+        return pages
+
+    async def page_fingerprinted(
+        self, request: Request, response: Response, page: PageFingerprint
+    ) -> tuple[Verdict, Action] | None:
+        """Return the verdict on an error page: a page like an answer of its host to a probe. Return
+        None for any other page, and if the comparison fails, which is counted.
 
         The first page of a host that is not its home page causes a probe. So does a text that the
         host returns under five paths. Pages that arrive during a probe wait until it has ended.
         """
-        if not self._lane.settings.probe_errors:
-            return False
         try:
             probed_url = await self._match(request, response, page)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            self._lane.errors.count_error("error_pages", error, response.url)
-            return False
-        if probed_url is not None:
-            self.probed_urls[response] = probed_url
-        return probed_url is not None
+            self._errors.count_error("error_pages", error, response.url)
+            return None
+        if probed_url is None:
+            return None
+        verdict = Verdict(kind="error-page", key=response.url, bits=64, reason=probed_url)
+        return verdict, DROP if self._action == "drop" else PASS
+
+    def page_judged(self, page: PageState, response: Response) -> None:
+        """Count an error page for its host, up to 1,000 hosts, and log the first error page."""
+        if page.verdict is None or page.verdict.kind != "error-page":
+            return
+        host = urlsplit(response.url).netloc
+        if host in self._counted_hosts or len(self._counted_hosts) < _MAX_COUNTED_HOSTS:
+            self._counted_hosts.add(host)
+            self._stats.count(f"error_page/{host}")
+        self._errors.warn_once(
+            "error page",
+            "simhash: %s is an error page with status 200: it is like the answer to %s, a URL that "
+            "cannot exist. Further error pages are counted as simhash/error_page "
+            "(SIMHASH_ERROR_PAGES = %r)",
+            loggable(response.url),
+            loggable(page.verdict.reason or ""),
+            self._action,
+        )
 
     async def _match(
         self, request: Request, response: Response, page: PageFingerprint
@@ -96,9 +166,9 @@ class ErrorPages:
         host = self._hosts.get(parts.netloc)
         if host is None:
             if len(self._hosts) >= MAX_HOSTS:
-                self._lane.stats.count("probes/too_many_hosts")
+                self._stats.count("probes/too_many_hosts")
                 return None
-            host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._lane.settings.max_distance))
+            host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._max_distance))
         if host.waiting is not None:
             answered: Deferred[None] = Deferred()
             host.waiting.append(answered)
@@ -112,22 +182,6 @@ class ErrorPages:
             return None
         await self._probe(host, request, url)
         return host.answers.match(url, page, requested)
-
-    def count(self, url: str, probed_url: str) -> None:
-        """Count an error page for its host, up to 1,000 hosts, and log the first error page."""
-        host = urlsplit(url).netloc
-        if host in self._counted_hosts or len(self._counted_hosts) < _MAX_COUNTED_HOSTS:
-            self._counted_hosts.add(host)
-            self._lane.stats.count(f"error_page/{host}")
-        self._lane.errors.warn_once(
-            "error page",
-            "simhash: %s is an error page with status 200: it is like the answer to %s, a URL that "
-            "cannot exist. Further error pages are counted as simhash/error_page "
-            "(SIMHASH_ERROR_ACTION = %r)",
-            loggable(url),
-            loggable(probed_url),
-            self._lane.settings.error_action,
-        )
 
     async def _probe(
         self, host: _Host, request: Request, page_url: str, page: PageFingerprint | None = None
@@ -144,12 +198,12 @@ class ErrorPages:
         try:
             await self._download(host, request, url)
             if page is not None and host.answers.discard_if_like(page_url, page):
-                self._lane.stats.count("probes/ambiguous")
+                self._stats.count("probes/ambiguous")
         except IgnoreRequest:  # raised for robots.txt, or by another middleware
-            self._lane.stats.count("probes/refused")
+            self._stats.count("probes/refused")
         except Exception as error:  # noqa: BLE001 - no probe may stop a page
-            self._lane.stats.count("probes/failed")
-            self._lane.errors.warn_once(
+            self._stats.count("probes/failed")
+            self._errors.warn_once(
                 "probes/failed",
                 "simhash: probing %s failed (%s): error pages of this host may not be recognized. "
                 "Further failures are counted as simhash/probes/failed.",
@@ -168,13 +222,13 @@ class ErrorPages:
         engine = self._crawler.engine
         known = request.meta
         meta = {name: known[name] for name in _COPIED_META if name in known}
-        meta |= {PROBE_META_KEY: True, "dont_retry": True, "dont_redirect": True}
+        meta |= {"dont_simhash": True, "dont_retry": True, "dont_redirect": True}
         meta |= {"download_timeout": _TIMEOUT_S}
         headers = {name: sent for name in _COPIED_HEADERS if (sent := request.headers.get(name))}
         next_url, last_segment = url, urlsplit(url).path.rpartition("/")[2]
         while host.probes_left and engine is not None:
             host.probes_left -= 1
-            self._lane.stats.count("probes/sent")
+            self._stats.count("probes/sent")
             probe = Request(
                 next_url, NO_CALLBACK, headers=headers, meta=dict(meta), dont_filter=True
             )
@@ -186,11 +240,8 @@ class ErrorPages:
                     continue
                 host.answers.add_redirect(url, next_url)
             elif response.status >= 400:  # noqa: PLR2004 - client and server errors
-                self._lane.stats.count("probes/error_status")
-            elif (
-                isinstance(response, HtmlResponse)
-                and 0 < len(response.body) <= self._lane.settings.max_bytes
-            ):
-                page, _ = await self._fingerprinter.fingerprint(response)
+                self._stats.count("probes/error_status")
+            elif isinstance(response, HtmlResponse) and 0 < len(response.body) <= self._max_bytes:
+                page, _ = await self._fingerprint(response)
                 host.answers.add(url, page)
             return

@@ -1,4 +1,45 @@
 """Find passages of a text that also appear in other documents."""
 
+from __future__ import annotations
+
+from scrapy_simhash.setting import Kind, Setting, is_off
+from scrapy_simhash.slices import Slice
+
 DEFAULT_MIN_SIMILARITY = 0.75
 DEFAULT_COMMON_DOCUMENTS = 100
+TAGGED_FIELDS = ("known_share", "sources")  # by default
+
+
+def _parse_directory(value: object) -> object:
+    """Return the directory of the passage index, whether or not crawls use it."""
+    return "simhash-passages" if is_off(value) or value in (True, "True", "true", "1") else value
+
+
+_HERE = "scrapy_simhash.extras.passages"
+SLICE = Slice(
+    switch="SIMHASH_PASSAGES",
+    settings=(
+        Setting(
+            "SIMHASH_PASSAGES",
+            Kind("True, False, or the path of a directory", _parse_directory),
+            default=False,
+            meaning=(
+                "Tag items with the share of their text that appears elsewhere, and where. A value "
+                "other than `True` is the directory of the passage index, which all spiders use; "
+                'by default `"simhash-passages"`. A relative path is inside the data directory.'
+            ),
+        ),
+        Setting(
+            "SIMHASH_PASSAGES_TAGS",
+            Kind("a dict from fields of the result to item fields"),
+            default={field: f"simhash_{field}" for field in TAGGED_FIELDS},
+            meaning=(
+                "Field of the result → item field; `similar_share` and `common_share` can be "
+                "added. `{}` tags no items."
+            ),
+        ),
+    ),
+    components=(("ITEM_PIPELINES", f"{_HERE}.crawl.PassagesPipeline", 51),),
+    needs_page_texts=True,
+    command=f"{_HERE}.command.COMMAND",
+)

@@ -82,7 +82,7 @@ Similarities go from 0 to 1 (equal). They are computed from the texts (1 - edits
 index keeps texts, otherwise (add --no-keep-text) estimated from the fingerprints.
 """
 _INDEX = (
-    "directory of the index (default: the setting SIMHASH_PASSAGES_DIR, or simhash-passages; "
+    "directory of the index (default: that of the setting SIMHASH_PASSAGES, or simhash-passages; "
     "in .scrapy of the project or, outside a project, of the working directory)"
 )
 
@@ -179,7 +179,7 @@ def _index_directory(options: argparse.Namespace) -> Path:
         return Path(options.index)
     from scrapy_simhash.commands._settings import settings_reader
 
-    return settings_reader(options.settings).path("SIMHASH_PASSAGES_DIR")
+    return settings_reader(options.settings).path("SIMHASH_PASSAGES")
 
 
 def _add(options: argparse.Namespace) -> int:

@@ -13,22 +13,39 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from scrapy import signals as scrapy_signals
+
+from scrapy_simhash import signals
+from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.fingerprinting import result_of
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.crawl.item_tags import tag_item
+from scrapy_simhash.crawl.settings_errors import logged_settings_errors
+from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.crawl.stats import CrawlStats
+from scrapy_simhash.crawl.syncing import Syncer
+from scrapy_simhash.errors import SimhashError, StorageError
+from scrapy_simhash.extras.passages import TAGGED_FIELDS
+from scrapy_simhash.extras.passages.index import open_passages
+from scrapy_simhash.extras.passages.matching import CheckOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from concurrent.futures import Future
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
+    from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.extras.passages.index import PassageIndex
     from scrapy_simhash.extras.passages.result import PassageReport
-    from scrapy_simhash.extras.passages.settings import PassageSettings
 
 logger = logging.getLogger(__name__)
 
 # With more text in the queue, further texts are not added, or a fast crawl would fill the memory.
 _MAX_WAITING_CHARACTERS = 20_000_000
+REPORT_FIELDS = (*TAGGED_FIELDS, "similar_share", "common_share")
 _TAGGED_SOURCES = 5
 # Longer texts are skipped, because they take seconds and block the queue.
 _MAX_CHARACTERS = 500_000
@@ -48,49 +65,83 @@ class _Texts:
     reports: dict[int, Future[PassageReport]] = field(default_factory=dict)
 
 
-class PagePassages:
-    """The passage index of one crawl, with the texts of pages that are in progress.
-
-    :param settings: None disables all methods.
-    """
+class PassagesPipeline:
+    """The item pipeline that tags items with what is known of their texts (SIMHASH_PASSAGES)."""
 
     def __init__(
-        self, settings: PassageSettings | None, stats: CrawlStats, errors: ErrorLog
+        self, directory: Path, tags: Mapping[str, str], stats: CrawlStats, errors: ErrorLog
     ) -> None:
-        self._settings = settings
+        self._directory = directory
+        self._fields = tags
         self._stats = stats
         self._errors = errors
-        self.index: PassageIndex | None = None
+        self._index: PassageIndex | None = None
+        self._syncer = Syncer()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
         self._pages: WeakKeyDictionary[PageState, _Texts] = WeakKeyDictionary()
+        # Id of an item that comes next → its page, its position there, and its text.
+        self._judged: dict[int, tuple[PageState, int, str | None]] = {}
         # The event loop writes one counter, the thread the other. Their difference is in the queue.
         self._queued_characters = 0
         self._processed_characters = 0
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawl. :raises SettingsError: a setting is invalid."""
+        errors = SimhashExtension.of(crawler).errors
+        with logged_settings_errors():
+            read = SettingsReader(crawler.settings)
+            directory = read.path("SIMHASH_PASSAGES")
+            tags = read.tags("SIMHASH_PASSAGES_TAGS", REPORT_FIELDS)
+        stats = CrawlStats(crawler.stats, "simhash/passages")
+        pipeline = cls(directory, tags, stats, errors)
+        for handler, signal in (
+            (pipeline.open, scrapy_signals.spider_opened),
+            (pipeline.close, scrapy_signals.spider_closed),
+            (pipeline.page_judged, signals.page_judged),
+            (pipeline.item_judged, signals.item_judged),
+            (pipeline.page_settled, signals.page_settled),
+        ):
+            crawler.signals.connect(handler, signal=signal)
+        return pipeline
+
     def open(self) -> None:
-        """Open the passage index. :raises SimhashError: it cannot be opened."""
-        settings = self._settings
-        if settings is None:
-            return
-        from scrapy_simhash.extras.passages.index import open_passages
-        from scrapy_simhash.extras.passages.scheme import PassageScheme
+        """Open the passage index. If it cannot be opened, items get no tags."""
+        try:
+            self._index = open_passages(self._directory)
+        except SimhashError as error:
+            self._errors.count_error("passages", error, "the start of the crawl")
+        else:
+            self._syncer.start(self._index)
 
-        scheme = None if settings.cutting is None else PassageScheme(cutting=settings.cutting)
-        self.index = open_passages(settings.directory, scheme, keep_text=settings.keep_text)
-
-    def arrived(self, page: PageState, text: str) -> None:
+    def page_judged(self, page: PageState, text: str) -> None:
         """Hold the main text of a page that is about to reach its callback."""
-        if self.index is not None and text:
+        if self._index is not None and text and not page.dropped:
             self._pages[page] = _Texts(text)
 
-    async def tags(self, page: PageState, ordinal: int, text: str | None) -> dict[str, Any]:
+    def item_judged(
+        self, item: Any, page: PageState | None, ordinal: int, text: str | None
+    ) -> None:
+        """Note the text of an item that `process_item` gets next."""
+        if self._index is not None and page is not None:
+            self._judged[id(item)] = page, ordinal, text
+
+    async def process_item(self, item: Any) -> Any:
+        """Tag an item, and return it."""
+        known = self._judged.pop(id(item), None)
+        if known is not None:
+            values = await self._tags(*known)
+            tag_item(item, values, "SIMHASH_PASSAGES_TAGS", self._stats, self._errors)
+        return item
+
+    async def _tags(self, page: PageState, ordinal: int, text: str | None) -> dict[str, Any]:
         """Return item field → value; an empty dict if the text of the item cannot be checked.
 
         :param ordinal: position of the item among the items of its page.
         :param text: text of the item; None to use the text of its page.
         """
-        settings, index = self._settings, self.index
-        if settings is None or index is None:
+        index = self._index
+        if index is None:
             return {}
         texts = self._pages.setdefault(page, _Texts())
         if text is None:
@@ -106,7 +157,7 @@ class PagePassages:
         is_first = ordinal not in texts.reports
         if is_first:
             texts.reports[ordinal] = self._thread.submit(
-                index.check, page.key, text, settings.check_options, exclude=page.key
+                index.check, page.key, text, CheckOptions(), exclude=page.key
             )
         try:
             report = await result_of(texts.reports[ordinal])
@@ -127,16 +178,16 @@ class PagePassages:
                 for source in report.sources[:_TAGGED_SOURCES]
             ],
         }
-        return {item_field: values[field] for field, item_field in settings.tags.items()}
+        return {item_field: values[field] for field, item_field in self._fields.items()}
 
-    def finished(self, page: PageState, confirmed: bool) -> None:
+    def page_settled(self, page: PageState, confirmed: bool) -> None:
         """Add the joined texts of a page's items, or else the page's main text, to the index.
 
         :param confirmed: the page was handled without an error. If not, the texts are discarded.
         """
         texts = self._pages.pop(page, _Texts())
         text = "\n\n".join(text for _, text in sorted(texts.items.items())) or texts.page
-        if self.index is None or not confirmed:
+        if self._index is None or not confirmed:
             return
         if not text.strip() or len(text) > _MAX_CHARACTERS:
             return
@@ -144,12 +195,13 @@ class PagePassages:
             self._stats.skip("too_many_waiting")
             return
         self._queued_characters += len(text)
-        self._thread.submit(self._add, self.index, page.key, text)
+        self._thread.submit(self._add, self._index, page.key, text)
 
     def close(self) -> None:
         """Wait for the queued texts, log the size of the index, and close it."""
+        self._syncer.close()
         self._thread.shutdown()
-        if (index := self.index) is not None:
+        if (index := self._index) is not None:
             try:
                 logger.info(
                     "simhash: passage index with %d documents and %d passages",
@@ -160,7 +212,7 @@ class PagePassages:
                 index.close()
             except StorageError as error:
                 self._errors.count_error("passages", error, "the end of the crawl")
-        self.index = None
+        self._index = None
 
     def _add(self, index: PassageIndex, name: str, text: str) -> None:
         try:

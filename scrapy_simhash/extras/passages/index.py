@@ -204,7 +204,7 @@ def _open_store(
         raise IndexLocked(
             location,
             "another process has it open: wait for it, or choose another directory (--index, "
-            "SIMHASH_PASSAGES_DIR)",
+            "SIMHASH_PASSAGES)",
         ) from error
     except OSError as error:
         raise StorageError(

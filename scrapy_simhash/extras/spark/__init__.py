@@ -10,10 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.slices import Slice
 
 if TYPE_CHECKING:
     from scrapy_simhash.extras.spark.frames import against, duplicates, fingerprints, near_pairs
 
+SLICE = Slice(dedupe_engine="scrapy_simhash.extras.spark.command.ENGINE")
 __all__ = ["against", "duplicates", "fingerprints", "near_pairs"]
 
 

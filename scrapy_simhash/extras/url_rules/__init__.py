@@ -10,3 +10,30 @@ of a site and not to others.
 each pattern. `learner` compares pages and finds unneeded requests. `traps` uses no rules: it finds
 calendars and other pages without end.
 """
+
+from __future__ import annotations
+
+from scrapy_simhash.setting import Setting, choice, off_or
+from scrapy_simhash.slices import Slice
+
+_HERE = "scrapy_simhash.extras.url_rules"
+SLICE = Slice(
+    switch="SIMHASH_URL_RULES",
+    settings=(
+        Setting(
+            "SIMHASH_URL_RULES",
+            off_or(choice("learn", "apply")),
+            default=False,
+            meaning=(
+                '`"learn"` learns which parts of a site\'s URLs do not change the content, and '
+                'counts the requests that it could spare. `"apply"` spares them.'
+            ),
+        ),
+    ),
+    components=(
+        ("DOWNLOADER_MIDDLEWARES", f"{_HERE}.requests.RequestRules", 41),
+        ("SPIDER_MIDDLEWARES", f"{_HERE}.requests.RulesSpiderMiddleware", -999_999),
+    ),
+    command=f"{_HERE}.command.COMMAND",
+    report_section=f"{_HERE}.report.section",
+)

@@ -66,22 +66,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from scrapy_simhash.extras.url_rules.listing import known_rules
     from scrapy_simhash.maintenance.sources import opened_index
 
     where = index_location(options)
     imported = None if options.source is None else _read(options.source)
     with opened_index(where) as index:
-        stored = _stored_rules(index, options.site)
-        if options.remove:
-            _remove(index, stored, options.remove)
-        elif options.forget:
-            for site in {rule.site for rule in stored}:
-                index.change_side_row("url-rules", site, lambda _: None)
-            show(f"{counted(len(stored), 'rule')} deleted")
+        rows = [row for row in index.side_rows("notes") if options.site in (None, row[0])]
+        if options.forget:
+            for site, _ in rows:
+                index.change_side_row("notes", site, lambda _: None)
+            show(f"the rules of {counted(len(rows), 'site')} deleted")
         elif imported is not None:
             _import(index, *imported)
+        elif options.remove:
+            _remove(index, known_rules(rows), options.remove)
         else:
-            _show(options, str(where), stored)
+            _show(options, str(where), known_rules(rows))
 
 
 def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
@@ -98,20 +99,6 @@ def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> N
         settings = project_settings() if options.settings is None else options.settings
         spared = "would have been spared" if settings["SIMHASH_URL_RULES"] == "learn" else "spared"
         _list(listed, len(stored) - len(listed), spared)
-
-
-def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
-    """Return the rules of a site, or of all sites for None. Those that spare most come first."""
-    from scrapy_simhash.extras.url_rules.listing import known_rules
-    from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
-
-    try:
-        stored = known_rules(index.side_rows("url-rules"))
-    except ValueError as error:
-        remedy = "" if isinstance(index, ObservingIndex) else REDIS_REMEDY
-        raise corrupt(index.location, error, remedy) from error
-    return [rule for rule in stored if site in (None, rule.site)]
 
 
 def _list(listed: Sequence[KnownRule], left_out: int, spared: str) -> None:
@@ -168,7 +155,7 @@ def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: li
     for name in ids:
         site, rule, _ = by_id[name]
         removed = {rule: RuleRecord("removed")}
-        index.change_side_row("url-rules", site, partial(_with_rules, removed))
+        index.change_side_row("notes", site, partial(_with_rules, removed))
     show(f"{counted(len(ids), 'rule')} removed")
 
 
@@ -181,7 +168,7 @@ def _import(
     for site, rule in rules:
         by_site.setdefault(site, {})[rule] = RuleRecord("imported")
     for site, new in by_site.items():
-        index.change_side_row("url-rules", site, partial(_with_rules, new, keep_stored=True))
+        index.change_side_row("notes", site, partial(_with_rules, new, keep_stored=True))
     show(
         f"{counted(len(rules), 'rule')} imported; {left_out:,} left out: only rules that remove "
         "parameters from all URLs of a site can be imported"

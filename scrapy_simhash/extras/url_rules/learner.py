@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.extras.url_rules.rows import Rules
 
-DEFAULT_EXPLORE = 0.05
 MAX_SITES = 10_000
 # Rules for all sites are stored under this name.
 EVERY_SITE = ""
+EXPLORE = 0.05
 _MAX_CONTENTS = 1_000
 
 
@@ -66,7 +66,7 @@ class UrlRules:
         self,
         load: Callable[[str], Rules] = lambda _site: {},
         *,
-        explore: float = DEFAULT_EXPLORE,
+        explore: float = EXPLORE,
         slots: int = SLOTS,
         random: Random | None = None,
     ) -> None:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.url_rules.rewriting import Rule, describe
 from scrapy_simhash.extras.url_rules.rows import decode_rules
 
@@ -64,13 +65,16 @@ def known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
     """Return the rules of stored rows; the rule that spared the most requests comes first.
 
     :param rows: (site, row), as `scrapy_simhash.extras.url_rules.rows` encodes it.
-    :raises ValueError: a row is damaged; the message names its site.
+    :raises SimhashError: a row is damaged; the message names its site.
     """
     stored = []
     for site, row in rows:
         try:
             rules = decode_rules(row)
         except ValueError as error:
-            raise ValueError(f"{error}, of the site {site}") from error
+            raise SimhashError(
+                f"{error}, of the site {site}: `scrapy simhash rules --forget --site {site}` "
+                "deletes its rules"
+            ) from error
         stored += [KnownRule(site, rule, record) for rule, record in rules.items()]
     return sorted(stored, key=lambda known: (-known.record.total.spared, known.site, known.rule))

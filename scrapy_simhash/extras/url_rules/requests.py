@@ -8,16 +8,24 @@ chains and barren pages.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
+from scrapy import signals as scrapy_signals
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
-from scrapy_simhash.crawl.exceptions import SparedRequest
+from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
-from scrapy_simhash.errors import StorageError
-from scrapy_simhash.extras.url_rules.learner import Equal, UrlRules
+from scrapy_simhash.crawl.settings_errors import logged_settings_errors
+from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.crawl.stats import CrawlStats
+from scrapy_simhash.errors import SettingsError, StorageError
+from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
+from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules
 from scrapy_simhash.extras.url_rules.rows import combined, decode_rules, encode_rules
 from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
 
@@ -25,9 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
 
     from scrapy_simhash.crawl.lane import Lane
     from scrapy_simhash.crawl.settlement import PageState
+    from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.extras.url_rules.rows import Rules
 
 # Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
@@ -35,7 +47,7 @@ if TYPE_CHECKING:
 SCHEDULED_META_KEY = "simhash_scheduled"
 CHAIN_META_KEY = "simhash_chain"  # length of the chain of barren pages that led to a request
 POSTPONED_META_KEY = "simhash_postponed"  # marks requests that must not be postponed again
-# Meta of a request that `check` checks again, but does not postpone again.
+# Meta of a request that is checked again, but does not postpone again.
 _CHECK_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
 _COMPARISONS_BETWEEN_SAVES = 200
 _REMEMBERED_URLS = 10_000
@@ -47,12 +59,30 @@ _MAX_UNDER_WAY = 100
 
 
 class RequestRules:
-    """The URL rules and traps of one crawl. Without SIMHASH_URL_RULES, methods have no effect."""
+    """The URL rules and traps of one crawl: a downloader middleware.
 
-    def __init__(self, lane: Lane, schedule: Callable[[Request], None]) -> None:
-        self._mode = lane.settings.url_rules
-        self._lane = lane
+    :param pages: its index has the rules.
+    :param schedule: schedules a spared request that turned out to be needed.
+    :param mode: ``learn`` spares nothing.
+    :param explore: share of the unneeded requests that are made all the same, to test rules.
+    """
+
+    def __init__(
+        self,
+        pages: Lane,
+        stats: CrawlStats,
+        errors: ErrorLog,
+        schedule: Callable[[Request], None],
+        *,
+        mode: Literal["learn", "apply"],
+        explore: float = EXPLORE,
+    ) -> None:
+        self._pages = pages
+        self._stats = stats
+        self._errors = errors
         self._schedule = schedule
+        self._mode = mode
+        self._explore = explore
         self._rules: UrlRules  # set by `open`
         self._is_open = False
         # Site → its encoded rules; only used with an index on the network.
@@ -76,20 +106,48 @@ class RequestRules:
         # the first of them.
         self._first_representatives: LocalCache[str, str] = LocalCache(_REMEMBERED_URLS)
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware of a crawl. :raises SettingsError: a setting is invalid."""
+        crawl = SimhashExtension.of(crawler)
+        with logged_settings_errors():
+            mode = SettingsReader(crawler.settings)("SIMHASH_URL_RULES")
+            if not crawl.settings.pages:
+                raise SettingsError(
+                    "SIMHASH_URL_RULES",
+                    mode,
+                    "cannot be used with SIMHASH_PAGES = False: it needs pages",
+                )
+        stats = CrawlStats(crawler.stats, "simhash/url_rules")
+        rules = cls(crawl.pages, stats, crawl.errors, crawl.schedule, mode=mode)
+        for handler, signal in (
+            (rules.open, scrapy_signals.spider_opened),
+            (rules.scheduled, scrapy_signals.request_scheduled),
+            (rules.finished, signals.page_settled),
+            (rules.close, signals.crawl_settled),
+        ):
+            crawler.signals.connect(handler, signal=signal)
+        return rules
+
     def open(self) -> None:
-        """Start with the stored rules. :raises StorageError: the index on the network fails."""
-        if self._mode is not None and self._lane.index is not None:
-            if self._lane.calls.in_threads:  # reading each site later would block the event loop
-                self._stored = dict(self._lane.index.side_rows("url-rules"))
-            self._rules = UrlRules(self._load, explore=self._lane.settings.url_explore)
-            self._is_open = True
+        """Start with the stored rules, or without rules if they cannot be read."""
+        if self._pages.index is None:
+            return
+        try:
+            if self._pages.calls.in_threads:  # reading each site later would block the event loop
+                self._stored = dict(self._pages.index.side_rows("notes"))
+        except StorageError as error:
+            self._errors.count_error("url_rules", error, "the start of the crawl")
+            return
+        self._rules = UrlRules(self._load, explore=self._explore)
+        self._is_open = True
 
     def scheduled(self, request: Request) -> None:
         """Mark a request that goes through the scheduler and its duplicate filter."""
         if self._is_open and not request.dont_filter:
             request.meta[SCHEDULED_META_KEY] = True
 
-    def check(self, request: Request) -> Request | None:
+    def process_request(self, request: Request) -> Request | None:
         """Return a request to make later instead; None if this request is made now.
 
         :raises SparedRequest: rules make its URL equal to a handled one, or it leads into a trap.
@@ -116,7 +174,7 @@ class RequestRules:
             # Test the rules with this request. One request at a time tests a parameter value.
             if not equal.explore and self._note_under_way(*equal.untested) and not postponed:
                 return self._postpone(request, chain)
-            self._lane.stats.count("url_rules/explored")
+            self._stats.count("explored")
         else:
             self._rules.spared(equal)
             self._spare(request, equal)
@@ -124,7 +182,7 @@ class RequestRules:
 
     def _postpone(self, request: Request, chain: int) -> Request:
         """Return a copy of a request with a lower priority, which is checked again later."""
-        self._lane.stats.count("url_rules/postponed")
+        self._stats.count("postponed")
         copy = _copy_to_check(request)
         copy.meta[CHAIN_META_KEY] = chain
         copy.priority -= 1
@@ -160,11 +218,11 @@ class RequestRules:
         :raises SparedRequest: always, unless rules are only learned.
         """
         if equal is None:
-            self._lane.stats.count("url_rules/trapped")
+            self._stats.count("trapped")
         if self._mode == "learn":
-            self._lane.stats.count("url_rules/would_spare")
+            self._stats.count("would_spare")
             return
-        self._lane.stats.count("url_rules/spared")
+        self._stats.count("spared")
         if equal is None:
             self._trapped[request.url] = None
         self._spared.append((equal, request))
@@ -198,7 +256,7 @@ class RequestRules:
     def _learn(self, url: str, content: str, original: str | None) -> None:
         contradicted = self._rules.handled(url, content, original)
         if contradicted:
-            self._lane.stats.count("url_rules/contradicted", contradicted)
+            self._stats.count("contradicted", contradicted)
             self._request_after_all()
         site = self._rules.site_of(url)
         if site is not None and self._rules.site(site).unsaved >= _COMPARISONS_BETWEEN_SAVES:
@@ -212,37 +270,34 @@ class RequestRules:
                 self._spared.append((equal, request))
             elif equal is not None or request.url in self._trapped:  # else it was requested since
                 self._trapped.pop(request.url, None)
-                self._lane.stats.count("url_rules/requested_after_all")
+                self._stats.count("requested_after_all")
                 self._schedule(_copy_to_check(request))
 
     def save(self) -> None:
         """Store the rules of all sites that have changed."""
-        for name, site in [*self._rules.sites()] if self._is_open else ():
+        for name, site in [*self._rules.sites()]:
             if site.unsaved:
                 self._save(name)
 
     def close(self) -> None:
-        """Count the rules in use. Store what has changed since `save`, unless the index is on the
-        network.
-        """
-        if not self._is_open or self._lane.index is None:
+        """Store the rules of all sites that have changed, and count the rules in use."""
+        if not self._is_open:
             return
-        if not self._lane.calls.in_threads:
-            self.save()
+        self.save()
         records = [record for _, site in self._rules.sites() for record in site.rules.values()]
         # "" is not the path pattern of any page, so it stands for those without own evidence.
         in_use = [record for record in records if any(map(record.applies, ("", *record.patterns)))]
-        self._lane.stats.count("url_rules/rules", len(in_use))
+        self._stats.count("rules", len(in_use))
         self._is_open = False
 
     def _load(self, site: str) -> Rules:
-        index: Any = self._lane.index
+        index: Any = self._pages.index
         try:
-            if index is None or self._lane.calls.in_threads:
+            if index is None or self._pages.calls.in_threads:
                 return decode_rules(self._stored.get(site))
-            return decode_rules(index.side_row("url-rules", site))
+            return decode_rules(index.side_row("notes", site))
         except (ValueError, StorageError) as error:
-            self._lane.errors.count_error("url_rules", error, site)
+            self._errors.count_error("url_rules", error, site)
             return {}
 
     def _save(self, name: str) -> None:
@@ -264,11 +319,11 @@ class RequestRules:
                     theirs = before
                 stored = combined(now, before, theirs)
                 encoded = encode_rules(stored)
-                if self._lane.calls.in_threads:
+                if self._pages.calls.in_threads:
                     self._stored[name] = encoded
                 return encoded
 
-            index.change_side_row("url-rules", name, change)
+            index.change_side_row("notes", name, change)
             return stored
 
         def on_written(stored: Rules | None) -> None:
@@ -276,11 +331,39 @@ class RequestRules:
             if stored is not None:
                 site.stored(stored, now)
 
-        self._lane.calls.tell(name, write, on_written)
+        self._pages.calls.tell(name, write, on_written)
+
+
+class RulesSpiderMiddleware(BaseSpiderMiddleware):
+    """The spider middleware that notes on which page a request was found."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawl = SimhashExtension.of(crawler)
+        self._settlement, self._identity = crawl.settlement, crawl.identity
+
+    @cached_property
+    def _rules(self) -> RequestRules:
+        rules = self.crawler.get_downloader_middleware(RequestRules)
+        if rules is None:
+            raise RuntimeError("DOWNLOADER_MIDDLEWARES lacks RequestRules")
+        return rules
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request:
+        """Return the request."""
+        page = self._settlement.page(response)
+        if (
+            page is not None
+            and response is not None
+            and not page.dropped
+            and not self._identity.repeats(response, request)
+        ):
+            self._rules.found(page, request)
+        return request
 
 
 def _copy_to_check(request: Request) -> Request:
-    """Return a copy of a request for `check`, which Scrapy's duplicate filter lets pass."""
+    """Return a copy of a request to check again, which Scrapy's duplicate filter lets pass."""
     return request.replace(dont_filter=True, meta=request.meta | _CHECK_AGAIN)
 
 

@@ -17,7 +17,7 @@ key                            value
                                not marked as admitted yet
 ``…:journal{shop:simhash}``    list, the *journal*: digest:8 random:4 fingerprint of each admitted
                                page, with the same padding
-``…:url-rules{shop:simhash}``  hash: rules of URLs by site
+``…:notes{shop:simhash}``  hash: what slices keep beside the pages
 ``…:history{shop:simhash}``    hash: crawls by their first sequence number
 ``…:e{`` shard ``}`` group     stored entries of a group: digest:8 length:4 entry, for each
 ``…:p{`` shard ``}`` group     hash, pending pages of a group: sequence:8 digest:8 = admitted:1
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 # Letters of the keys that exist once for each group, shard or part of the log.
 KINDS = "epnl"
-SIDE_ROWS: tuple[SideKind, ...] = ("url-rules", "history")
+SIDE_ROWS: tuple[SideKind, ...] = ("notes", "history")
 # Names of the keys that exist once per index.
 STATES = (
     *("manifest", "sequence", "crawls", "admitted", "recent", "unmarked", "journal"),

@@ -1,4 +1,4 @@
-"""SIMHASH_PROBE_ERRORS: error pages with status 200, and the requests that find them."""
+"""SIMHASH_ERROR_PAGES: error pages with status 200, and the requests that find them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
-ON = {"SIMHASH_PROBE_ERRORS": True, "CONCURRENT_REQUESTS": 4}
+ON = {"SIMHASH_ERROR_PAGES": "tag", "CONCURRENT_REQUESTS": 4}
 ARTICLES = ("mill", "bees", "paper", "tram", "ice")
 SORRY = (
     "<html><head><title>Nincs meg | Kikötő</title></head><body><nav>Hírek Sport Idő</nav>"
@@ -93,7 +93,7 @@ def test_error_pages_are_tagged(site, tmp_path):
 class TestThorough:
     def test_error_pages_are_dropped(self, site, tmp_path):
         site.missing = Answer(SORRY.encode(), 200, HTML)
-        settings = ON | {"SIMHASH_ERROR_ACTION": "drop"}
+        settings = ON | {"SIMHASH_ERROR_PAGES": "drop"}
         [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=settings))
         assert set(result.seen("errback")) == set(GONE)
         assert len(result.seen()) == len(ARTICLES)

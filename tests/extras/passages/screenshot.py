@@ -4,38 +4,15 @@ Needs Playwright for Python and a Chromium of the system; `--dark` and a path dr
 """
 
 import argparse
-import os
-import shutil
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 from scrapy_simhash.extras.passages.page import render_page
+from tests.chromium import chromium
 from tests.extras.passages.article import article
 
 PICTURE = Path(__file__).parents[3] / "docs" / "passages.png"
 WIDTH = 1000
-
-
-def browser_path():
-    """Chromium of the system; Playwright's own is another download."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next((path for path in map(shutil.which, names) if path), None)
-
-
-@contextmanager
-def chromium():
-    """A headless browser, which is closed at the end."""
-    from playwright.sync_api import sync_playwright
-
-    # Chromium's sandbox does not work for root.
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=arguments)
-        try:
-            yield browser
-        finally:
-            browser.close()
 
 
 def draw(picture, *, dark=False, width=WIDTH, rows=2):

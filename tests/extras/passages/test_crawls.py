@@ -34,8 +34,7 @@ def crawl(site, paths, index, *, arguments=None, **settings):
     return Crawl(
         requests=[site.url(path) for path in paths],
         settings={
-            "SIMHASH_PASSAGES": True,
-            "SIMHASH_PASSAGES_DIR": str(index),
+            "SIMHASH_PASSAGES": str(index),
             "SIMHASH_PASSAGES_TAGS": TAGS,
             "SIMHASH_WORKERS": 0,
         }
@@ -56,21 +55,12 @@ def results(pages, module_path):
         "again": crawl(pages, ["/mill", "/bees"], module_path / "a", SIMHASH_WORKERS=1),
         "tag": crawl(pages, ["/mill", "/mill-copy"], module_path / "b", SIMHASH_ACTION="tag"),
         "worker": crawl(pages, ["/mill", "/bees"], module_path / "c", SIMHASH_WORKERS=1),
-        "fast": crawl(
-            pages,
-            ["/mill", "/bees"],
-            module_path / "d",
-            SIMHASH_PASSAGES_MODE="fast",
-            SIMHASH_PASSAGES_UNIT="runs",
-            SIMHASH_PASSAGES_KEEP_TEXT=False,
-        ),
         "foreign": crawl(pages, ["/mill"], foreign),
         "items": Crawl(
             requests=[pages.url(path) for path in ITEMS],
             spider="tests.crawl.spiders.ItemsSpider",
             settings={
-                "SIMHASH_PASSAGES": True,
-                "SIMHASH_PASSAGES_DIR": str(module_path / "f"),
+                "SIMHASH_PASSAGES": str(module_path / "f"),
                 "SIMHASH_PASSAGES_TAGS": TAGS,
                 "SIMHASH_ITEM_FIELDS": ["text"],
                 "SIMHASH_ITEM_ACTION": "tag",
@@ -132,7 +122,7 @@ def test_a_tagged_copy_stands_elsewhere(results, pages):
     assert copy["sources"][0]["document"] == pages.url("/mill")
 
 
-@pytest.mark.parametrize("name", ["worker", "fast"])
+@pytest.mark.parametrize("name", ["worker"])
 def test_workers_and_other_ways_to_look_find_the_same(results, pages, name):
     items = items_by_path(pages, results[name])
     assert items["/mill"]["known"] == 0.0

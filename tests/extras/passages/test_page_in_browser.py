@@ -7,8 +7,8 @@ import pytest
 
 from scrapy_simhash.extras.passages.page import render_page
 from scrapy_simhash.extras.passages.result import CheckedPassage, Source, summed_up
+from tests.chromium import browser_path, chromium
 from tests.extras.passages.article import GUIDE, article
-from tests.extras.passages.screenshot import browser_path, chromium
 from tests.report.browser import PIXEL
 
 pytest.importorskip("playwright", reason="no Playwright for Python: pip install playwright")

@@ -36,14 +36,14 @@ def index(folder):
     rules = {SID: known(50, spared=1200), PRINT: known(20), WWW: known(30), REF: mixed}
     rules[(("drop", "page"),)] = known(3, 5)
     with open_index(index_url(folder / "index")) as opened:
-        opened.change_side_row("url-rules", "example.com", lambda _: encode_rules(rules))
-        opened.change_side_row("url-rules", "other.org", lambda _: encode_rules({SID: known(9)}))
+        opened.change_side_row("notes", "example.com", lambda _: encode_rules(rules))
+        opened.change_side_row("notes", "other.org", lambda _: encode_rules({SID: known(9)}))
     return str(folder / "index")
 
 
 def stored(index: str) -> dict[str, dict]:
     with open_index(index_url(Path(index))) as opened:
-        return {site: decode_rules(row) for site, row in opened.side_rows("url-rules")}
+        return {site: decode_rules(row) for site, row in opened.side_rows("notes")}
 
 
 def test_without_rules_it_says_so(run, index):
@@ -164,16 +164,14 @@ def test_an_exported_rule_comes_back(index):
     assert from_discarder([plain]) == ([("example.com", SID)], 0)
 
 
-def test_a_damaged_row_is_reported_and_repaired(run, index):
+def test_a_damaged_row_is_reported_and_can_be_deleted(run, index):
     with open_index(index_url(Path(index))) as opened:
-        opened.change_side_row("url-rules", "other.org", lambda _: b"{")
+        opened.change_side_row("notes", "other.org", lambda _: b"{")
     ran = run("rules", "--index", index)
     assert ran.code == 1
-    assert "repair" in ran.err
-    assert run("index", "check", "--index", index).code == 1
-    assert run("index", "check", "--repair", "--index", index).code == 0
+    assert "rules --forget --site other.org" in ran.err
+    assert run("rules", "--index", index, "--forget", "--site", "other.org").code == 0
     assert set(stored(index)) == {"example.com"}
-    assert run("index", "check", "--index", index).code == 0
     # Rewriting an index keeps its rules.
     assert run("index", "rebuild", "--index", index, "--pages", "5000000").code == 0
     assert len(stored(index)["example.com"]) == 5

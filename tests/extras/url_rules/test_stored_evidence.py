@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_simhash.extras.url_rules.rows import decode_rules
-from tests.crawl.test_spared_requests import Crawl
-
-from .redis_servers import RedisBackend
+from tests.extras.url_rules.test_requests import Crawl
+from tests.index.redis_servers import RedisBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +38,7 @@ def learn(crawl: Crawl, topics: range) -> None:
 
 
 def stored(crawl: Crawl) -> RuleEvidence:
-    ((site, row),) = crawl.index.side_rows("url-rules")
+    ((site, row),) = crawl.index.side_rows("notes")
     assert site == "example.com"
     return decode_rules(row)[RULE].total
 
@@ -81,7 +80,7 @@ def test_a_rule_that_is_deleted_stays_deleted(crawlers):
     one, other = crawlers
     learn(one, range(8))
     one.rules.save()
-    other.index.change_side_row("url-rules", "example.com", lambda _: None)
+    other.index.change_side_row("notes", "example.com", lambda _: None)
     learn(one, range(8, 9))
     one.rules.save()
-    assert RULE not in decode_rules(dict(other.index.side_rows("url-rules")).get("example.com"))
+    assert RULE not in decode_rules(dict(other.index.side_rows("notes")).get("example.com"))

@@ -11,9 +11,9 @@ from scrapy import Request
 
 from scrapy_simhash import open_index
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
-from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
+from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
 from scrapy_simhash.extras.url_rules.requests import RequestRules
 from scrapy_simhash.extras.url_rules.rows import encode_rules
 from scrapy_simhash.index import Observation
@@ -32,17 +32,21 @@ class Crawl:
         self.index = open_index("memory:") if index is None else index
         self.counts = Counter()
         self.failures = []
-        lane = SimpleNamespace(
+        pages = SimpleNamespace(
             index=self.index,
-            settings=SimpleNamespace(url_rules=mode, url_explore=0.0),
-            stats=SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by})),
-            errors=SimpleNamespace(count_error=lambda *what: self.failures.append(what)),
             calls=SimpleNamespace(
                 in_threads=in_threads, tell=lambda _key, ask, then: then(ask(self.index))
             ),
         )
         self.scheduled = []
-        self.rules = RequestRules(lane, self.scheduled.append)
+        self.rules = RequestRules(
+            pages,
+            SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by})),
+            SimpleNamespace(count_error=lambda *what: self.failures.append(what)),
+            self.scheduled.append,
+            mode=mode,
+            explore=0.0,
+        )
         self.rules.open()
 
     def request(self, path: str, **arguments) -> Request | None:
@@ -50,13 +54,13 @@ class Crawl:
         request = Request(SITE + path, **arguments)
         self.rules.scheduled(request)
         try:
-            return self.rules.check(request) or request
+            return self.rules.process_request(request) or request
         except SparedRequest:
             return None
 
     def makes(self, request: Request) -> bool:
         try:
-            self.rules.check(request)
+            self.rules.process_request(request)
         except SparedRequest:
             return False
         return True
@@ -116,10 +120,10 @@ def test_a_request_waits_once_for_an_equal_one_that_is_under_way(crawl):
     second = crawl.request("/topic?t=99&sid=b", priority=3)
     assert (second.priority, second.dont_filter) == (2, True)
     # The first one fails: nothing is heard of it. The second is asked for as it was.
-    assert crawl.rules.check(second) is None
+    assert crawl.rules.process_request(second) is None
     assert second.dont_filter is False
     assert not any(name.startswith("simhash_") for name in {**first.meta, **second.meta})
-    assert crawl.counts["url_rules/postponed"] == 1
+    assert crawl.counts["postponed"] == 1
 
 
 def test_a_request_that_waited_is_spared_when_the_equal_one_is_done(crawl):
@@ -129,7 +133,7 @@ def test_a_request_that_waited_is_spared_when_the_equal_one_is_done(crawl):
         second = crawl.request(f"/topic?t={number}&sid=b")
         crawl.done(first)
         try:
-            crawl.rules.check(second)
+            crawl.rules.process_request(second)
         except SparedRequest as error:
             spared += error.reason == "equal"
     assert spared > 70  # the others test the rule
@@ -145,7 +149,7 @@ def test_one_request_tests_a_new_value_and_the_others_wait(same):
         copy = crawl.request(f"{path}?view={number % 10}")
         if copy is not None:
             crawl.done(copy, path)
-    assert crawl.counts["url_rules/spared"] > 10
+    assert crawl.counts["spared"] > 10
     requests = [crawl.request(f"/story/{number}?view=new") for number in range(10, 20)]
     tests = [request for request in requests if not request.dont_filter]
     # The first one, and those that test the rule anyway.
@@ -172,7 +176,7 @@ def test_a_copy_of_a_page_under_way_teaches_once_that_is_confirmed(copy_first):
                     crawl.done(page)
                 else:
                     crawl.done(page, path + "a", observation=None)
-    assert crawl.counts["url_rules/spared"] + crawl.counts["url_rules/postponed"] > 10
+    assert crawl.counts["spared"] + crawl.counts["postponed"] > 10
 
 
 def test_pages_that_fail_teach_nothing():
@@ -187,14 +191,14 @@ def test_pages_that_fail_teach_nothing():
 
 def test_a_successor_of_its_representative_has_its_content(crawl):
     """With SIMHASH_PREFER_CANONICAL, later copies are near-duplicates of the canonical page."""
-    before = crawl.counts["url_rules/contradicted"]
+    before = crawl.counts["contradicted"]
     for number in range(300, 340):
         path = f"/topic?t={number}"
         requests = [Request(f"{SITE}{path}{end}") for end in ("&sid=a", "", "&sid=b")]
         crawl.done(requests[0])
         crawl.done(requests[1], f"{path}&sid=a", canonical="page")
         crawl.done(requests[2], path)
-    assert crawl.counts["url_rules/contradicted"] == before
+    assert crawl.counts["contradicted"] == before
 
 
 @pytest.mark.parametrize(
@@ -222,29 +226,29 @@ def test_what_a_rule_spared_is_requested_if_the_rule_ends(crawl):
         path = f"/topic?t={number}&sid=new{number}"
         request = Request(SITE + path)
         crawl.done(request)
-    assert crawl.counts["url_rules/contradicted"]
+    assert crawl.counts["contradicted"]
     assert {SITE + url for url in spared} <= {request.url for request in crawl.scheduled}
-    assert crawl.counts["url_rules/requested_after_all"] == len(crawl.scheduled)
+    assert crawl.counts["requested_after_all"] == len(crawl.scheduled)
     for request in crawl.scheduled:
-        assert crawl.rules.check(request) is None
+        assert crawl.rules.process_request(request) is None
 
 
 def test_an_inline_download_is_never_spared(crawl):
     for number in range(40):
-        assert crawl.rules.check(Request(f"{SITE}/topic?t={number}&sid=z")) is None
+        assert crawl.rules.process_request(Request(f"{SITE}/topic?t={number}&sid=z")) is None
 
 
 def test_learn_spares_nothing():
     crawl = Crawl(mode="learn")
     crawl.learn(40)
-    assert crawl.counts["url_rules/would_spare"] > 20
-    assert set(crawl.counts) == {"url_rules/would_spare"}
+    assert crawl.counts["would_spare"] > 20
+    assert set(crawl.counts) == {"would_spare"}
 
 
 def test_what_is_learned_is_saved_while_the_crawl_runs():
     crawl = Crawl()
     crawl.learn(200)
-    assert crawl.index.side_rows("url-rules")
+    assert crawl.index.side_rows("notes")
 
 
 def test_a_calendar_is_left():
@@ -259,25 +263,25 @@ def test_a_calendar_is_left():
         crawl.rules.found(page, following)
         crawl.rules.scheduled(following)
         try:
-            request = crawl.rules.check(following) or following
+            request = crawl.rules.process_request(following) or following
         except SparedRequest as error:
             request = None
             trapped += error.reason == "trap"
     assert 50 <= made <= 50 + 0.02 * 3000
-    assert crawl.counts["url_rules/trapped"] == trapped > 2500
+    assert crawl.counts["trapped"] == trapped > 2500
     # A page with content that links to a part of the trap has it requested after all.
     last = following.replace()
     assert request is None
     crawl.rules.found(crawl.done(Request(f"{SITE}/news")), last)
     assert last.dont_filter
-    assert crawl.rules.check(last) is None
+    assert crawl.rules.process_request(last) is None
     assert not last.dont_filter
     # A month with content ends the trap: the last 1,000 that were spared are requested.
     assert crawl.scheduled == []
     crawl.done(Request(f"{SITE}/calendar?month=5000"))
     assert 900 < len(crawl.scheduled) < 1000
     assert last.url not in {request.url for request in crawl.scheduled}
-    assert crawl.counts["url_rules/requested_after_all"] == len(crawl.scheduled)
+    assert crawl.counts["requested_after_all"] == len(crawl.scheduled)
 
 
 def test_learn_requests_nothing_twice():
@@ -289,8 +293,8 @@ def test_learn_requests_nothing_twice():
         request = Request(f"{SITE}/calendar?month={month}")
         crawl.rules.found(page, request)
         crawl.rules.scheduled(request)
-        assert crawl.rules.check(request) is None
-    assert crawl.counts["url_rules/would_spare"] > 100
+        assert crawl.rules.process_request(request) is None
+    assert crawl.counts["would_spare"] > 100
     link = Request(request.url)
     crawl.rules.found(crawl.done(Request(f"{SITE}/news")), link)
     assert not link.dont_filter
@@ -306,13 +310,13 @@ def test_rules_in_use_are_counted_learned_and_imported():
             "learned", RuleEvidence(20, 1), {"/shop/*": RuleEvidence(20, 1)}
         ),
     }
-    index.change_side_row("url-rules", "example.com", lambda _: encode_rules(imported))
+    index.change_side_row("notes", "example.com", lambda _: encode_rules(imported))
     crawl = Crawl(index)
     crawl.request("/topic?t=1")
     crawl.rules.close()
     # The imported one, and one that holds in the shop alone.
-    assert crawl.counts["url_rules/rules"] == 2
+    assert crawl.counts["rules"] == 2
     crawl = Crawl(index)
     crawl.learn(40)
     crawl.rules.close()
-    assert crawl.counts["url_rules/rules"] > 1
+    assert crawl.counts["rules"] > 1

@@ -19,9 +19,8 @@ import pytest
 
 from scrapy_simhash.extras.passages.index import open_passages
 from scrapy_simhash.maintenance.check import check
-
-from .conftest import DEADLINE_S, MODULE, finish, start
-from .samples import FERRY, NEW, NOTICE, written
+from tests.commands.conftest import DEADLINE_S, MODULE, finish, start
+from tests.commands.samples import FERRY, NEW, NOTICE, written
 
 BOATS = 1500
 

@@ -11,10 +11,9 @@ import pytest
 from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.commands.scrapy_command import Command
+from tests.commands.conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
+from tests.commands.samples import CHINESE, FERRY, NOTICE, PAGE, written
 from tests.crawl.site import serving
-
-from .conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
-from .samples import CHINESE, FERRY, NOTICE, PAGE, written
 
 SETTINGS = """\
 BOT_NAME = "boats"
@@ -70,7 +69,7 @@ def test_exit_codes_are_ours(run_process, folder):
 
 def test_outside_of_a_project(run_process, folder):
     name = written(folder, FERRY)
-    ran = run_process(*SCRAPY, "passages", "add", name, "-s", "SIMHASH_PASSAGES_DIR=elsewhere")
+    ran = run_process(*SCRAPY, "passages", "add", name, "-s", "SIMHASH_PASSAGES=elsewhere")
     assert (ran.code, ran.err) == (0, "")
     assert (folder / ".scrapy" / "elsewhere" / "passages.json").exists()
     ran = run_process(*SCRAPY, "passages", "check", "--index", ".scrapy/elsewhere", "-", told=FERRY)
@@ -86,9 +85,9 @@ def test_inside_a_project(run_process, project):
     # The other way to say it has the same index.
     ran = run_process(*MODULE, "passages", "check", name)
     assert ran.out.startswith("letter.txt: 100.0 % of it")
-    written(project / "boats", SETTINGS + "SIMHASH_PASSAGES_DIR = 7\n", "settings.py")
+    written(project / "boats", SETTINGS + "SIMHASH_PASSAGES = 7\n", "settings.py")
     ran = run_process(*MODULE, "passages", "check", name)
-    assert (ran.code, ran.err) == (1, "error: SIMHASH_PASSAGES_DIR = 7: must be a path\n")
+    assert (ran.code, ran.err) == (1, "error: SIMHASH_PASSAGES = 7: must be a path\n")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +205,7 @@ def test_in_this_process(folder, capsys):
 
     parser = argparse.ArgumentParser(conflict_handler="resolve")
     command.add_options(parser)
-    arguments = ["passages", "add", written(folder, FERRY), "-s", "SIMHASH_PASSAGES_DIR=here"]
+    arguments = ["passages", "add", written(folder, FERRY), "-s", "SIMHASH_PASSAGES=here"]
     options, rest = parser.parse_known_args(arguments)
     command.process_options(rest, options)
     command.run(rest, options)

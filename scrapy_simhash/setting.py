@@ -1,0 +1,126 @@
+"""`Setting`: a row of the table of settings, from which readers, the reference and hints come.
+
+A *kind* parses the value of a setting. Values from a command line are text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from scrapy_simhash.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a setting may be.
+
+    :param words: ends the sentence "must be …".
+    :param parse: returns the value in its type, or raises ValueError, TypeError or OverflowError.
+        By default, it accepts all: a function of its own reads the setting.
+    """
+
+    words: str
+    parse: Callable[[Any], Any] = lambda value: value
+
+
+def whole(low: int, high: int) -> Kind:
+    """Return the kind of whole numbers from `low` to `high`."""
+
+    def parse(value: Any) -> int:
+        # int() would also accept 1.5 and True.
+        if type(value) in (int, str) and low <= int(value) <= high:
+            return int(value)
+        raise ValueError
+
+    return Kind(f"a whole number from {low} to {high}", parse)
+
+
+def choice(*allowed: str) -> Kind:
+    """Return the kind of some words."""
+
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError
+        return value
+
+    return Kind("one of " + ", ".join(map(repr, allowed)), parse)
+
+
+def off_or(kind: Kind) -> Kind:
+    """Return the kind of values that are False, or of another kind."""
+    return Kind(
+        kind.words + ", or False", lambda value: None if is_off(value) else kind.parse(value)
+    )
+
+
+def is_off(value: object) -> bool:
+    """Return True if a value is None, False or 0, or a text for these from a command line."""
+    return value in (None, False, "", "0", "False", "false")
+
+
+def _parse_boolean(value: Any) -> bool:
+    if value in ("True", "true"):
+        return True
+    return False if value in ("False", "false") else bool(int(value))
+
+
+def _parse_share(value: Any) -> float:
+    if isinstance(value, bool) or not 0 <= float(value) <= 1:
+        raise ValueError
+    return float(value)
+
+
+def _parse_limit(value: Any) -> int:
+    """Return 0 for False, 1 GiB for True, and a number of bytes unchanged."""
+    if value in (True, "True", "true") and type(value) is not int:
+        return 1 << 30
+    return 0 if is_off(value) else whole(1, 1 << 50).parse(value)
+
+
+BOOLEAN = Kind("True or False", _parse_boolean)
+SHARE = Kind("a number from 0 to 1", _parse_share)
+BYTES_LIMIT = Kind("True, False or a number of bytes, at least 1", _parse_limit)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting.
+
+    :param default: its value if it is missing or None. If the default is None, too, its meaning
+        says what applies.
+    :param meaning: for the reference, in Markdown.
+    :param group: ``front`` settings are those that most users need.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    meaning: str
+    group: Literal["front", "advanced"] = "advanced"
+
+    def parse(self, value: Any) -> Any:
+        """Return a value in its type; None if it is None, and the default is.
+
+        :raises SettingsError: the value is not allowed.
+        """
+        value = self.default if value is None else value
+        if value is None:
+            return None
+        try:
+            return self.kind.parse(value)
+        except (ValueError, TypeError, OverflowError):
+            raise SettingsError(self.name, value, f"must be {self.kind.words}") from None
+
+
+def markdown(settings: Iterable[Setting]) -> str:
+    """Return the table of some settings for a page of the documentation."""
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for one in settings:
+        default = f'"{one.default}"' if isinstance(one.default, str) else repr(one.default)
+        default = default.replace("'", '"')
+        rows.append(f"| `{one.name}` | `{default}` | {one.meaning} |")
+    return "\n".join(rows)
