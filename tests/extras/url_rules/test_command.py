@@ -85,7 +85,8 @@ def test_a_removed_rule_is_kept_as_removed(run, index):
     assert ran.code == 1
     assert "00000000" in ran.err
     assert (
-        run("rules", "--index", index, "--site", "other.org", "--forget").out == "1 rule deleted\n"
+        run("rules", "--index", index, "--site", "other.org", "--forget").out
+        == "the rules of 1 site deleted\n"
     )
     assert set(stored(index)) == {"example.com"}
 

@@ -48,6 +48,7 @@ class Crawl:
             explore=0.0,
         )
         self.rules.open()
+        self.rules._rules._random.seed(1)  # it chooses which requests test a rule
 
     def request(self, path: str, **arguments) -> Request | None:
         """Return the request that is made; None if it is spared."""
