@@ -49,7 +49,7 @@ def stored(index: str) -> dict[str, dict]:
 def test_without_rules_it_says_so(run, index):
     with open_index(index_url(Path(index))) as opened:
         for site in ("example.com", "other.org", EVERY_SITE):
-            opened.change_side_row("url-rules", site, lambda _: None)
+            opened.change_side_row("notes", site, lambda _: None)
     ran = run("rules", "--index", index)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("there are no rules yet: ")
