@@ -35,11 +35,12 @@ _SEPARATES = re.compile(
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _DASHES = "\\-\u2010-\u2015"
 _PART_ENDS = re.compile(
-    rf"\s+[{_DASHES}|/\\~\u00b7\u2022\u00ab\u00bb\u2039\u203a<>:]+\s+|\s+[{_DASHES}|]+(?=[^\W\d])"
-    rf"|(?<=[{_UNSPACED}])\s*[{_DASHES}_|\u30fb]\s*(?=\w)"
-    rf"|(?<=\w)\s*[{_DASHES}_|\u30fb]\s*(?=[{_UNSPACED}])"
+    rf"\s+[{_DASHES}|\uff5c/\\~\u00b7\u2022\u00ab\u00bb\u2039\u203a<>:]+\s+|\s+[{_DASHES}|]+(?=[^\W\d])"
+    rf"|(?<=[{_UNSPACED}])\s*[{_DASHES}_|\uff5c\u30fb]\s*(?=\w)"
+    rf"|(?<=\w)\s*[{_DASHES}_|\uff5c\u30fb]\s*(?=[{_UNSPACED}])"
     r"|[:\uff1a]\s+|[()\[\]{}\uff08\uff09\u3010\u3011]"
 )
+_LATIN_MARKS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 # What names a view of a page: the beginnings of words for print, mobile and AMP.
 _VIEW_STEMS = (
     *"print imprim impres druck stampa utskrift udskrift tulost afdruk tisk druk wydruk".split(),
@@ -166,6 +167,12 @@ def _kind(character: str) -> _Kind:
     elif category == "Po" and _SEPARATES.search(unicodedata.name(character, "")):
         kind = "stop"
     return kind
+
+
+def without_diacritics(name: str) -> str:
+    """Return a name with Latin letters as they are written where diacritics got lost: e for é."""
+    plain = _LATIN_MARKS.sub("", unicodedata.normalize("NFD", name))
+    return unicodedata.normalize("NFC", plain)
 
 
 def parts_of(name: str) -> list[str]:

@@ -6,7 +6,8 @@ symbol by symbol (`scrapy_simhash.name_tokens`): "Alto Jacket, red" is not "Alto
 of a name are a part of a title that only repeats what the page itself declares as the name of its
 site, and a part that only names a view of the page, such as "(print version)".
 
-A name is stored as a *key*: the 64-bit hash of all its tokens in order, however long it is. The
+A name is stored as a *key*, which is the hash of all its tokens in order, however long it is: 48 bits
+of the tokens without diacritics, and 16 of the diacritics, zeros if there are none. The
 title of a page becomes three keys: without those parts, of the whole title, and of what the title
 says beyond the headings (zeros if nothing); one key if the first two are equal and the third is
 zeros. Each heading becomes a key. A byte of flags follows if one is set, and in a title a byte that
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_digest
 
-from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of, without_parts
+from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of, without_diacritics, without_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,6 +40,10 @@ _IS_HEADLINE = 8  # the name is as long as a sentence
 _IS_LONG = 16  # the page has a long text
 _BRAND_IS_USED = 32  # the text uses the name of the site in the title
 _WORD_IS_USED = 64  # the text uses a word that the title has beyond the headings, of any part
+_HAS_AFFIX = 128  # the title consists of a heading and of further parts
+# Bytes of a key that do not depend on diacritics.
+_BASE_BYTES = 6
+_NO_DIACRITICS = bytes(KEY_BYTES - _BASE_BYTES)
 _MIN_USED_CHARACTERS = 3
 _MIN_LONG_TEXT_TOKENS = 1000
 _MIN_HEADLINE_TOKENS = 5
@@ -78,11 +83,12 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
         if heading and not is_of_site(heading) and len(headings) < _MAX_HEADINGS:
             tokens = name_tokens(without_parts(heading, is_view))
             headings.setdefault(_key(tokens), tokens)
-    title = without_parts(names.title, lambda part: is_view(part) or is_of_site(part))
-    own, whole = name_tokens(title), name_tokens(names.title)
+    whole_title = _turned(names.title)
+    title = without_parts(whole_title, lambda part: is_view(part) or is_of_site(part))
+    own, whole = name_tokens(title), name_tokens(whole_title)
     known = {token for tokens in headings.values() for token in tokens}
     beyond = [token for token in own if token not in known] if headings else []
-    rest = _without_lines(text, (names.title, *names.headings))
+    rest = _without_lines(text, (names.title, *parts_of(names.title), *names.headings))
     heading_flags = _use(names.headings, rest) | (_IS_WEAK if names.is_weak else 0)
     title_flags = _use([title], rest)
     if beyond and all(_occurs(token, rest) for token in beyond):
@@ -95,6 +101,8 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
         title_flags |= _WORD_IS_USED
     if text_tokens >= _MIN_LONG_TEXT_TOKENS:
         title_flags |= _IS_LONG
+    if beyond and any(name_tokens(part) in headings.values() for part in parts_of(title)):
+        title_flags |= _HAS_AFFIX
     title_keys = [_key(own)] if own == whole and not beyond else [*map(_key, (own, whole, beyond))]
     return (
         _stored(title_keys, title_flags, _brand_byte(brands)) if whole else b"",
@@ -125,33 +133,10 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     Pages whose titles contain different names of a site, which their texts use, count as pages of
     different sites.
     """
-    headings, other_headings = _headings(one), _headings(other)
-    is_weak, other_is_weak = _flags(one.heading) & _IS_WEAK, _flags(other.heading) & _IS_WEAK
-    if is_weak != other_is_weak and headings.isdisjoint(other_headings):
-        if is_weak:
-            headings = frozenset()
-        else:
-            other_headings = frozenset()
-    brand, other_brand = _brand(one.title), _brand(other.title)
-    if (one.site and other.site and one.site != other.site) or (
-        brand
-        and other_brand
-        and brand != other_brand
-        and _flags(one.title) & _flags(other.title) & _BRAND_IS_USED
-    ):
-        return _agree_across(one, other, headings, other_headings)
-    if headings and other_headings:
-        if not (headings <= other_headings or other_headings <= headings):
-            return False
-        agree = _titles_agree(one.title, other.title)
-        is_first = one.heading[:KEY_BYTES] == other.heading[:KEY_BYTES]
-        return None if agree and not is_first else agree
-    titles, other_titles = _title_forms(one), _title_forms(other)
-    if not (headings or titles) or not (other_headings or other_titles):
-        return True
-    if titles and other_titles and not titles.isdisjoint(other_titles):
-        return True
-    return not headings.isdisjoint(other_titles) or not other_headings.isdisjoint(titles)
+    agree = _agree(one, other)
+    if agree is False and (_may_be_syndicated(one, other) or _agree_but_diacritics(one, other)):
+        return None
+    return agree
 
 
 def is_renamed(page: Evidence, earlier: Evidence) -> bool:
@@ -167,11 +152,12 @@ def decisive_key(evidence: Evidence) -> int:
     have different names. It is 0 for a page about which it tells nothing.
     """
     heading, title = evidence.heading, evidence.title
+    unused_bits = 8 * (KEY_BYTES - _BASE_BYTES)
     if heading:
         is_one = len(heading) <= KEY_BYTES + 1 and not _flags(heading) & _IS_WEAK
-        return int.from_bytes(heading[:KEY_BYTES], "big") | 1 if is_one else 0
+        return int.from_bytes(heading[:_BASE_BYTES], "big") << unused_bits | 1 if is_one else 0
     if title and title[:KEY_BYTES] == _whole(title):
-        return int.from_bytes(title[:KEY_BYTES], "big") & ~1
+        return int.from_bytes(title[:_BASE_BYTES], "big") << unused_bits
     return 0
 
 
@@ -183,16 +169,72 @@ def name_of_record(texts: Mapping[str, str]) -> str:
     return next((text for field in NAME_FIELDS if (text := texts.get(field, ""))), "")
 
 
-def _agree_across(
-    one: Evidence,
-    other: Evidence,
-    headings: frozenset[bytes],
-    other_headings: frozenset[bytes],
-) -> bool | None:
+def _agree(one: Evidence, other: Evidence) -> bool | None:
+    """Return whether names agree, if an unknown site is no other site and diacritics count."""
+    headings, other_headings = _strong_headings(one, other)
+    brand, other_brand = _brand(one.title), _brand(other.title)
+    if (one.site and other.site and one.site != other.site) or (
+        brand
+        and other_brand
+        and brand != other_brand
+        and _flags(one.title) & _flags(other.title) & _BRAND_IS_USED
+    ):
+        return _agree_across(one, other)
+    if headings and other_headings:
+        if not (headings <= other_headings or other_headings <= headings):
+            return False
+        agree = _titles_agree(one.title, other.title)
+        is_first = one.heading[:KEY_BYTES] == other.heading[:KEY_BYTES]
+        return None if agree and not is_first else agree
+    titles, other_titles = _title_forms(one), _title_forms(other)
+    if not (headings or titles) or not (other_headings or other_titles):
+        return True
+    if titles and other_titles and not titles.isdisjoint(other_titles):
+        return True
+    return not headings.isdisjoint(other_titles) or not other_headings.isdisjoint(titles)
+
+
+def _may_be_syndicated(one: Evidence, other: Evidence) -> bool:
+    """Return True if a page of an unknown site may be one of another site, and share a headline or
+    a text with it: as far as their names tell, which are headlines.
+    """
+    flags, other_flags = _name_flags(one), _name_flags(other)
+    if one.site and other.site:
+        return False
+    headings, other_headings = _strong_headings(one, other)
+    if not headings.isdisjoint(other_headings):
+        is_headline = _flags(one.heading) & _flags(other.heading) & _IS_HEADLINE
+        return bool(is_headline) and _brand(one.title) != _brand(other.title)
+    # Pages of one site with headings of their own are the rule where no site is known.
+    is_certain = decisive_key(one) and decisive_key(other)
+    is_known = bool(one.site or other.site)
+    is_headline = (flags | other_flags) & _IS_HEADLINE and not (flags | other_flags) & _IS_USED
+    return bool(is_known and is_headline and not is_certain)
+
+
+def _agree_but_diacritics(one: Evidence, other: Evidence) -> bool:
+    """Return True if names agree but for diacritics, of which one page has none in its names."""
+    plain, other_plain = _without_diacritics(one), _without_diacritics(other)
+    has_lost = (plain == one) != (other_plain == other)
+    return has_lost and _agree(plain, other_plain) is not False
+
+
+def _without_diacritics(evidence: Evidence) -> Evidence:
+    """Return evidence with the names as if they had no diacritics."""
+
+    def plain(name: bytes) -> bytes:
+        end = len(name) - len(name) % KEY_BYTES
+        keys = (name[at : at + _BASE_BYTES] for at in range(0, end, KEY_BYTES))
+        return b"".join(key + _NO_DIACRITICS for key in keys) + name[end:]
+
+    return evidence._replace(title=plain(evidence.title), heading=plain(evidence.heading))
+
+
+def _agree_across(one: Evidence, other: Evidence) -> bool | None:
+    headings, other_headings = _strong_headings(one, other)
     titles, other_titles = _title_forms(one), _title_forms(other)
     names, other_names = headings | titles, other_headings | other_titles
-    flags = _flags(one.heading) | _flags(one.title)
-    other_flags = _flags(other.heading) | _flags(other.title)
+    flags, other_flags = _name_flags(one), _name_flags(other)
     if not names or not other_names:
         return True
     if names.isdisjoint(other_names):
@@ -221,8 +263,11 @@ def _titles_agree(one: bytes, other: bytes) -> bool | None:
     if beyond == other_beyond:
         return True
     if _NO_KEY in (beyond, other_beyond):
-        # The text uses what only one title says: that is no name of the site.
-        return False if (_flags(one) | _flags(other)) & _BEYOND_IS_USED else None
+        flags = _flags(one) | _flags(other)
+        if flags & _BEYOND_IS_USED:  # what only one title says is no name of the site
+            return False
+        # A title of heading and affix is that of a print version with the heading alone.
+        return True if flags & _HAS_AFFIX else None
     return None if _flags(one) & _flags(other) & _IS_LONG else False
 
 
@@ -234,6 +279,17 @@ def _whole(title: bytes) -> bytes:
 def _beyond(title: bytes) -> bytes:
     """Return the key of what a title says beyond the headings."""
     return title[2 * KEY_BYTES : 3 * KEY_BYTES] or _NO_KEY
+
+
+def _strong_headings(one: Evidence, other: Evidence) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """Return the headings of two pages; none of a page that alone has weak ones which differ."""
+    headings, other_headings = _headings(one), _headings(other)
+    is_weak, other_is_weak = _flags(one.heading) & _IS_WEAK, _flags(other.heading) & _IS_WEAK
+    if is_weak != other_is_weak and headings.isdisjoint(other_headings):
+        if is_weak:
+            return frozenset(), other_headings
+        return headings, frozenset()
+    return headings, other_headings
 
 
 def _headings(evidence: Evidence) -> frozenset[bytes]:
@@ -254,6 +310,10 @@ def _stored(keys: Iterable[bytes], flags: int, brand: int = 0) -> bytes:
 def _flags(name: bytes) -> int:
     rest = len(name) % KEY_BYTES
     return name[-rest] if rest else 0
+
+
+def _name_flags(evidence: Evidence) -> int:
+    return _flags(evidence.heading) | _flags(evidence.title)
 
 
 def _brand(title: bytes) -> int:
@@ -286,7 +346,7 @@ def _site_filter(names: Names) -> Callable[[str], bool]:
 
 
 def _without_lines(text: str, names: Iterable[str]) -> str:
-    """Return a text, case-folded, without the lines that consist of a name."""
+    """Return a text, case-folded, without the lines that consist of one of the names."""
     known = {" ".join(name.casefold().split()) for name in names}
     return "\n".join(line for line in text.casefold().split("\n") if line.strip() not in known)
 
@@ -301,9 +361,9 @@ def _use(names: Sequence[str], text: str) -> int:
 
 def _is_used(name: str, text: str) -> bool:
     """Return True if a text uses a name, or a part of it: two words, or half of the name."""
-    words = len(name.split())
+    half = len(name_tokens(name)) / 2
     return _occurs(name, text) or any(
-        (" " in part or 2 * len(part.split()) >= words) and _occurs(part, text)
+        (" " in part or len(name_tokens(part)) >= half) and _occurs(part, text)
         for part in parts_of(name)
     )
 
@@ -322,8 +382,26 @@ def _occurs(part: str, text: str) -> bool:
     return False
 
 
+def _turned(title: str) -> str:
+    """Return a title whose only long part comes first, as if its parts stood in a circle: sites move
+    their name from one end to the other.
+    """
+    parts = parts_of(title)
+    long = [at for at, part in enumerate(parts) if len(name_tokens(part)) >= _MIN_HEADLINE_TOKENS]
+    if len(long) != 1 or not long[0]:
+        return title
+    return " | ".join(parts[long[0] :] + parts[: long[0]])
+
+
 def _key(tokens: Sequence[str]) -> bytes:
     """Return the hash of tokens; zeros for none."""
     if not tokens:
         return _NO_KEY
-    return xxh3_64_digest("\0".join(tokens).encode("utf-8", "surrogatepass"))
+    name = "\0".join(tokens)
+    plain = name if name.isascii() else without_diacritics(name)
+    marks = _NO_DIACRITICS if plain == name else _digest(name)[_BASE_BYTES:]
+    return _digest(plain)[:_BASE_BYTES] + marks
+
+
+def _digest(text: str) -> bytes:
+    return xxh3_64_digest(text.encode("utf-8", "surrogatepass"))

@@ -94,19 +94,19 @@ class TestDoubt:
 
     @pytest.mark.parametrize("own", [0, 100, 200, 250, 300, 400, 600])
     def test_in_doubt_the_lower_limit_is_higher(self, own):
-        other = page("Boat 7 - Shop", "Boat 7", words(own, 2000 + own))
+        other = page("Boat 7 of Norby", "Boat 7", words(own, 2000 + own))
         similarity, against = Confirmation().compare(self.ONE, other)
         assert (against == "") == (similarity >= MIN_RESEMBLANCE_IN_DOUBT)
         assert against in ("", "doubt" if similarity >= DEFAULT_MIN_RESEMBLANCE else "resemblance")
 
     def test_a_higher_setting_applies_in_doubt_too(self):
-        other = page("Boat 7 - Shop", "Boat 7", words(60, 2060))
+        other = page("Boat 7 of Norby", "Boat 7", words(60, 2060))
         similarity, _ = Confirmation().compare(self.ONE, other)
         assert MIN_RESEMBLANCE_IN_DOUBT < similarity < 0.99
         assert not Confirmation(0.99).compare(self.ONE, other).is_copy
 
     def test_in_doubt_without_sketches_pages_are_copies(self):
-        other = page("Boat 7 - Shop", "Boat 7")
+        other = page("Boat 7 of Norby", "Boat 7")
         assert Confirmation().compare(self.ONE, other) == (None, "")
 
 

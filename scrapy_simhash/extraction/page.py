@@ -12,7 +12,6 @@ from scrapy_simhash.extraction.declared import declared
 from scrapy_simhash.extraction.lines import join, lines_of
 from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
-from scrapy_simhash.extraction.script_data import is_notice
 from scrapy_simhash.extraction.segments import content_lines
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, find_values
 from scrapy_simhash.extraction.shown import unfold
@@ -252,7 +251,6 @@ class Page:
             canonical=canonical,
             site=registered_domain(host) if host else "",
             unmatched=tuple(self._unmatched),
-            is_notice=self.selected is None and is_notice(self.root, self.content),
             targets=own_targets(
                 self.lines if self.selected is None else self.content, self.content
             ),

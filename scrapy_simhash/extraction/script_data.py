@@ -2,7 +2,8 @@
 
 A browser runs the scripts and shows the content; a crawler sees "please turn on JavaScript", the
 same on all pages of the site. Frameworks have many names for such data, so its form decides: beside
-strings and numbers, data has hardly a word, while code consists of words.
+strings and numbers, data has hardly a word, while code consists of words. Keys, addresses, drawings
+and messages of the program (translated from sentences, which are keys) are no content.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.extraction.lines import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from lxml.html import HtmlElement
-
-    from scrapy_simhash.extraction.lines import Line
 
 # A longer text is no notice.
 _MAX_WORDS = 150
@@ -37,64 +36,78 @@ _SAMPLE_CHARACTERS = 10_000
 _MAX_CHARACTERS = 2_000_000
 
 # The closing quote is optional, so that each search takes linear time.
-_STRING = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"?' r"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?" r"|`[^`\\]*(?:\\.[^`\\]*)*`?",
-    re.DOTALL,
+_STRING = (
+    r'"[^"\\]*(?:\\.[^"\\]*)*"?' r"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?" r"|`[^`\\]*(?:\\.[^`\\]*)*`?"
 )
+_STRINGS = re.compile(_STRING, re.DOTALL)
+# A string, the colon after a key, or a number.
+_VALUE = re.compile(rf"({_STRING})(\s*:)?|\d[\d.:-]*", re.DOTALL)
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _LETTER = re.compile(r"[^\W\d_]")
+_SIGN = re.compile(r"[^\w\s]|_")
 _WORD = re.compile(r"\w+")
+_TAG = re.compile(r"<[^<>]*>")
+# Code and drawings have more signs and, beside letters, more digits than texts.
+_MAX_SIGNS = 0.2
 _WORDS_OF_PHRASE = 3
 _MIN_WORDS_OF_SENTENCE = 4
 
 
-def is_notice(root: HtmlElement, content: Sequence[Line]) -> bool:
-    """Return True if the content of a page is a few words beside large data that it does not show.
+def scripts_of(root: HtmlElement) -> list[str]:
+    """Return the scripts of a page that are long enough for data."""
+    texts = (script.text or "" for script in root.iter("script"))
+    return [text[:_MAX_CHARACTERS] for text in texts if len(text) >= _MIN_CHARACTERS]
 
-    :param root: the tree of the page, with its scripts.
-    :param content: the lines of its content, see `scrapy_simhash.extraction.segments`.
+
+def is_notice(text: str, scripts: Sequence[str]) -> bool:
+    """Return True if the text of a page is a few words beside large data that it does not show.
+
+    :param text: the text that was extracted.
+    :param scripts: from `scripts_of`.
     """
-    words = sum(line.words for line in content)
+    if sum(map(len, scripts)) < len(text):
+        return False
+    lines = text.split("\n")
+    words = sum(map(count_words, lines))
     if not 0 < words <= _MAX_WORDS:
         return False
-    characters = sum(len(line.text) for line in content)
-    scripts = [
-        text[:_MAX_CHARACTERS]
-        for script in root.iter("script")
-        if (text := script.text) and len(text) >= _MIN_CHARACTERS
-    ]
-    if sum(map(len, scripts)) < characters:
-        return False
-    strings = [
-        _ESCAPE.sub(lambda found: chr(int(found[1], 16)), string)
-        for script in scripts
-        for string in _strings_of_data(script)
-    ]
-    if sum(map(len, strings)) < _MIN_TIMES * characters:
-        counts = map(count_words, strings)
-        in_sentences = sum(count for count in counts if count >= _MIN_WORDS_OF_SENTENCE)
+    values = [value for script in scripts for value in _values(script)]
+    values = [value for value in values if len(_SIGN.findall(value)) <= _MAX_SIGNS * len(value)]
+    if sum(map(len, values)) < _MIN_TIMES * len(text):
+        in_sentences = sum(map(_words_of_sentence, values))
         if in_sentences < max(_MIN_TIMES_IN_SENTENCES * words, _MIN_WORDS_IN_SENTENCES):
             return False
-    return not _shows(content, " ".join(strings))
+    return not _shows(lines, " ".join(values))
 
 
-def _strings_of_data(script: str) -> list[str]:
-    """Return the strings of a script, and its rest without spaces as the last one.
-
-    The list is empty for code.
-    """
+def _values(script: str) -> Iterator[str]:
+    """Yield the texts and numbers in the data of a script; nothing of code and of translations."""
     sample = script[:_SAMPLE_CHARACTERS]
-    if len(_LETTER.findall(_STRING.sub("", sample))) > _MAX_LETTERS_OF_DATA * len(sample):
-        return []
-    return [*_STRING.findall(script), "".join(_STRING.sub("", script).split())]
+    if len(_LETTER.findall(_STRINGS.sub("", sample))) > _MAX_LETTERS_OF_DATA * len(sample):
+        return
+    values = []
+    for found in _VALUE.finditer(script):
+        value = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), found[1] or found[0])
+        if found[2] is None:
+            if "/" not in value or " " in value:  # else it is an address
+                values.append(_TAG.sub(" ", value))
+        elif value.count(" ") >= _MIN_WORDS_OF_SENTENCE:
+            return
+    yield from values
 
 
-def _shows(content: Iterable[Line], data: str) -> bool:
+def _words_of_sentence(value: str) -> int:
+    """Return the number of words of a value that is a sentence; 0 for a name or a drawing."""
+    words = count_words(value)
+    return words if words >= _MIN_WORDS_OF_SENTENCE and 2 * len(_LETTER.findall(value)) >= len(value) else 0
+
+
+def _shows(lines: Sequence[str], data: str) -> bool:
     """Return True if much of the content is in the data, too."""
     data = _normal(data)
     shown = phrases = 0
-    for line in content:
-        words = _normal(line.text).split()
+    for line in lines:
+        words = _normal(line).split()
         for start in range(0, len(words) - _WORDS_OF_PHRASE + 1, _WORDS_OF_PHRASE):
             phrases += 1
             shown += " ".join(words[start : start + _WORDS_OF_PHRASE]) in data
