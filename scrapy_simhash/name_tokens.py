@@ -40,7 +40,8 @@ _PART_ENDS = re.compile(
     rf"|(?<=\w)\s*[{_DASHES}_|\uff5c\u30fb]\s*(?=[{_UNSPACED}])"
     r"|[:\uff1a]\s+|[()\[\]{}\uff08\uff09\u3010\u3011]"
 )
-_LATIN_MARKS = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
+# Marks that get lost: of Latin letters, of the Russian ё, and of Greek capitals.
+_LOST_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+|(?<=\u0435)\u0308|(?<=[\u03b1-\u03c9])\u0301")
 # What names a view of a page: the beginnings of words for print, mobile and AMP.
 _VIEW_STEMS = (
     *"print imprim impres druck stampa utskrift udskrift tulost afdruk tisk druk wydruk".split(),
@@ -170,8 +171,8 @@ def _kind(character: str) -> _Kind:
 
 
 def without_diacritics(name: str) -> str:
-    """Return a name with Latin letters as they are written where diacritics got lost: e for é."""
-    plain = _LATIN_MARKS.sub("", unicodedata.normalize("NFD", name))
+    """Return a name without the marks that some writers and programs leave out: e for é."""
+    plain = _LOST_MARKS.sub("", unicodedata.normalize("NFD", name))
     return unicodedata.normalize("NFC", plain)
 
 

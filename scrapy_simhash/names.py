@@ -6,11 +6,10 @@ symbol by symbol (`scrapy_simhash.name_tokens`): "Alto Jacket, red" is not "Alto
 of a name are a part of a title that only repeats what the page itself declares as the name of its
 site, and a part that only names a view of the page, such as "(print version)".
 
-A name is stored as a *key*, which is the hash of all its tokens in order, however long it is: 48 bits
-of the tokens without diacritics, and 16 of the diacritics, zeros if there are none. The
-title of a page becomes three keys: without those parts, of the whole title, and of what the title
-says beyond the headings (zeros if nothing); one key if the first two are equal and the third is
-zeros. Each heading becomes a key. A byte of flags follows if one is set, and in a title a byte that
+A name is stored as a *key*: the hash of all its tokens in order, however long it is. 48 bits are of
+the tokens without diacritics, 16 of the diacritics (zeros if there are none). The title of a page
+becomes three keys: without those parts, of the whole title, and of what the title says beyond the
+headings (zeros if nothing); one key if the first two are equal and the third is zeros. Each heading becomes a key. A byte of flags follows if one is set, and in a title a byte that
 stands for the name of the site in it. Empty bytes stand for no name.
 """
 
@@ -20,7 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_digest
 
-from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of, without_diacritics, without_parts
+from scrapy_simhash.name_tokens import (
+    is_view,
+    name_tokens,
+    parts_of,
+    without_diacritics,
+    without_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,6 +128,9 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
       be the same.
     - Otherwise the titles must be the same. A page without a name agrees with any page.
     - Weak headings count only if both pages have weak ones, or if they are the same.
+    - There is a doubt instead of a difference if only one page has diacritics, and the names agree
+      without them; and if the site of one page is unknown, the names are headlines that no text
+      uses, and one page has no heading of its own, or only one title has the name of a site.
 
     Sites give the news that they share headlines of their own. So pages of different sites may have
     different names if both are headlines: at least five words that the text does not use as they
@@ -383,8 +391,9 @@ def _occurs(part: str, text: str) -> bool:
 
 
 def _turned(title: str) -> str:
-    """Return a title whose only long part comes first, as if its parts stood in a circle: sites move
-    their name from one end to the other.
+    """Return a title with its only long part first, as if the parts stood in a circle.
+
+    Sites move their name from one end to the other.
     """
     parts = parts_of(title)
     long = [at for at, part in enumerate(parts) if len(name_tokens(part)) >= _MIN_HEADLINE_TOKENS]

@@ -88,8 +88,11 @@ class TestOneSite:
                 ("Five cows on the pier - News - Acme", ""),
                 True,
             ),
-            (("Bonn | Kiel | Five trains every single day", ""),
-             ("Kiel | Bonn | Five trains every single day", ""), False),
+            (
+                ("Bonn | Kiel | Five trains every single day", ""),
+                ("Kiel | Bonn | Five trains every single day", ""),
+                False,
+            ),
             # One page has lost the diacritics of its names. The text decides.
             (("Alte Brücke", "Alte Brücke"), ("Alte Brucke", "Alte Brucke"), None),
             (("Řím – Itálie", ""), ("Rim - Italie", ""), None),

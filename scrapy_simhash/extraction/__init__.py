@@ -6,7 +6,6 @@ It keeps libxml2's limits on depth and size, and reads a page only up to these l
 
 from scrapy_simhash.extraction.extractors import (
     EXTRACTORS,
-    MIN_SHARE_OF_SEGMENTS,
     extract,
     find_extractor,
     is_extractor,
@@ -18,7 +17,6 @@ from scrapy_simhash.extraction.selectors import Selectors
 
 __all__ = [
     "EXTRACTORS",
-    "MIN_SHARE_OF_SEGMENTS",
     "Extraction",
     "Page",
     "Selectors",

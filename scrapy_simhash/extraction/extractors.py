@@ -2,8 +2,8 @@
 
 readability is made for articles. On other pages, such as documentation, it often returns a sidebar
 or almost nothing. Different pages with the same sidebar would then look like copies. So if
-readability finds fewer than 80 % as many words as `scrapy_simhash.extraction.segments`, the text is
-that of the segments. The rule needs no other page, so the same page always has the same text.
+readability finds fewer words than `scrapy_simhash.extraction.segments`, the text is that of the
+segments. The rule needs no other page, so the same page always has the same text.
 ``docs/decisions/extraction.md`` has the figures.
 """
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.extraction.lines import Line
 
-MIN_SHARE_OF_SEGMENTS = 0.8
 # Without the semicolon, "&copy" may belong to a URL.
 _REFERENCE = re.compile(r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[a-zA-Z][a-zA-Z\d]{1,31});")
 _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -71,12 +70,12 @@ def _readability(page: Page) -> str:
     segments = page.content
     drop_asides = not any(line.aside for line in segments)
     article = _article(page, drop_consent=True, drop_asides=drop_asides)
-    if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
-        page.way = "segments"
-        return join(segments)
     heading = own_heading(page.lines)
     if heading is not None and all(line.text != heading.text for line in article):
         article.insert(0, heading)
+    if words_of(article) < words_of(segments):
+        page.way = "segments"
+        return join(segments)
     return join(article)
 
 

@@ -36,7 +36,7 @@ _CHROME_TAGS = ("nav", "footer", "aside", "dialog", "select", "form//label", "fo
 # Not `embed`: it has no end tag, so the parser puts the following text into it. What a script draws
 # on a `canvas` is unknown, so its fallback counts.
 _INVISIBLE_TAGS = (
-    "annotation annotation-xml applet audio datalist defs desc head iframe metadata mphantom "
+    "annotation annotation-xml applet audio datalist defs desc head/title iframe metadata mphantom "
     "noframes noscript rp script style svg//title symbol template video".split()
 )
 # The words of a picture or a formula stand apart.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.extraction.declared import Declared
     from scrapy_simhash.extraction.lines import Line
 
-_LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6")
+_LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6", "caption")
 _MIN_HOST_LABEL_CHARACTERS = 3
 _MAX_HOME_SLASHES = 3  # https://host/
 _MAX_HOME_LINKS = 5
@@ -45,6 +45,9 @@ def names_of(
     linked = [text for text in _home_links(root, host) if text not in own]
     sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
+    if facts.title and not _sameness([title])(facts.title):
+        # The same title on all pages of a site says nothing.
+        declared_names = [*declared_names, facts.title]
     title = title or facts.title or next(iter(declared_names), "")
     if headings:
         return Names(title, headings, sites=sites)
@@ -61,7 +64,8 @@ def identities_of(
     """Return the identities of the main thing of a page, each as (kind, value).
 
     An ``identifier`` may be one of the visit. So it counts only if the page shows it, or has it in
-    its canonical URL. The name of the main thing is an identity if the other names do not have it.
+    its canonical URL. The name of the main thing is an identity if the other names do not have it,
+    and so is a declared title that shares no word with them.
     """
     shown = (names.title, *names.headings)
     main = facts.main(_sameness(shown))
@@ -72,11 +76,15 @@ def identities_of(
         or value in canonical.casefold()
         or any(value in line.text.casefold() for line in lines)
     ]
-    if main.names:
-        known = {token for name in shown for token in name_tokens(name)}
-        own = name_tokens(main.names[0])
-        if not known.issuperset(own):
-            found.append(("name", " ".join(own)))
+    known = {token for name in shown for token in name_tokens(name)}
+    own = name_tokens(main.names[0]) if main.names else []
+    if known.issuperset(own):
+        own = name_tokens(facts.title)
+        # The title and the heading may be the same on all pages of a site.
+        if not known.isdisjoint(own):
+            own = []
+    if own:
+        found.append(("name", " ".join(own)))
     return tuple(found)
 
 

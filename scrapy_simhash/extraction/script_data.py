@@ -99,7 +99,11 @@ def _values(script: str) -> Iterator[str]:
 def _words_of_sentence(value: str) -> int:
     """Return the number of words of a value that is a sentence; 0 for a name or a drawing."""
     words = count_words(value)
-    return words if words >= _MIN_WORDS_OF_SENTENCE and 2 * len(_LETTER.findall(value)) >= len(value) else 0
+    return (
+        words
+        if words >= _MIN_WORDS_OF_SENTENCE and 2 * len(_LETTER.findall(value)) >= len(value)
+        else 0
+    )
 
 
 def _shows(lines: Sequence[str], data: str) -> bool:

@@ -27,8 +27,12 @@ _MAX_WORDS = 12
 _MAX_WORDS_OF_PICTURE = 4
 # Longer targets are data, or traps.
 _MAX_CHARACTERS = 2083
-# Links with fewer words, as a share of the words of the content, are no list.
+# Links with fewer words, as a share of the words of the content, are no list: beside the heading,
+# and on the whole page, which has navigation and teasers, too.
 _MIN_SHARE_OF_CONTENT = 0.3
+_MIN_SHARE_OF_PAGE = 0.5
+# So many links with one text ("More") lead to the entries of a list.
+_MIN_ENTRIES = 10
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -51,9 +55,13 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     """
     if not any(line.aside for line in content):
         lines = [line for line in lines if not line.aside]
-    least_words = _MIN_SHARE_OF_CONTENT * sum(line.words for line in content)
+    words = sum(line.words for line in content)
     # A list may stand outside the element with the heading and the introduction.
-    linked = _linked(around_heading(lines), least_words) or _linked(lines, least_words)
+    linked = (
+        _linked(around_heading(lines), _MIN_SHARE_OF_CONTENT * words)
+        or _linked(lines, _MIN_SHARE_OF_PAGE * words)
+        or _entries(lines)
+    )
     weights: dict[str, int] = {}
     for line in linked:
         targets = set(line.targets)
@@ -71,6 +79,20 @@ def _linked(lines: Sequence[Line], least_words: float) -> Sequence[Line]:
     # Texts are content, and so are the links in them.
     words = sum(_words_of_links(line) for line in linked if line.row or line.is_links)
     return linked if words and words >= least_words else ()
+
+
+def _entries(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines whose links are many, with one text and different targets."""
+    by_text: dict[str, dict[tuple[str, ...], Line]] = {}
+    for line in lines:
+        if line.targets and line.is_links and not line.chrome:
+            by_text.setdefault(line.text, {})[line.targets] = line
+    return [
+        line
+        for of_text in by_text.values()
+        if len(of_text) >= _MIN_ENTRIES
+        for line in of_text.values()
+    ]
 
 
 def _words_of_links(line: Line) -> float:

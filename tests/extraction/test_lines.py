@@ -333,3 +333,9 @@ class TestLimits:
         found = extract(page, "segments")
         assert time.process_time() - started < 10
         assert "Words at the top." in found.text or len(found.text) > 100
+
+
+@pytest.mark.parametrize("tag", ["main", "section", "article", "x-app"])
+def test_what_the_parser_leaves_in_the_head_is_visible(tag):
+    # libxml2 does not know these tags, and a page need not have a body.
+    assert extract(f"<title>Ferries</title><{tag}><p>Line 4</p></{tag}>", "text").text == "Line 4"

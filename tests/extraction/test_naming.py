@@ -66,6 +66,9 @@ class TestHeadings:
             "<h1 class=logo>Ferries</h1><h2>Line 4</h2>",
             ld({"@type": "BusTrip", "name": "Line 4"}) + "<h3>Monday</h3>",
             ld({"@graph": [{"@type": "Article", "headline": "Line 4"}]}),
+            "<meta property=og:title content='Line 4'><h3>Monday</h3>",
+            "<meta name=twitter:title content='Line 4'>",
+            "<table><caption>Line 4</caption><tr><td>9:30</table>",
         ],
     )
     def test_what_stands_for_it_where_there_is_none(self, html):
@@ -169,6 +172,11 @@ class TestIdentities:
         assert identities(link + html) == {"identifier": "a-99"}
         value = {"@type": "JobPosting", "identifier": {"@type": "PropertyValue", "value": "a-99"}}
         assert identities(ld(value) + "<p>No. A-99</p>") == {"identifier": "a-99"}
+
+    def test_a_declared_title_that_shares_no_word_with_them(self):
+        for title, identity in (("Oars", "oars"), ("Boat 7 with oars", None)):
+            html = f"<h1>Details</h1><meta property=og:title content='{title}'>"
+            assert identities(html).get("name") == identity
 
     def test_a_declared_name_that_other_names_do_not_have(self):
         assert identities("<h1>Quick view</h1><b itemprop=name>Oar 9</b>") == {"name": "oar 9"}

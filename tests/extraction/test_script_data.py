@@ -63,6 +63,11 @@ def test_a_notice_beside_data_is_no_content(script, extractor):
         f"<p>{CHINESE[:300]}<script>{json.dumps([CHINESE, *PARAGRAPHS])}</script>",
         f"{NOTICE}<p hidden>{json.dumps(STATE)}</p>",
         f"<script>{json.dumps(STATE)}</script>",
+        f"{NOTICE}<script>t({json.dumps({text: text[::-1] for text in PARAGRAPHS * 9})})</script>",
+        f"{NOTICE}<script>i={json.dumps(['M13.6,62.8c-4-6-9.8-8.9z'] * 200)}</script>",
+        f"{NOTICE}<script>i={json.dumps(['a(5.b=6.$(c);7(5==k))'] * 200)}</script>",
+        f"{NOTICE}<script>i={json.dumps(['https://a.example/picture/7.png'] * 200)}</script>",
+        f"{NOTICE}<script>i={json.dumps({f'is-set-{n}': True for n in range(300)})}</script>",
     ],
     ids=[
         "none",
@@ -74,10 +79,23 @@ def test_a_notice_beside_data_is_no_content(script, extractor):
         "shown Chinese",
         "hidden",
         "empty",
+        "translations",
+        "drawings",
+        "packed code",
+        "addresses",
+        "settings",
     ],
 )
 def test_other_pages_have_their_text(html):
     assert not extract(html).is_notice
+
+
+def test_the_text_counts_that_was_extracted():
+    # An unclosed `nav` leaves no content to `segments`.
+    html = f"<p>Shop</p><nav>{''.join(f'<p>{text}</p>' for text in PARAGRAPHS * 3)}"
+    found = extract(f"{html}<script>{json.dumps([CHINESE] * 9)}</script>", "readability-only")
+    assert len(found.text) > 999
+    assert not found.is_notice
 
 
 def test_what_selectors_select_is_the_content():

@@ -153,3 +153,16 @@ def test_a_list_outside_the_element_with_the_heading_counts():
     )
     page = f"<main><h1>Court</h1><p>{words}.</p></main><table>{rows}</table>"
     assert len(extract(page).targets) >= 40
+
+
+def test_links_with_one_text_lead_to_the_entries_of_a_list():
+    intro = f"<main><h1>Results</h1><p>{'</p><p>'.join(PARAGRAPHS * 2)}</p></main>"
+    for count, found in ((9, 0), (10, 11)):
+        rows = cases(100, count, "<li><a href='{url}'>More</a>")
+        assert len(extract(f"{intro}<ul>{rows}</ul>").targets) == found
+
+
+def test_teasers_outside_the_element_with_an_article_do_not_count():
+    rows = cases(100, 12, "<li><a href='{url}'>A teaser {n} of some words</a>")
+    article = f"<div><h1>News</h1><p>{'</p><p>'.join(PARAGRAPHS * 2)}</p></div>"
+    assert extract(f"{article}<ul>{rows}</ul>").targets == {}
