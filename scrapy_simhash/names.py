@@ -9,8 +9,9 @@ site, and a part that only names a view of the page, such as "(print version)".
 A name is stored as a *key*: the hash of all its tokens in order, however long it is. 48 bits are of
 the tokens without diacritics, 16 of the diacritics (zeros if there are none). The title of a page
 becomes three keys: without those parts, of the whole title, and of what the title says beyond the
-headings (zeros if nothing); one key if the first two are equal and the third is zeros. Each heading becomes a key. A byte of flags follows if one is set, and in a title a byte that
-stands for the name of the site in it. Empty bytes stand for no name.
+headings (zeros if nothing); one key if the first two are equal and the third is zeros. Each heading
+becomes a key. A byte of flags follows if one is set, and in a title a byte that stands for the name
+of the site in it. Empty bytes stand for no name.
 """
 
 from __future__ import annotations
