@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of
 from scrapy_simhash.documents.decoding import decoded
 from scrapy_simhash.documents.files import (
-    GZIP_MARK,
     DamagedFile,
     files_in,
     import_extra,
@@ -26,12 +24,13 @@ from scrapy_simhash.documents.html import HTML_ENDINGS
 from scrapy_simhash.documents.json_records import begins_as_array, json_parts, parse_json
 from scrapy_simhash.documents.lines import Part, Unreadable, ascii_lines, line_parts
 from scrapy_simhash.documents.parquet import parquet_schema, row_parts
-from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
+from scrapy_simhash.documents.warc import warc_parts
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.identities import IDENTITY_FIELDS
 from scrapy_simhash.markup import begins_as_element
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
@@ -96,7 +95,6 @@ class Inputs:
             for path in paths.inputs
         ]
         self.format = options.format or self._known_format()
-        self.is_output_compressed = paths.is_compressed
         self.damaged: dict[str, str] = {}
         """Name of a file that cannot be read to its end → reason."""
         self.passed_over = 0
@@ -159,16 +157,6 @@ class Inputs:
             if InputFile.of(file.path, file.name) != file:
                 raise changed_error(file.name)
 
-    def yields_compressed(self, path: Path) -> bool:
-        """Return True if `parts` yields the records of a WARC file still compressed, to be copied.
-
-        This needs a compressed output, and a file whose records are compressed one by one.
-        """
-        if not self.is_output_compressed:
-            return False
-        with self._open_raw(path) as stream:
-            return stream.peek(2).startswith(GZIP_MARK) and is_compressed_by_record(stream)
-
     def _parts_of(self, path: Path) -> Iterator[Part]:
         max_bytes = self._options.max_bytes
         if self.format == "html":
@@ -177,9 +165,7 @@ class Inputs:
         elif self.format == "parquet":
             yield from row_parts(path, self._read_columns, max_bytes)
         elif self.format == "warc":
-            by_record = self.yields_compressed(path)
-            opener = partial(self._open_raw if by_record else self._opened, path)
-            yield from warc_parts(opener, max_bytes, by_record=by_record)
+            yield from warc_parts(partial(self._opened, path), max_bytes)
         else:
             with self._lines(path) as (lines, encoding):
                 if self.format == "csv":
@@ -198,11 +184,8 @@ class Inputs:
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[io.BufferedReader]:
-        with self._open_raw(path) as file, uncompressed(file) as content:
+        with path.open("rb", buffering=_BUFFER_BYTES) as file, uncompressed(file) as content:
             yield content
-
-    def _open_raw(self, path: Path) -> io.BufferedReader:
-        return io.BufferedReader(path.open("rb", buffering=0), _BUFFER_BYTES)
 
     def _known_format(self) -> Format:
         formats = set()

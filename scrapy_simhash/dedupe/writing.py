@@ -61,12 +61,15 @@ def write_output(
         _write_parquet([file.path for file in inputs.files], verdicts, output, tags)
     elif inputs.format == "html":
         _write_folder(inputs, _kept(inputs, verdicts), output)
-    elif is_standard_output:
-        sys.stdout.buffer.writelines(_pieces(inputs, verdicts, tags))
-        sys.stdout.flush()
     else:
-        with _opened(output, compressed=paths.is_compressed and inputs.format != "warc") as file:
-            file.writelines(_pieces(inputs, verdicts, tags))
+        pieces = _pieces(inputs, verdicts, tags, compressed=paths.is_compressed)
+        if is_standard_output:
+            sys.stdout.buffer.writelines(pieces)
+            sys.stdout.flush()
+        else:
+            is_gzip = paths.is_compressed and inputs.format != "warc"
+            with _opened(output, compressed=is_gzip) as file:
+                file.writelines(pieces)
     if output.is_file():
         sync_file(output)
 
@@ -93,12 +96,12 @@ def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
 
 
 def _pieces(
-    inputs: Inputs, verdicts: Iterator[PlainVerdict], tags: Mapping[str, str]
+    inputs: Inputs, verdicts: Iterator[PlainVerdict], tags: Mapping[str, str], *, compressed: bool
 ) -> Iterator[bytes]:
     """Yield the bytes of an output that is one file."""
     kept = _kept(inputs, verdicts)
     if inputs.format == "warc":
-        return _warc_pieces(inputs, kept)
+        return _warc_pieces(kept, compressed=compressed)
     if inputs.format == "csv":
         return _csv_pieces(inputs, kept, tags)
     return _json_pieces(kept, json_tagger(tags, inputs.encoding), is_array=inputs.is_array)
@@ -133,20 +136,16 @@ def _csv_pieces(inputs: Inputs, kept: KeptParts, tags: Mapping[str, str]) -> Ite
         yield written_row(row, layout, encoding)
 
 
-def _warc_pieces(inputs: Inputs, kept: KeptParts) -> Iterator[bytes]:
+def _warc_pieces(kept: KeptParts, *, compressed: bool) -> Iterator[bytes]:
     """Yield WARC records, compressed record by record if the output is compressed."""
-    is_copied = [
-        not inputs.is_output_compressed or inputs.yields_compressed(file.path)
-        for file in inputs.files
-    ]
-    for number, part, _ in kept:
-        if is_copied[number]:
-            yield part.data
-            yield from part.rest
-        else:
+    for _, part, _ in kept:
+        pieces = chain([part.data], part.rest)
+        if compressed:
             compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-            yield from map(compressor.compress, chain([part.data], part.rest))
+            yield from map(compressor.compress, pieces)
             yield compressor.flush()
+        else:
+            yield from pieces
 
 
 def _write_folder(inputs: Inputs, kept: KeptParts, folder: Path) -> None:

@@ -50,15 +50,11 @@ class WarcPage(NamedTuple):
 
 
 def warc_parts(
-    open_stream: Callable[[], AbstractContextManager[io.BufferedReader]],
-    max_bytes: int,
-    *,
-    by_record: bool,
+    open_stream: Callable[[], AbstractContextManager[io.BufferedReader]], max_bytes: int
 ) -> Iterator[Part]:
     """Yield each WARC record of a file as a part. `Part.is_record` is True for pages only.
 
-    :param open_stream: opens the file, decompressed unless `by_record` is set. Called twice.
-    :param by_record: each record is a gzip member of its own; yield these members, compressed.
+    :param open_stream: opens the file, decompressed. Called twice.
     :raises DamagedFile: the bytes after the last yielded part are no record, or an incomplete one.
     """
     with open_stream() as stream, open_stream() as copied:
@@ -66,19 +62,16 @@ def warc_parts(
         for offset, length, record in _records(stream):
             copied.read(offset - position)  # line breaks between records
             position = offset + length
-            too_large = record.length > max_bytes + _HEADER_BYTES
-            data = copied.read(min(length, _PIECE_BYTES) if too_large else length)
-            rest: Iterable[bytes] = _pieces(copied, length - len(data))
-            if not by_record:  # `length` does not count the line breaks after a record
-                if too_large:
-                    rest = chain(rest, [_END])
-                else:
-                    data += _END
             is_page = record.rec_type in _PAGE_KINDS
-            reason = "too_large" if too_large and is_page else None
-            yield Part(data, is_page, reason, rest=rest)
-            for _ in rest:
-                pass
+            if record.length > max_bytes + _HEADER_BYTES:
+                data = copied.read(min(length, _PIECE_BYTES))
+                # `length` does not count the line breaks after a record.
+                rest = chain(_pieces(copied, length - len(data)), [_END])
+                yield Part(data, is_page, "too_large" if is_page else None, rest=rest)
+                for _ in rest:
+                    pass
+            else:
+                yield Part(copied.read(length) + _END, is_page)
         # warcio reports no error for a record that is cut off in its first bytes.
         if copied.read(_HEADER_BYTES).strip(b"\r\n\0"):
             raise DamagedFile(_TORN)
@@ -189,17 +182,6 @@ _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
 }
 
 
-def is_compressed_by_record(stream: BinaryIO) -> bool:
-    """Return True if each of the first two records of a compressed file has its own gzip member."""
-    records = _iterator(stream)
-    try:
-        next(records, None)
-        next(records, None)  # raises an error if both are in one gzip member
-    except Exception:  # noqa: BLE001 - warcio raises many kinds
-        return False
-    return True
-
-
 def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
     """Yield (offset, length, record) of complete records; raise DamagedFile at any other."""
     records = _iterator(stream)
@@ -213,13 +195,8 @@ def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
             raise
         except Exception:  # noqa: BLE001 - warcio raises many kinds
             raise DamagedFile("a part is no WARC record") from None
-        decompressor = records.reader.decompressor
-        if (
-            # The limit is 0 if the whole record was read. A record of invalid length has none.
-            getattr(record.raw_stream, "limit", 1)
-            or records.err_count
-            or (decompressor is not None and not decompressor.eof)
-        ):
+        # The limit is 0 if the whole record was read. A record of invalid length has none.
+        if getattr(record.raw_stream, "limit", 1) or records.err_count:
             raise DamagedFile(_TORN)
         yield records.get_record_offset(), records.get_record_length(), record
 

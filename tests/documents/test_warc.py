@@ -14,7 +14,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_simhash.documents.files import DamagedFile
-from scrapy_simhash.documents.warc import decompressed, is_compressed_by_record, warc_parts
+from scrapy_simhash.documents.warc import decompressed, warc_parts
 from tests.dedupe.samples import http_response, warc_record
 
 SIZES = (10, 5000, 300_000, 1_500_000, 0, 20)
@@ -22,17 +22,17 @@ LIMIT = 400_000
 zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
-def warc(*, compressed):
+def warc():
     made = [warc_record("warcinfo", b"software: test\r\n")]
     for number, size in enumerate(SIZES):
         # Compressible and incompressible bytes.
         body = random.Random(number).randbytes(size) if number % 2 else b"a" * size
         made.append(warc_record("request", b"GET / HTTP/1.1\r\n\r\n"))
         made.append(warc_record("response", http_response(body)))
-    return b"".join(gzip.compress(record, mtime=0) if compressed else record for record in made)
+    return b"".join(made)
 
 
-def read(content, max_bytes=LIMIT, *, by_record):
+def read(content, max_bytes=LIMIT):
     """Return [(bytes, is a response, reason)] of the parts, and the damage."""
     found = []
 
@@ -40,17 +40,16 @@ def read(content, max_bytes=LIMIT, *, by_record):
         return io.BufferedReader(io.BytesIO(content))
 
     try:
-        for part in warc_parts(opened, max_bytes, by_record=by_record):
+        for part in warc_parts(opened, max_bytes):
             found.append((b"".join([part.data, *part.rest]), part.is_record, part.reason))  # noqa: PERF401
     except DamagedFile as error:
         return found, str(error)
     return found, None
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-def test_as_warcio_cuts_them(compressed):
-    content = warc(compressed=compressed)
-    found, damage = read(content, by_record=compressed)
+def test_as_warcio_cuts_them():
+    content = warc()
+    found, damage = read(content)
     assert damage is None
     assert b"".join(data for data, *_ in found) == content
     iterator = ArchiveIterator(io.BytesIO(content))
@@ -65,39 +64,31 @@ def test_as_warcio_cuts_them(compressed):
     assert reasons == ["too_large" if size > LIMIT * 3 else None for size in SIZES]
 
 
-def test_what_is_compressed_by_record():
-    assert is_compressed_by_record(io.BytesIO(warc(compressed=True)))
-    assert not is_compressed_by_record(io.BytesIO(gzip.compress(warc(compressed=False))))
-
-
-@pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("at", [1, 100, 690, 5000, 40_000, 600_000, -1_000_000, -200, -30])
 @pytest.mark.parametrize("max_bytes", [1000, LIMIT])
-def test_of_a_file_that_is_cut_off_whole_records_are_there(compressed, at, max_bytes):
-    content = warc(compressed=compressed)
-    whole, _ = read(content, by_record=compressed)
+def test_of_a_file_that_is_cut_off_whole_records_are_there(at, max_bytes):
+    content = warc()
+    whole, _ = read(content)
     ends = [0, *accumulate(len(data) for data, *_ in whole)]
     at %= len(content)
-    found, damage = read(content[:at], max_bytes, by_record=compressed)
+    found, damage = read(content[:at], max_bytes)
     assert b"".join(data for data, *_ in found) == content[: max(e for e in ends if e <= at)]
     # A file that was cut off between two records looks complete.
     assert (damage is None) == (at in ends)
 
 
 @pytest.mark.parametrize(
-    ("compressed", "garbage"),
+    "garbage",
     [
-        (False, b"garbage " * 50_000),
-        (False, b"WARC/1.0\r\nno length\r\n\r\n"),
-        (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: 2")),
-        (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: %d" % 10**17)),
-        (True, b"garbage " * 300_000),
-        (True, gzip.compress(b"no record", mtime=0)),
+        b"garbage " * 50_000,
+        b"WARC/1.0\r\nno length\r\n\r\n",
+        warc_record("response", b"abc").replace(b"Length: 3", b"Length: 2"),
+        warc_record("response", b"abc").replace(b"Length: 3", b"Length: %d" % 10**17),
     ],
 )
-def test_garbage_is_left_out_and_reported(compressed, garbage):
-    content = warc(compressed=compressed)
-    found, damage = read(content + garbage, by_record=compressed)
+def test_garbage_is_left_out_and_reported(garbage):
+    content = warc()
+    found, damage = read(content + garbage)
     assert b"".join(data for data, *_ in found) == content
     assert damage is not None
 
