@@ -98,7 +98,7 @@ def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, Pa
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.extraction import Extraction
 
-    detector = Detector(chosen.scheme, min_tokens=chosen.min_tokens)
+    detector = Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
     if loaded.is_html:
         return detector.extract_and_fingerprint(loaded.text)
     return Extraction(loaded.text), detector.fingerprint_text(loaded.text)
@@ -143,6 +143,7 @@ def _facts(
         "title": extraction.title,
         "heading": extraction.heading,
         "canonical": extraction.canonical,
+        "distinct": extraction.distinct,
         "characters": len(extraction.text),
         "tokens": page.tokens,
         "min_tokens": chosen.min_tokens,
@@ -163,6 +164,8 @@ def _explain(facts: dict[str, Any], loaded: LoadedPage, scheme: Scheme) -> None:
     for name in ("title", "heading", "canonical"):
         if facts[name]:
             note(f"{name:<10} {facts[name]}")
+    for selector, values in facts["distinct"].items():
+        note(f"distinct   {selector}: {', '.join(map(repr, values)) or 'nothing'}")
     note(
         f"text       {facts['characters']:,} characters, {facts['tokens']:,} tokens "
         f"({facts['preset']}, {scheme.tokenizer})"

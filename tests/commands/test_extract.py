@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from scrapy.settings import Settings
 
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.scheme import Scheme
@@ -36,6 +37,21 @@ def extracted(run, *arguments):
     ran = run("extract", "--json", *arguments)
     assert (ran.code, ran.err) == (0, "")
     return json.loads(ran.out)
+
+
+def test_what_tells_pages_apart(run, folder, monkeypatch):
+    monkeypatch.setattr(
+        "scrapy_simhash.commands._settings.project_settings",
+        lambda: Settings({"SIMHASH_DISTINCT_BY": ["h1::text", ".sku"]}),
+    )
+    name = written(folder, PAGE, "page.html")
+    assert extracted(run, name)["distinct"] == {
+        "h1::text": ["Crossings of the strait"],
+        ".sku": [],
+    }
+    ran = run("extract", name)
+    assert "distinct   h1::text: 'Crossings of the strait'\n" in ran.err
+    assert "distinct   .sku: nothing\n" in ran.err
 
 
 def test_several_pages(run, folder):
