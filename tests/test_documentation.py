@@ -28,6 +28,14 @@ def test_the_reference_has_the_table_of_settings(group):
     assert markdown(one for one in CORE if one.group == group) in REFERENCE
 
 
+def test_readme_has_the_twelve_settings_in_front():
+    section = README[README.index("\n## The settings that matter") :]
+    rows = re.findall(r"^\| (`SIMHASH.*?) \|", section, re.MULTILINE)
+    front = {one.name for one in CORE if one.group == "front"}
+    assert {name for row in rows for name in re.findall(r"SIMHASH_\w+", row)} == front
+    assert len(front) == 12
+
+
 def test_there_are_at_most_42_settings():
     assert len(all_settings()) <= 42
 

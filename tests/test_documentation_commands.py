@@ -34,7 +34,7 @@ OUTPUT = {
     ("README.md", "INFO: simhash: near-duplicate page"): "the log of the demo",
     ("docs/index-format.md", "manifest.json "): "files of an index",
     ("docs/dedupe.md", '{"key": '): "a line of verdicts",
-    ("docs/commands.md", "5c0b7f5e "): "a rule of URLs",
+    ("docs/url-rules.md", "5c0b7f5e "): "a rule of URLs",
 }
 # Programs that are not ours and stand in pipes.
 OTHERS = {"curl", "grep", "pdftotext", "head", "spark-submit", "zcat"}

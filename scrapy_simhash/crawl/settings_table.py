@@ -66,7 +66,6 @@ CORE = (
             "such as the number of the listing page. A copy is dropped only if its callback would "
             "get [the same arguments](trust.md#what-a-copy-must-have-in-common) otherwise."
         ),
-        group="front",
     ),
     Setting(
         "SIMHASH_INCREMENTAL",
@@ -120,7 +119,7 @@ CORE = (
             "price: selectors on pages (`.sku`, `.price::text`, "
             '`//meta[@itemprop="sku"]/@content`), and fields of items (a single word: `sku`), '
             "which need `SIMHASH_ITEM_FIELDS`. Pages with unequal values are no copies of each "
-            "other, also if only one has a value."
+            "other, also if only one has a value, or was crawled with this setting."
         ),
         group="front",
     ),
@@ -145,7 +144,6 @@ CORE = (
             "show pages side by side, and `scrapy simhash index rebuild --preset` can change the "
             "scheme."
         ),
-        group="front",
     ),
     Setting(
         "SIMHASH_REPORT",
@@ -186,6 +184,7 @@ CORE = (
             'same registered domain) or `"host"` (on the same host). With the latter two, a '
             "hostile site cannot [suppress the pages of another](trust.md#hostile-pages)."
         ),
+        group="front",
     ),
     Setting(
         "SIMHASH_PREFER_CANONICAL",
@@ -230,6 +229,7 @@ CORE = (
             "Near-duplicates have at least this estimated resemblance, from 0 to 1. If not set: "
             "0.6 for `wide`, 0 for other presets."
         ),
+        group="front",
     ),
     Setting(
         "SIMHASH_SAME_TITLE",
