@@ -32,7 +32,7 @@ _BYTE_BITS = np.uint16(8)
 # Upper limit for the bits of a prefix that may be flipped: the least certain ones.
 _UNCERTAIN_BITS = 6
 # Scores hold for pairs with this share of differing bits, where probes matter most.
-_TYPICAL_SHARE = 40 / 256
+_TYPICAL_SHARE = 48 / 256
 # Distances of real near-duplicates in 256ths of the bits: the quantiles 0, 5, …, 100 % of 2,930
 # confirmed pairs of real pages.
 _QUANTILES = (0, 0, 0, 0, 0, 0, 0, 4, 8, 11, 13, 17, 19, 21, 23, 26, 29, 33, 37, 44, 52)
