@@ -48,7 +48,6 @@ from scrapy_simhash.index.manifest import (
     differences,
     environment,
 )
-from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import ObservingIndex
 from scrapy_simhash.index.offline import require_database, require_whole
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
@@ -222,7 +221,10 @@ def open_index(
     spec = IndexSpec(kind, scheme, max_distance, plan, expected_pages, confirmation)
     with _lock:
         if kind == "memory":
-            shared = SharedStore(MemoryStore(), spec.to_manifest(), "memory")
+            from scrapy_simhash.index.memory import MemoryStore  # loads numpy
+
+            manifest = spec.to_manifest()
+            shared = SharedStore(MemoryStore(manifest.scheme.bits), manifest, "memory")
         else:
             path = os.path.realpath(directory)
             if path in _shared_stores:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.index.base import UNKNOWN, Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.index.marks import mark_of, without_name
 from scrapy_simhash.index.rules import classify
 from scrapy_simhash.reasons import explain
 
@@ -65,6 +66,11 @@ class CrawlIndex:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _mark(self, evidence: Evidence) -> int:
+        """Return the mark by which a search for copies of a page leaves out other pages."""
+        mark = mark_of(evidence)
+        return mark if self.confirmation.same_name else without_name(mark)
 
     def _is_eligible(self, entry: Entry) -> bool:
         """Return True if an entry may be a representative in this crawl."""

@@ -33,7 +33,7 @@ from scrapy_simhash.index.marks import (
 from scrapy_simhash.index.pages import ORDINAL_MASK, row_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -66,6 +66,15 @@ def may_be_copies(mark: int, others: NDArray[np.uint64]) -> NDArray[np.bool_]:
         sites = others >> _SITE_AT & _SITE_MASK
         possible |= (sites != site) & (sites != 0)
     return possible
+
+
+def have_key(mark: int, others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return True for each mark with the key of the name in `mark`; for none if that is unknown."""
+    key = np.uint64(key_of(mark))
+    if not key:
+        return np.zeros(len(others), np.bool_)
+    is_same: NDArray[np.bool_] = others >> _KEY_AT == key
+    return is_same
 
 
 def have_other_requests(mark: int, others: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -107,13 +116,37 @@ def nearest_copies(
     return near.ids.take(np.concatenate(chosen))
 
 
+def positions_in_crowd(
+    mark: int,
+    scanned: Sequence[NDArray[np.uint32]],
+    named: Sequence[NDArray[np.uint32]],
+    marks_of: Callable[[NDArray[np.uint32]], NDArray[np.uint64]],
+) -> NDArray[np.uint32]:
+    """Return the positions of a crowd to compare, sorted, as the docstring of this module says.
+
+    :param mark: of the page.
+    :param scanned: positions in the buckets with the page's own prefixes, in parts.
+    :param named: positions of pages that may have the page's name, in parts.
+    :param marks_of: returns the marks of the positions in a part.
+    """
+    chosen = [np.concatenate(scanned)[:SAMPLE]]
+    chosen += [part[may_be_copies(mark, marks_of(part))][:COMPARED] for part in scanned]
+    chosen += [with_key(mark, part, marks_of(part)) for part in named]
+    # numpy's `unique` takes much longer.
+    positions = np.concatenate(chosen)
+    positions.sort()
+    is_first = np.ones(len(positions), np.bool_)
+    is_first[1:] = positions[1:] != positions[:-1]
+    return positions[is_first]
+
+
 def with_key(
     mark: int, positions: NDArray[np.uint32], marks: NDArray[np.uint64]
 ) -> NDArray[np.uint32]:
     """Return the positions of pages whose names have the key of `mark`, at most `COMPARED`: those
     with its request first.
     """
-    is_same = marks >> _KEY_AT == np.uint64(key_of(mark))
+    is_same = have_key(mark, marks)
     positions, marks = positions[is_same], marks[is_same]
     if len(positions) > COMPARED:
         order = have_other_requests(mark, marks).argsort(kind="stable")

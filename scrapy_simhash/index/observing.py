@@ -15,7 +15,6 @@ from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Ending, Index
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
-from scrapy_simhash.index.marks import mark_of, without_name
 from scrapy_simhash.index.rules import Neighbour, Rules, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
@@ -275,10 +274,6 @@ class ObservingIndex(CrawlIndex, Index):
         if self._closed:
             raise IndexClosed(self._shared.location, "used after close()")
         return self._shared
-
-    def _mark(self, evidence: Evidence) -> int:
-        mark = mark_of(evidence)
-        return mark if self.confirmation.same_name else without_name(mark)
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
         """Return (the stored entry of a key or None; its last seen entry, stored or pending, or

@@ -27,15 +27,7 @@ from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY
-from scrapy_simhash.index.crowds import (
-    COMPARED,
-    CROWD,
-    SAMPLE,
-    SCANNED,
-    may_be_copies,
-    nearest_copies,
-    with_key,
-)
+from scrapy_simhash.index.crowds import CROWD, SCANNED, nearest_copies, positions_in_crowd
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.marks import KEY_BITS, key_of, mark_of
 from scrapy_simhash.index.pages import Near, Pages, key_hash_of, names_of, ordinal_of
@@ -259,22 +251,12 @@ class Runs:
         share = SCANNED // max(int(np.count_nonzero(counts)), 1)
         scanned, ends = self._lookup.read(begins, np.minimum(counts, share))
         in_files = ends[len(self.runs) - 1] if self.runs else 0
-        chosen = [scanned[:SAMPLE]]
-        chosen += [
-            part[may_be_copies(mark, self.pages.marks(part).ravel())][:COMPARED]
-            for part in (scanned[:in_files], scanned[in_files:])
-        ]
-        key = key_of(mark)
+        key, named = key_of(mark), []
         for run in (*self.runs, *self._in_memory()) if key else ():
             slot = key >> KEY_BITS - run.bits
-            same = run.buckets(-1, slot, slot + 1)[:SCANNED]
-            chosen.append(with_key(mark, same, self.pages.marks(same).ravel()))
-        # numpy's `unique` takes much longer.
-        positions = np.concatenate(chosen)
-        positions.sort()
-        is_first = np.ones(len(positions), np.bool_)
-        is_first[1:] = positions[1:] != positions[:-1]
-        return positions[is_first]
+            named.append(run.buckets(-1, slot, slot + 1)[:SCANNED])
+        parts = scanned[:in_files], scanned[in_files:]
+        return positions_in_crowd(mark, parts, named, lambda part: self.pages.marks(part).ravel())
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
         """Yield the result of `find_near` as a whole."""

@@ -48,7 +48,7 @@ def check_in_redis(
             if digest != digest_of(entry.key) or layout.group_of(digest) != number:
                 report.add(f"the entry of {entry.key!r} is stored under another digest or group")
             last_sequence = max(last_sequence, entry.number, entry.last_sequence)
-            row = layout.journal_row(digest, entry.fingerprint)
+            row = layout.journal_row(digest, entry)
             entries[layout.row_id(row)] = entry.key
     for row in chain.from_iterable(index.journal()):
         entries.pop(layout.row_id(row), None)

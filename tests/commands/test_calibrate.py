@@ -75,7 +75,7 @@ def test_a_sample_of_json_lines(run, folder):
     ran = run("calibrate", "--text-field", "body", "--sample", "30", "feed.jl")
     lines = ran.out.splitlines()
     assert lines[0] == "read    65 pages; 30 of the sample have a fingerprint"
-    assert "        1 left out: not JSON" in lines
+    assert "        1 left out: not a JSON object" in lines
     assert "200 edited copies of pages are added" in ran.out
     ran = run("calibrate", "feed.jl")
     assert (ran.code, ran.out) == (1, "")

@@ -101,7 +101,7 @@ class MemoryBackend:
     name = "memory"
 
     def __init__(self, plan: TablePlan = PLAN) -> None:
-        self._store = MemoryStore()
+        self._store = MemoryStore(plan.bits)
         checks = check_bits(plan.bits, K)
         self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, {}, checks, "memory")
         self._shared: SharedStore | None = None

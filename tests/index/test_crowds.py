@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import TablePlan, crowds, runs
+from scrapy_simhash.index.redis import replica
 from scrapy_simhash.names import name_bytes
 
-from .backends import DATABASE_KINDS, INSTALLED_KINDS, make_backend
+from .backends import INSTALLED_KINDS, KINDS, make_backend
+from .conftest import REDIS_KINDS
+from .redis_servers import RedisBackend
 from .test_runs import small_runs
 
 PLAN = TablePlan(128, 6, prefix_bits=12, probes=40)
@@ -25,7 +28,7 @@ NAMED = Confirmation(min_resemblance=0.5)
 @contextmanager
 def small_crowds(*, crowd=30, scanned=60, compared=40, sample=10, copies=8, others=4):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (crowds, runs):
+        for module in (crowds, runs, replica):
             for name, value in (
                 ("CROWD", crowd),
                 ("SCANNED", scanned),
@@ -56,14 +59,21 @@ def store(index, pages):
         yield observed
 
 
-@pytest.mark.parametrize("kind", DATABASE_KINDS)
+@pytest.fixture(params=[*KINDS, *REDIS_KINDS])
+def backend(request, tmp_path):
+    if not request.param.startswith("redis"):
+        return make_backend(request.param, tmp_path, PLAN)
+    name = "redis_cluster" if request.param.endswith("cluster") else "redis_server"
+    return RedisBackend(request.getfixturevalue(name), PLAN)
+
+
 @pytest.mark.parametrize("memory", [40, 1000])
 def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar(
-    tmp_path, kind, memory
+    backend, memory, monkeypatch
 ):
     rng = random.Random(1)
     pages = [page_of_template(rng, number) for number in range(400)]
-    backend = make_backend(kind, tmp_path, PLAN)
+    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
     with small_crowds(), small_runs(young=10, memory=memory):
         with backend.open(max_distance=K, confirmation=NAMED) as index:
             kinds = {observed.kind for observed in store(index, pages)}
@@ -99,14 +109,14 @@ def test_few_entries_of_a_crowd_are_read(tmp_path, monkeypatch):
         assert crowds.OTHERS < len(read) <= crowds.COPIES
 
 
-def test_copies_with_the_request_of_a_page_come_first(tmp_path):
+def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):
     rng = random.Random(3)
     requests = [number.to_bytes(8, "big") for number in range(1, 400)]
     pages = [
         page_of_template(rng, number, name="No reviews yet", request=request)
         for number, request in enumerate(requests)
     ]
-    backend = make_backend(INSTALLED_KINDS[0], tmp_path, PLAN)
+    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
     with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
         for key, fingerprint, evidence in pages:
             observed = index.observe(key, fingerprint, evidence)
@@ -120,9 +130,9 @@ def test_copies_with_the_request_of_a_page_come_first(tmp_path):
             assert observed.earlier.same_request
 
 
-def test_a_page_that_got_another_name_is_found_by_it(tmp_path):
+def test_a_page_that_got_another_name_is_found_by_it(backend, monkeypatch):
     rng = random.Random(4)
-    backend = make_backend(INSTALLED_KINDS[0], tmp_path, PLAN)
+    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
     with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
         list(store(index, [page_of_template(rng, number) for number in range(100)]))
     with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
@@ -151,6 +161,7 @@ def test_verdicts_equal_those_of_a_scan_of_all_pages(tmp_path_factory, seed, dat
     for kind in ("memory", INSTALLED_KINDS[0]):
         backend = make_backend(kind, tmp_path_factory.mktemp("crowd"), PLAN)
         with (
+            small_crowds(others=1000) if kind == "memory" else nullcontext(),
             small_runs(young=5, memory=20),
             backend.open(max_distance=3, confirmation=NAMED) as index,
         ):

@@ -18,6 +18,7 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress, new_redis_manifest
 from scrapy_simhash.index.redis.layout import digest_of
@@ -68,7 +69,9 @@ def send_twice(index):
 
 
 def row_of(index, key, fingerprint):
-    return index.layout.row_id(index.layout.journal_row(digest_of(key), fingerprint))
+    return index.layout.row_id(
+        index.layout.journal_row(digest_of(key), PageToObserve(key, fingerprint))
+    )
 
 
 def problems(index):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt
+from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.redis import replica as replica_module
@@ -36,7 +37,7 @@ def layout_of(plan):
 
 def rows_of(layout, fingerprints, first=0):
     return [
-        layout.journal_row(digest_of(str(number)), fingerprint)
+        layout.journal_row(digest_of(str(number)), PageToObserve(str(number), fingerprint))
         for number, fingerprint in enumerate(fingerprints, first)
     ]
 

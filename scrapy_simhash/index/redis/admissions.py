@@ -33,6 +33,7 @@ class Asked:
     """A page while it is observed, or a query.
 
     :param digest: of its key; b"" for a query.
+    :param mark: see `Store.within`; None for a query, which finds all pages within k.
     :param packed: the entry to store if the page is new, encoded, without its sequence number.
     :param candidates: digests of the pages that the replica finds.
     :param sequence: number of the observation.
@@ -44,6 +45,7 @@ class Asked:
 
     page: PageToObserve
     digest: bytes
+    mark: int | None = None
     packed: bytes = b""
     candidates: set[bytes] = field(default_factory=set)
     sequence: int = 0
@@ -111,8 +113,9 @@ class Admissions:
         :param after: see `Replica.near`.
         """
         queries = [(one.page.fingerprint, one.page.evidence.certainty) for one in asked]
+        marks = [one.mark for one in asked if one.mark is not None] or None
         while True:
-            end, found = self.replica.near(queries, self._max_distance, after)
+            end, found = self.replica.near(queries, self._max_distance, after, marks)
             if followed is None or end.load == followed.load:
                 for one, digests in zip(asked, found, strict=True):
                     one.candidates |= digests
@@ -156,7 +159,7 @@ class Admissions:
         order = layout.order
         entries, pending, _ = layout.group_keys(layout.group_of(digest))
         member = layout.member(page.observation.sequence, digest, fingerprint)
-        row = layout.journal_row(digest, fingerprint)
+        row = layout.journal_row(digest, page.entry)
         admission = (
             member,
             since,
@@ -203,7 +206,7 @@ class Admissions:
                 arguments += (one.digest, b"", b"")
                 numbers.update(map(layout.group_of, one.candidates))
             else:
-                row = layout.journal_row(one.digest, one.page.fingerprint)
+                row = layout.journal_row(one.digest, one.page)
                 arguments += (one.digest, row, one.packed)
         looked_at = sorted(numbers)[: scripts.MAX_GROUPS]
         for number in looked_at:

@@ -331,8 +331,7 @@ class RedisContent:
 
     def _append_rows(self, entries: Iterable[Entry]) -> None:
         """Append rows for entries to the journal."""
-        row = self.layout.journal_row
-        rows = [row(digest_of(entry.key), entry.fingerprint) for entry in entries]
+        rows = [self.layout.journal_row(digest_of(entry.key), entry) for entry in entries]
         self.server.call("RPUSH", self.layout.order.journal, *rows)
 
     def _row_ids(self) -> Iterator[bytes]:
@@ -344,8 +343,7 @@ class RedisContent:
                 yield self._row_id(page.digest, page.entry)
 
     def _row_id(self, digest: bytes, value: bytes) -> bytes:
-        row = self.layout.journal_row(digest, self._decoded(value).fingerprint)
-        return self.layout.row_id(row)
+        return self.layout.row_id(self.layout.journal_row(digest, self._decoded(value)))
 
     def _load(self, entries: Sequence[Entry]) -> int:
         """Store entries whose page key is not stored; return their number. In a cluster, this takes

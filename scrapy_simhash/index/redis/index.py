@@ -40,6 +40,7 @@ from scrapy_simhash.index.base import (
     PageToObserve,
 )
 from scrapy_simhash.index.crawl_index import check_page, matches
+from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
 from scrapy_simhash.index.redis.layout import Group, digest_of
@@ -232,6 +233,7 @@ class RedisIndex(SettlingIndex):
             Asked(
                 page,
                 digest_of(page.key),
+                self._mark(page.evidence),
                 packed=encode_entry(entry, self.layout.width_bytes)[SEQUENCE_BYTES:],
             )
             for page, entry in zip(pages, entries, strict=True)
@@ -331,9 +333,13 @@ class RedisIndex(SettlingIndex):
         is_compared: bool = True,
     ) -> list[Any]:
         """Ask for admission, and hold the page if it is admitted. See `Admissions.admit`."""
-        # A page with the fingerprint of its stored entry relies on the row of that entry.
+        # A page with the fingerprint and mark of its stored entry relies on the row of that entry.
         stored = self._own(page.stored, page.observation.key)
-        relies = stored is not None and stored.fingerprint == page.entry.fingerprint
+        relies = (
+            stored is not None
+            and stored.fingerprint == page.entry.fingerprint
+            and mark_of(stored.evidence) == mark_of(page.entry.evidence)
+        )
         answer = self._admissions.admit(
             page,
             since,

@@ -15,9 +15,9 @@ key                            value
                                digest:8 fingerprint, padded to words of 4 bytes: Lua compares these
 ``…:unmarked{shop:simhash}``   sorted set, in a cluster: admissions whose pending pages are perhaps
                                not marked as admitted yet
-``…:journal{shop:simhash}``    list, the *journal*: digest:8 random:4 fingerprint of each admitted
-                               page, with the same padding
-``…:notes{shop:simhash}``  hash: what slices keep beside the pages
+``…:journal{shop:simhash}``    list, the *journal*: digest:8 random:4 mark:8 fingerprint of each
+                               admitted page, with the same padding
+``…:notes{shop:simhash}``      hash: what slices keep beside the pages
 ``…:history{shop:simhash}``    hash: crawls by their first sequence number
 ``…:e{`` shard ``}`` group     stored entries of a group: digest:8 length:4 entry, for each
 ``…:p{`` shard ``}`` group     hash, pending pages of a group: sequence:8 digest:8 = admitted:1
@@ -26,13 +26,13 @@ key                            value
 ``…:l{`` number ``}``          hash, a thousand lines of the near-duplicate log by sequence
 =============================  =====================================================================
 
-Entries and lines of the log are encoded as on disk (`scrapy_simhash.index.records`). A *digest* is
-the BLAKE2b hash of a page key, with a digest size of 8 bytes. Its first bits are the number of the
-page's *group*, its first 6 bits that of the *shard*. The entries of a group share one Redis key,
-and its pending pages another, because each key takes 80 bytes by itself. An *admission* is the
-server's numbered permission for a pending page to count. A *deadline* is the end of a lease, in
-Unix milliseconds. The random bytes tell rows of the journal apart: if a server has lost rows, and
-others have come in their place, a replica notices.
+For marks see `scrapy_simhash.index.marks`. Entries and lines of the log are encoded as on disk
+(`scrapy_simhash.index.records`). A *digest* is the BLAKE2b hash of a page key, with a digest size
+of 8 bytes. Its first bits are the number of the page's *group*, its first 6 bits that of the
+*shard*. The entries of a group share one Redis key, and its pending pages another, because each key
+takes 80 bytes by itself. An *admission* is the server's numbered permission for a pending page to
+count. A *deadline* is the end of a lease, in Unix milliseconds. The random bytes tell rows of the
+journal apart: if a server has lost rows, and others have come in their place, a replica notices.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ import struct
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_key
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.base import SideKind
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.rules import Text
 
 # Letters of the keys that exist once for each group, shard or part of the log.
 KINDS = "epnl"
@@ -61,7 +63,9 @@ STATES = (
 )
 DIGEST_BYTES = 8
 _RANDOM_BYTES = 4
-JOURNAL_HEAD_BYTES = DIGEST_BYTES + _RANDOM_BYTES
+MARK_AT = DIGEST_BYTES + _RANDOM_BYTES
+FINGERPRINT_AT = MARK_AT + 8
+"""Where marks and fingerprints begin in rows of the journal. `scripts.OBSERVE` knows it, too."""
 SHARD_BITS = 6
 LOG_CHUNK = 1000
 ENTRIES_PER_GROUP = 8
@@ -117,7 +121,7 @@ class Layout:
         self._not_group_bits = 8 * DIGEST_BYTES - group_bits
         self.width_bytes = plan.bits // 8
         self._padding = bytes(-self.width_bytes % 4)
-        self.journal_row_bytes = JOURNAL_HEAD_BYTES + self.width_bytes + len(self._padding)
+        self.journal_row_bytes = FINGERPRINT_AT + self.width_bytes + len(self._padding)
         self.order = OrderKeys(*map(self.state, OrderKeys._fields))
 
     def state(self, what: str) -> bytes:
@@ -164,16 +168,17 @@ class Layout:
         """Return an admission: a member of ``recent`` and ``unmarked``."""
         return _FIELD.pack(sequence, digest) + self._packed(fingerprint)
 
-    def journal_row(self, digest: bytes, fingerprint: int) -> bytes:
+    def journal_row(self, digest: bytes, page: Text) -> bytes:
         """Return a new row of the journal."""
-        return digest + os.urandom(_RANDOM_BYTES) + self._packed(fingerprint)
+        mark = mark_of(page.evidence).to_bytes(FINGERPRINT_AT - MARK_AT, "little")
+        return digest + os.urandom(_RANDOM_BYTES) + mark + self._packed(page.fingerprint)
 
     def _packed(self, fingerprint: int) -> bytes:
         return fingerprint.to_bytes(self.width_bytes, "big") + self._padding
 
     def row_id(self, row: bytes) -> bytes:
         """Return the parts of a row of the journal that are equal for equal pages."""
-        return row[:DIGEST_BYTES] + row[JOURNAL_HEAD_BYTES:]
+        return row[:DIGEST_BYTES] + row[MARK_AT:]
 
 
 def state_key(name: str, what: str) -> bytes:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.scheme import Scheme
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _FORMAT = "scrapy-simhash redis index"
 
 

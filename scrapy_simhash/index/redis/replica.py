@@ -11,15 +11,23 @@ that has fewer than twice as many rows, so there are few runs, and each row is s
 
 from __future__ import annotations
 
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from scrapy_simhash.index.crowds import (
+    CROWD,
+    SCANNED,
+    have_key,
+    nearest_copies,
+    positions_in_crowd,
+)
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
-from scrapy_simhash.index.pages import row_sums
+from scrapy_simhash.index.pages import Near, row_sums
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.redis.layout import DIGEST_BYTES, JOURNAL_HEAD_BYTES
+from scrapy_simhash.index.redis.layout import DIGEST_BYTES, FINGERPRINT_AT, MARK_AT
 from scrapy_simhash.index.run import Field, Lookup, Run, sorted_run
 
 if TYPE_CHECKING:
@@ -57,8 +65,8 @@ class End(NamedTuple):
 class Replica:
     """A copy of the journal, which may be used from several threads.
 
-    In memory, a row takes 8 bytes for its digest, the bytes of its fingerprint, and 6 to 8 bytes
-    for each table. A sort takes the bytes of the tables once more.
+    In memory, a row takes 8 bytes for its digest, 8 for its mark, the bytes of its fingerprint, and
+    6 to 8 bytes for each table. A sort takes the bytes of the tables once more.
     """
 
     def __init__(self, layout: Layout, location: str) -> None:
@@ -112,17 +120,21 @@ class Replica:
         queries: Sequence[tuple[int, bytes]],
         max_distance: int,
         after: End | None = None,
+        marks: Sequence[int] | None = None,
     ) -> tuple[End, list[set[bytes]]]:
         """Return (the end of the replica that was searched; for each query, the digests of the rows
         in it that are within the distance and in a probed bucket).
 
         :param queries: (fingerprint, certainty). All certainties are known, or none is.
         :param after: an earlier end: rows before it may be left out.
+        :param marks: of the queried pages. With them, rows are left out as
+            `scrapy_simhash.index.crowds` says.
         """
         wanted = self._packed([fingerprint for fingerprint, _ in queries])
         probes = None
         with self._lock:
             end, fingerprints, digests = self._end, self._fingerprints, self._digests
+            all_marks = self._marks
             if end.rows - self._sorted >= YOUNG_ROWS:
                 self._sort()
             first_young, lookup = self._sorted, self._lookup
@@ -130,10 +142,10 @@ class Replica:
         if after is not None and after.load == end.load and after.rows >= first_young:
             first_young = after.rows
         else:
-            tables, hashes, owners = probes = self._probes(queries)
-            slots = (hashes >> _HASH_BITS).astype(np.int64)
-            positions, ends, counts = lookup.positions(tables, slots)
-            position_owners = np.tile(owners, len(ends)).repeat(counts)
+            probes = self._probes(queries)
+            positions, position_owners = self._looked_up(
+                lookup, probes, wanted, None if marks is None else (marks, all_marks[:first_young])
+            )
         young = np.arange(first_young, end.rows, dtype=np.uint32)
         positions = np.concatenate([positions, np.tile(young, len(queries))])
         young_owners = np.arange(len(queries)).repeat(len(young))
@@ -147,14 +159,60 @@ class Replica:
         # Leave out rows that have no probed prefix: results must not depend on what is sorted.
         tables, hashes, owners = probes or self._probes(queries)
         positions, near_owners = positions[near], position_owners[near]
-        own_hashes = self._hashes(fingerprints.take(positions, axis=0))
         for owner in np.unique(near_owners).tolist():
-            is_own = near_owners == owner
-            first, stop = owners.searchsorted((owner, owner + 1))
-            probed = own_hashes[is_own].take(tables[first:stop], axis=1) == hashes[first:stop]
-            rows = positions[is_own][probed.any(axis=1)]
-            found[owner].update(digest.tobytes() for digest in digests.take(rows))
+            rows = positions[near_owners == owner]
+            is_own = slice(*owners.searchsorted((owner, owner + 1)))
+            is_probed = partial(self._is_probed, tables[is_own], hashes[is_own])
+            one = fingerprints.take(rows, axis=0)
+            if marks is None:
+                rows = rows[is_probed(one)]
+            else:
+                ids = rows.astype(np.uint64)
+                pages = Near(near_owners, one, ids, all_marks.take(rows))
+                rows = nearest_copies(wanted[owner], marks[owner], pages, is_probed)
+            found[owner].update(digest.tobytes() for digest in digests.take(rows.astype(np.int64)))
         return end, found
+
+    def _looked_up(
+        self,
+        lookup: Lookup,
+        probes: tuple[NDArray[np.int64], Words, NDArray[np.int64]],
+        wanted: Words,
+        marks: tuple[Sequence[int], Words] | None,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return (the positions of rows to compare, for each the number of its query).
+
+        :param probes: from `_probes`.
+        :param wanted: the queries, in words.
+        :param marks: (those of the queries, those of the rows in the look-up); None for all rows.
+        """
+        tables, hashes, owners = probes
+        begins, counts = lookup.extents(tables, (hashes >> _HASH_BITS).astype(np.int64))
+        crowds: dict[int, NDArray[np.uint32]] = {}
+        if marks is not None and int(counts.sum()) > CROWD:
+            own_marks, row_marks = marks
+            totals = np.bincount(owners, counts.sum(axis=0), len(wanted))
+            for owner in np.flatnonzero(totals > CROWD).tolist():
+                is_own = owners == owner
+                own_hashes = self._hashes(wanted[owner : owner + 1])[0]
+                is_exact = is_own & (hashes == own_hashes.take(tables))
+                exact = counts[:, is_exact]
+                share = SCANNED // max(int(np.count_nonzero(exact)), 1)
+                scanned, _ = lookup.read(begins[:, is_exact], np.minimum(exact, share))
+                mark = own_marks[owner]
+                named = np.flatnonzero(have_key(mark, row_marks)).astype(np.uint32)
+                crowds[owner] = positions_in_crowd(mark, [scanned], [named], row_marks.take)
+                counts[:, is_own] = 0
+        positions, ends = lookup.read(begins, counts)
+        position_owners = np.tile(owners, len(ends)).repeat(counts.ravel())
+        for owner, crowd in crowds.items():
+            positions = np.concatenate([positions, crowd])
+            position_owners = np.concatenate([position_owners, np.full(len(crowd), owner)])
+        return positions, position_owners
+
+    def _is_probed(self, tables: NDArray[np.int64], hashes: Words, fingerprints: Words) -> Any:
+        """Return True for each fingerprint that has one of the probed prefixes in its table."""
+        return (self._hashes(fingerprints).take(tables, axis=1) == hashes).any(axis=1)
 
     def _packed(self, fingerprints: Sequence[int]) -> Words:
         """Return fingerprints as rows of words, the least significant word first."""
@@ -177,7 +235,7 @@ class Replica:
     def _clear(self, load: int) -> None:
         self._end = End(load, 0, b"")
         self._fingerprints = np.empty((_MIN_ROWS, self._words), np.uint64)
-        self._digests = np.empty(_MIN_ROWS, np.uint64)
+        self._digests, self._marks = np.empty((2, _MIN_ROWS), np.uint64)
         self._runs: list[Run] = []
         self._sorted = 0
         self._lookup = Lookup([], int(_HASH_BITS))
@@ -192,17 +250,18 @@ class Replica:
             # Other threads may read the old arrays. Rows that are not written take no memory.
             capacity = stop + count // 2
             old_fingerprints, old_digests = self._fingerprints, self._digests
+            old_marks = self._marks
             self._fingerprints = np.empty((capacity, self._words), np.uint64)
-            self._digests = np.empty(capacity, np.uint64)
+            self._digests, self._marks = np.empty((2, capacity), np.uint64)
             self._fingerprints[:count] = old_fingerprints[:count]
             self._digests[:count] = old_digests[:count]
+            self._marks[:count] = old_marks[:count]
         table = packed.reshape(-1, size)
-        self._digests[count:stop].view(np.uint8).reshape(-1, DIGEST_BYTES)[:] = table[
-            :, :DIGEST_BYTES
-        ]
+        self._digests[count:stop] = table[:, :DIGEST_BYTES].copy().view(np.uint64).ravel()
+        self._marks[count:stop] = table[:, MARK_AT:FINGERPRINT_AT].copy().view("<u8").ravel()
         padded = np.zeros((len(rows), 8 * self._words), np.uint8)
         width = self._layout.width_bytes
-        padded[:, :width] = table[:, JOURNAL_HEAD_BYTES : JOURNAL_HEAD_BYTES + width][:, ::-1]
+        padded[:, :width] = table[:, FINGERPRINT_AT : FINGERPRINT_AT + width][:, ::-1]
         self._fingerprints[count:stop] = padded.view("<u8")
 
     def _hashes(self, fingerprints: Words) -> Words:

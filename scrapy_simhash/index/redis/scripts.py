@@ -248,10 +248,10 @@ if not next(repeated) and new > 0 and (not has_all or new * #later > MAX_COMPARE
   return {first, since, rows}
 end
 local function is_near_later(row)
-  local words = words_of(row, 13)
+  local words = words_of(row, 21)
   for _, other in ipairs(later) do
     -- A row of another length is damaged, and the caller notices this.
-    if #other ~= #row or is_within(words, other, 13, k) then return true end
+    if #other ~= #row or is_within(words, other, 21, k) then return true end
   end
   return false
 end
@@ -273,7 +273,7 @@ for page = 1, count do
     answers[page] = earliest
   elseif row ~= '' and has_all and own == '' and not earliest and not is_near_later(row) then
     local field = struct.pack('>I8', number) .. digest
-    members[#members + 1], added[#added + 1] = field .. string.sub(row, 13), row
+    members[#members + 1], added[#added + 1] = field .. string.sub(row, 21), row
     pending[#pending + 1] = {KEYS[5 + 2 * page], field, struct.pack(NUMBER, number) .. entry}
     answers[page] = number
   end

@@ -16,6 +16,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.evidence import same_request
 from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.crawl_index import CrawlIndex
+from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.content import RedisContent
@@ -36,6 +37,10 @@ _PAGES_AT_ONCE = 32
 _MAX_REPEATS = 3
 
 logger = logging.getLogger(__name__)
+
+
+def _row(entry: Entry) -> tuple[int, int]:
+    return entry.fingerprint, mark_of(entry.evidence)
 
 
 class SettlingIndex(CrawlIndex, RedisContent):
@@ -191,6 +196,9 @@ class SettlingIndex(CrawlIndex, RedisContent):
                     continue
                 given = page.entry._replace(gave_items=page.gave_items)
                 entry = entries[page] = self._merged(given, stored)
+                if stored is not None and _row(entry) not in (_row(given), _row(stored)):
+                    # It has the fingerprint of one and the mark of the other.
+                    self._append_rows([entry])
                 keys += layout.group_keys(layout.group_of(page.digest))
                 encoded = encode_entry(entry, layout.width_bytes)
                 arguments += (page.field, page.digest, value, encoded)
