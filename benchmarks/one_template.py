@@ -1,9 +1,9 @@
 """Measure how long an index takes for a page of a site whose pages all share one template.
 
 All pages are within k bits of each other, and each has a name of its own. The pages are variations
-of 200 fingerprinted pages. An index with N of them is made, and asked for new pages, and for copies
-of stored ones. Prints the median, the 99th percentile and the maximum of the CPU times, and how
-many copies are found.
+of 200 fingerprinted pages. An index with N of them, on disk, in memory, or on a Redis server of the
+benchmark's own, is made, and asked for new pages, and for copies of stored ones. Prints the median,
+the 99th percentile and the maximum of the CPU times, and how many copies are found.
 """
 
 from __future__ import annotations
@@ -13,13 +13,20 @@ import random
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from index_lib.redis_servers import Servers
 
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.observing import ObservingIndex
+from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.names import name_bytes
 from scrapy_simhash.scheme import PRESETS
 
@@ -27,8 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_simhash.evidence import Evidence
-    from scrapy_simhash.index.observing import ObservingIndex
+    from scrapy_simhash.index.redis.index import RedisIndex
 
+    AnyIndex = ObservingIndex | RedisIndex
+
+KINDS = ("leveldb", "rocksdb", "memory", "redis")
 PATTERNS = 200
 FLIPPED_BITS = 6
 WIDE = PRESETS["wide"]
@@ -69,19 +79,27 @@ def pages(made: Sequence[Page], count: int, rng: random.Random, name: str) -> It
         yield Page(key, fingerprint, pattern.evidence._replace(heading=heading))
 
 
-def fill(index: ObservingIndex, stored: Iterator[Page], copies_every: int) -> list[Page]:
+def fill(index: AnyIndex, stored: Iterator[Page], copies_every: int) -> list[Page]:
     """Store pages without a search for each; return copies of some of them."""
-    store = index._shared.store  # noqa: SLF001 - with searches, a million takes half an hour
     copies = []
-    for number, (key, fingerprint, evidence) in enumerate(stored, 1):
-        entry = Entry(number, key, fingerprint, number, 0, 0, -1, evidence._replace(certainty=b""))
-        store.write(entry, None, (), number + 1)
-        if number % copies_every == 0:
-            copies.append(Page(f"{key}?print", fingerprint ^ 0b1001, evidence))
+
+    def entries() -> Iterator[Entry]:
+        for number, (key, fingerprint, evidence) in enumerate(stored, 1):
+            kept = evidence._replace(certainty=b"")
+            yield Entry(number, key, fingerprint, number, 0, 0, -1, kept)
+            if number % copies_every == 0:
+                copies.append(Page(f"{key}?print", fingerprint ^ 0b1001, evidence))
+
+    if isinstance(index, ObservingIndex):
+        store = index._shared.store  # noqa: SLF001 - with searches, a million takes half an hour
+        for entry in entries():
+            store.write(entry, None, (), entry.number + 1)
+    else:
+        index.load(entries())
     return copies
 
 
-def ask(index: ObservingIndex, asked: Sequence[Page]) -> tuple[list[float], set[str]]:
+def ask(index: AnyIndex, asked: Sequence[Page]) -> tuple[list[float], set[str]]:
     """Return (milliseconds of CPU time for each page, keys of the pages that are copies)."""
     times_ms, copies = [], set()
     for page in asked:
@@ -94,13 +112,25 @@ def ask(index: ObservingIndex, asked: Sequence[Page]) -> tuple[list[float], set[
     return times_ms, copies
 
 
-def measure(made: Sequence[Page], count: int, queries: int, folder: str, seed: int) -> str:
+def measure(
+    made: Sequence[Page], kind: str, count: int, queries: int, *, folder: str, seed: int
+) -> str:
     """Return a row of the result, for an index of `count` pages."""
-    rng = random.Random(seed)
-    options = {"max_distance": WIDE.max_distance, "confirmation": WIDE.confirmation, "sync": "no"}
-    with open_index(folder, WIDE.scheme, incremental=True, **options) as index:
-        copies = fill(index, pages(made, count, rng, "mark"), 10 * count // queries)
-    with open_index(folder, WIDE.scheme, incremental=True, **options) as index:
+    rng, copies = random.Random(seed), list[Page]()
+    options = {"max_distance": WIDE.max_distance, "confirmation": WIDE.confirmation}
+    with ExitStack() as stack:
+        if kind == "redis":
+            server = stack.enter_context(Servers(folder, 0))
+            options = {**options, "expected_pages": count, "incremental": True}
+            index = stack.enter_context(open_redis_index(server.url, "x", WIDE.scheme, **options))
+        else:
+            location = "memory:" if kind == "memory" else f"{kind}:{folder}"
+            opened = partial(open_index, location, WIDE.scheme, sync="no", incremental=True)
+            if kind != "memory":  # opened again, so that all is in files
+                with opened(**options) as index:
+                    copies = fill(index, pages(made, count, rng, "mark"), 10 * count // queries)
+            index = stack.enter_context(opened(**options))
+        copies = copies or fill(index, pages(made, count, rng, "mark"), 10 * count // queries)
         asked = [*pages(made, queries - len(copies), rng, "new"), *copies]
         rng.shuffle(asked)
         ask(index, asked[:20])
@@ -109,7 +139,7 @@ def measure(made: Sequence[Page], count: int, queries: int, folder: str, seed: i
     p50, p99 = (times_ms[len(times_ms) * share // 100] for share in (50, 99))
     wrong = len(found - {page.key for page in copies})
     return (
-        f"{count:>9} {p50:>8.2f} {p99:>8.2f} {times_ms[-1]:>8.2f}  "
+        f"{kind:>8} {count:>9} {p50:>8.2f} {p99:>8.2f} {times_ms[-1]:>8.2f}  "
         f"{len(found) - wrong} of {len(copies)} copies found, {wrong} others taken for copies"
     )
 
@@ -118,16 +148,18 @@ def main() -> None:
     """Measure the sizes that the command line asks for, and print a row for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pages", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--kinds", nargs="+", default=["leveldb"], choices=KINDS)
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--folder", type=Path, help="for the indexes (default: a temporary one)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     print(f"command: {' '.join(sys.argv)}\npython: {sys.version.split()[0]}")
-    print(f"{'pages':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
+    print(f"{'index':>8} {'pages':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
     made = patterns(random.Random(options.seed))
-    for count in options.pages:
+    for kind, count in product(options.kinds, options.pages):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            print(measure(made, count, options.queries, folder, options.seed), flush=True)
+            row = measure(made, kind, count, options.queries, folder=folder, seed=options.seed)
+            print(row, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_simhash.index.base import Store
-from scrapy_simhash.index.crowds import nearest_copies
+from scrapy_simhash.index.crowds import CROWD, nearest_copies, positions_in_crowd
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pages import Near
 
@@ -59,6 +59,10 @@ class MemoryStore(Store):
             distances += np.bitwise_count(column[:count] ^ word)
         near = np.flatnonzero(distances <= max_distance)
         if mark is not None:
+            if len(near) > CROWD:
+                crowd = near.astype(np.uint32)
+                chosen = positions_in_crowd(mark, [crowd], [crowd], self._marks.take)
+                near = chosen.astype(np.int64)
             fingerprints, marks = self._columns.T.take(near, axis=0), self._marks.take(near)
             pages = Near(np.zeros_like(near), fingerprints, near.astype(np.uint64), marks)
             ids = nearest_copies(words, mark, pages, lambda few: np.ones(len(few), np.bool_))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.index import TablePlan, crowds, runs
+from scrapy_simhash.index import TablePlan, crowds, memory, runs
 from scrapy_simhash.index.redis import replica
 from scrapy_simhash.names import name_bytes
 
@@ -28,7 +28,7 @@ NAMED = Confirmation(min_resemblance=0.5)
 @contextmanager
 def small_crowds(*, crowd=30, scanned=60, compared=40, sample=10, copies=8, others=4):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (crowds, runs, replica):
+        for module in (crowds, memory, runs, replica):
             for name, value in (
                 ("CROWD", crowd),
                 ("SCANNED", scanned),
@@ -67,14 +67,14 @@ def backend(request, tmp_path):
     return RedisBackend(request.getfixturevalue(name), PLAN)
 
 
-@pytest.mark.parametrize("memory", [40, 1000])
+@pytest.mark.parametrize("memory_pages", [40, 1000])
 def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar(
-    backend, memory, monkeypatch
+    backend, memory_pages, monkeypatch
 ):
     rng = random.Random(1)
     pages = [page_of_template(rng, number) for number in range(400)]
     monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
-    with small_crowds(), small_runs(young=10, memory=memory):
+    with small_crowds(), small_runs(young=10, memory=memory_pages):
         with backend.open(max_distance=K, confirmation=NAMED) as index:
             kinds = {observed.kind for observed in store(index, pages)}
             assert kinds == {"new"}
@@ -161,7 +161,7 @@ def test_verdicts_equal_those_of_a_scan_of_all_pages(tmp_path_factory, seed, dat
     for kind in ("memory", INSTALLED_KINDS[0]):
         backend = make_backend(kind, tmp_path_factory.mktemp("crowd"), PLAN)
         with (
-            small_crowds(others=1000) if kind == "memory" else nullcontext(),
+            small_crowds(crowd=1000, others=1000) if kind == "memory" else nullcontext(),
             small_runs(young=5, memory=20),
             backend.open(max_distance=3, confirmation=NAMED) as index,
         ):
