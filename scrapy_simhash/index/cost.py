@@ -37,7 +37,7 @@ _MAX_SHARE = 3 / 8
 # The smallest probed tables, 8 with prefixes of 16 bits, need fingerprints with this many bits.
 _MIN_PROBED_BITS = 128
 # (bits of a prefix, tables, probes), with the fewest probes that find enough near-duplicates.
-_PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 288), (21, 12, 384))
+_PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 288), (21, 12, 432))
 # Share of the real near-duplicates that probed tables must find.
 MIN_TYPICAL_RECALL = 0.985
 

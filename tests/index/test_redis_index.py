@@ -148,7 +148,7 @@ def test_another_version_of_the_format_is_refused(redis_backend, redis):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
     key = Layout(redis_backend.name, PLAN, 8).state("manifest")
-    client.set(key, client.get(key).replace(b'"format_version": 3', b'"format_version": 1'))
+    client.set(key, client.get(key).replace(b'"format_version": 4', b'"format_version": 1'))
     with pytest.raises(IndexMismatch, match=r"version 1.*export it"):
         redis_backend.open()
     disconnect(client)
