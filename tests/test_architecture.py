@@ -42,7 +42,7 @@ NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
     *(f"{NAME}.index.redis.{name}" for name in ("admissions", "index", "replica")),
-    *(f"{NAME}.index.{name}" for name in ("crowds", "pages", "run", "runs")),
+    *(f"{NAME}.index.{name}" for name in ("crowds", "memory", "pages", "run", "runs")),
     *(f"{NAME}.calibration.{name}" for name in ("calibrating", "resemblances")),
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
