@@ -67,9 +67,10 @@ class Line(NamedTuple):
     """One line of a page.
 
     :param words: number of words, see `count_words`.
-    :param link_characters: number of characters of the text that are in links.
+    :param link_characters: number of characters of the text that are in links; 0 in chrome.
     :param chrome: the line belongs to the chrome of the page.
-    :param row: the line begins a row of a table, an item of a list, a term or its description.
+    :param row: the line begins a row of a table, an item of a list, a term or its description; not
+        in chrome.
     :param heading: the line is an ``h1``, and not the site's logo.
     :param targets: where the links lead that begin in the line, as the page writes it.
     :param aside: the line belongs to an aside, see `scrapy_simhash.extraction.asides`.
@@ -142,10 +143,7 @@ def _split(marked: str) -> list[Line]:
     # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
     has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
-    for raw in marked.split(_BREAK):
-        text = raw.strip(" ")
-        if not text:
-            continue
+    for text in filter(None, map(str.strip, marked.split(_BREAK))):
         row = heading = False
         mark = text[0]  # all marks except `_LINK` come right after a break
         if _HEADING <= mark <= _END_MAIN:
@@ -164,12 +162,15 @@ def _split(marked: str) -> list[Line]:
                 chrome, aside, level = chrome + opened[0], aside + opened[1], level + opened[2]
         link_characters = len(text) if in_link else 0
         if _LINK in text:
+            # Each second part is in a link, and begins with its target. In a `main` inside a link,
+            # all links are nested, and each other part may begin with a target.
+            first = 0 if in_link else 1
             parts = text.split(_LINK)
-            characters = 0
-            for place in range(0 if in_link else 1, len(parts), 2):
-                target, _, parts[place] = parts[place].rpartition(_TARGET)
-                targets += target.split(_TARGET)
-                characters += len(parts[place])
+            for place in range(0 if outside_main else first, len(parts), 1 if outside_main else 2):
+                target, mark, parts[place] = parts[place].rpartition(_TARGET)
+                if mark:
+                    targets += target.split(_TARGET)
+            characters = sum(map(len, parts[first::2]))
             in_link ^= len(parts) % 2 == 0
             text = "".join(parts).strip(" ")
             if "  " in text:
@@ -189,14 +190,17 @@ def _split(marked: str) -> list[Line]:
 def _stylesheet() -> Callable[[HtmlElement], Any]:
     from lxml import etree
 
-    def template(tags: Iterable[str], before: str, after: str, mode: str = "") -> str:
+    def template(
+        tags: Iterable[str], before: str, after: str, mode: str = "", inner: str | None = None
+    ) -> str:
         return (
             f'<xsl:template match="{"|".join(tags)}"{mode}><xsl:text>{before}</xsl:text>'
-            f"<xsl:apply-templates{mode}/><xsl:text>{after}</xsl:text></xsl:template>"
+            f"<xsl:apply-templates{mode if inner is None else inner}/><xsl:text>{after}</xsl:text>"
+            "</xsl:template>"
         )
 
     def everywhere(mode: str = "") -> str:
-        """Return the templates that headings need, too."""
+        """Return the templates that all modes need."""
         signs = "".join(
             f'<xsl:template match="{tag}"{mode}><xsl:apply-templates select="*[1]"{mode}/>'
             f"<xsl:text>{sign}</xsl:text>"
@@ -216,7 +220,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
             "</xsl:template>"
         )
 
-    heading = ' mode="heading"'
+    heading, chrome = ' mode="heading"', ' mode="chrome"'
     scripted = (
         f'<xsl:for-each select="{_LEADING_ATTRIBUTES}"><xsl:if test="name() = \'onclick\'">'
         f"javascript:</xsl:if><xsl:value-of select='.'/><xsl:text>{_TARGET}</xsl:text>"
@@ -247,22 +251,27 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         + template(_BLOCK_TAGS, _BREAK, _BREAK)
         + template(_ROW_TAGS, _BREAK + _ROW + opened, _BREAK)
         + template(_CELL_TAGS, " " + opened, " ")
-        + f'<xsl:template match="h1"><xsl:text>{_BREAK}{_HEADING}</xsl:text>'
-        f"<xsl:apply-templates{heading}/><xsl:text>{_BREAK}</xsl:text></xsl:template>"
         # A heading is one line, whatever blocks are inside.
         + template((*_BLOCK_TAGS, *_ROW_TAGS, "main", ASIDE), " ", " ", heading)
-        + everywhere()
-        + everywhere(heading)
         + template(_LINK_TAGS, _LINK + target, _LINK)
         # `_LINK` begins a link or ends it, so two of them inside a link change nothing.
         + template(nested_links, 2 * _LINK + target, 2 * _LINK)
         + template((FORM_LINK,), " " + _LINK + submitted, _LINK + " ")
         # The form says where its button leads.
         + template((f"{FORM_LINK}//button",), " ", " ")
-        + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
-        + template(("main",), _BREAK + _MAIN, _BREAK + _END_MAIN)
-        + template((OUTER,), _BREAK + _OUTER, _BREAK + _END_OUTER)
-        + template((ASIDE,), _BREAK + _ASIDE, _BREAK + _END_ASIDE)
+        + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME, inner=chrome)
+        # Links and rows of chrome do not count.
+        + template((*_BLOCK_TAGS, *_ROW_TAGS, *_CHROME_TAGS), _BREAK, _BREAK, chrome)
+        + template((*_CELL_TAGS, FORM_LINK, f"{FORM_LINK}//button"), " ", " ", chrome)
+        + everywhere(heading)
+        + "".join(
+            everywhere(mode)
+            + template(("h1",), _BREAK + _HEADING, _BREAK, mode, heading)
+            + template(("main",), _BREAK + _MAIN, _BREAK + _END_MAIN, mode, "")
+            + template((OUTER,), _BREAK + _OUTER, _BREAK + _END_OUTER, mode)
+            + template((ASIDE,), _BREAK + _ASIDE, _BREAK + _END_ASIDE, mode)
+            for mode in ("", chrome)
+        )
         + "</xsl:stylesheet>"
     )
     compiled: Callable[[HtmlElement], Any] = etree.XSLT(etree.XML(stylesheet))
