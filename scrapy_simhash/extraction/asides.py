@@ -15,6 +15,8 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.named import Named
@@ -42,9 +44,13 @@ _WRITTEN_INPUTS = ("email", "password")
 _CONTENT_TAGS = ("article", "main", "table")
 
 
-def named_as_aside(named: Named) -> list[HtmlElement]:
-    """Return the elements of `ASIDE_TAGS` that their names make asides."""
-    return [element for element, names in named.with_words(_WORDS) if _is_aside(element, names)]
+def named_as_aside(named: Named, without: Container[HtmlElement]) -> list[HtmlElement]:
+    """Return the elements of `ASIDE_TAGS` that their names make asides, `without` some elements."""
+    return [
+        element
+        for element, names in named.with_words(_WORDS)
+        if element.tag in ASIDE_TAGS and element not in without and _is_aside(element, names)
+    ]
 
 
 def is_form_to_write(form: HtmlElement) -> bool:

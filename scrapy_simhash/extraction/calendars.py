@@ -5,7 +5,7 @@ The grid is chrome: it says nothing of the page. A table of dates with other tex
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ def is_calendar(table: HtmlElement) -> bool:
     if next(table.iterdescendants("table"), None) is not None:
         return False
     # Nearly all tables end here: texts of cells may follow one another without a space.
-    text = "".join(table.xpath("string()").split())
+    if sum(1 for _ in islice(table.iter("td", "th"), _MIN_DAYS)) < _MIN_DAYS:
+        return False
+    text = "".join(table.text_content().split())
     if len(text) > _MAX_CHARACTERS or not all(day in text for day in _LATE_DAYS):
         return False
     cells = ["".join(cell.itertext()).split() for cell in table.iter("td", "th")]

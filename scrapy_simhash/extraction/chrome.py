@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -55,7 +56,7 @@ _OUTER_TAGS = (
 _LISTING_TAGS = frozenset(("td", "th", "li", "dt", "dd"))
 # Types of an `input` that nobody fills in.
 _UNASKED = frozenset(("hidden", "submit", "button", "image"))
-_BLOCK_TAGS = (*ASIDE_TAGS, "aside", "dialog", "h1", "h2", "h3", "header")
+_NAMED_TAGS = (*ASIDE_TAGS, "aside", "dialog")
 HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 
@@ -73,13 +74,17 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             renamed.append((element, element.tag))
             element.tag = tag
 
-    attributes = _attributes()(root)
-    for value in attributes:
-        if _hides(value):
+    roles = []
+    for value in _attributes()(root):
+        if value.attrname == "role":
+            roles.append(value)
+        elif _hides(value):
             rename(value.getparent(), "script")
-    for value in attributes:
-        if value.attrname == "role" and (value in _CHROME_ROLES or value == "main"):
-            rename(value.getparent(), "main" if value == "main" else "nav")
+    for role in roles:
+        if role in _CHROME_ROLES:
+            rename(role.getparent(), "nav")
+        elif role == "main":
+            rename(role.getparent(), "main")
     blocks = _Blocks(root)
     # Other consent dialogs are chrome by their tag or role already.
     for element in consent_banners(root, blocks.named):
@@ -130,30 +135,26 @@ class _Blocks:
     """
 
     def __init__(self, root: HtmlElement) -> None:
-        elements = list(root.iter(*_BLOCK_TAGS))
-        by_tag: dict[str, list[HtmlElement]] = {}
-        for element in elements:
-            by_tag.setdefault(element.tag, []).append(element)
-        self.named = Named(elements)
-        self.headers = by_tag.get("header", [])
-        self.forms = by_tag.get("form", [])
-        self.tables = by_tag.get("table", [])
-        self.headings = by_tag.get("h1") or [e for e in elements if e.tag in ("h2", "h3")][:1]
+        self.named = Named(list(root.iter(*_NAMED_TAGS)))
+        self.headers = list(root.iter("header"))
+        self.forms = list(root.iter("form"))
+        self.tables = list(root.iter("table"))
+        self.headings = list(root.iter("h1")) or list(islice(root.iter("h2", "h3"), 1))
 
     def asides(self) -> dict[HtmlElement, None]:
         """Return the asides by name, and the forms to write something."""
-        found = [*named_as_aside(self.named), *filter(is_form_to_write, self.forms)]
         around_headings: set[HtmlElement | None] = {None}
-        for heading in self.headings if found else ():
+        for heading in self.headings:
             above = heading.getparent()
             while above not in around_headings:
                 around_headings.add(above)
                 above = above.getparent()
-        return {
-            element: None
-            for element in found
-            if element.tag in ASIDE_TAGS and element not in around_headings
-        }
+        forms = [
+            form
+            for form in self.forms
+            if form.tag == "form" and form not in around_headings and is_form_to_write(form)
+        ]
+        return dict.fromkeys((*named_as_aside(self.named, around_headings), *forms))
 
 
 def _holds_content(form: HtmlElement) -> bool:
@@ -195,9 +196,10 @@ def is_hidden(style: str) -> bool:
 def _hides(attribute: Any) -> bool:
     """Return True if an attribute hides its element."""
     name = attribute.attrname
-    if name == "hidden":  # a browser finds the text, and shows it
-        return str(attribute).strip().lower() != "until-found"
-    return name == "style" and is_hidden(attribute)
+    if name == "style":
+        return is_hidden(attribute)
+    # A browser finds the text of "until-found", and shows it.
+    return name == "hidden" and str(attribute).strip().lower() != "until-found"
 
 
 def is_logo(heading: HtmlElement) -> bool:
@@ -260,6 +262,7 @@ def _is_link_home(heading: HtmlElement) -> bool:
     return bool(hrefs) and leads_home(hrefs[0])
 
 
+@lru_cache(maxsize=4096)
 def leads_home(href: str) -> bool:
     """Return True if a link leads to the front page of a site."""
     href = href.strip()

@@ -62,16 +62,11 @@ def consent_banners(root: HtmlElement, named: Named) -> list[HtmlElement]:
     :param named: elements of the page, among them all that may be banners.
     """
     banners = [element for element, _ in named.with_words(_TOPICS) if element.tag in _TAGS]
-    if not banners:
-        return []
-    controlled = _holding(filter(_is_control, root.iter("button", "input", "a")))
-    found = [
-        element
-        for element in banners
-        if _FIXED.search(element.get("style", "").lower())
-        or (element in controlled and (_says_banner(element) or _is_short_banner(element)))
-    ]
-    return _without_h1(root, found)
+    fixed = {one for one in banners if _FIXED.search(one.get("style", "").lower())}
+    named_so = {one for one in banners if _says_banner(one) or _is_short_banner(one)} - fixed
+    if named_so:
+        named_so &= _holding(filter(_is_control, root.iter("button", "input", "a")))
+    return _without_h1(root, [one for one in banners if one in fixed or one in named_so])
 
 
 def _says_banner(element: HtmlElement) -> bool:

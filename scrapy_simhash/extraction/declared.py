@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from functools import lru_cache
 from html import unescape
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.identities import IDENTITY_FIELDS, identity_of
@@ -76,12 +75,8 @@ class Declared(NamedTuple):
         return Thing(names, [one for one in found if kinds[one[0]] == 1])
 
 
-def declared(root: HtmlElement, html: bytes) -> Declared:
-    """Return what a page declares of itself.
-
-    :param html: the page from which `root` was parsed. A search in it is faster than one in the
-        tree.
-    """
+def declared(root: HtmlElement) -> Declared:
+    """Return what a page declares of itself."""
     title = ""
     sites: list[str] = []
     things: list[Thing] = []
@@ -96,14 +91,12 @@ def declared(root: HtmlElement, html: bytes) -> Declared:
             sites.append(content)
         elif name in _META_IDENTITIES and (found := identity_of(_META_IDENTITIES[name], content)):
             things.append(Thing([], [found]))
-    if b"ld+json" in html:
-        for data in _scripts(root):
-            for node in _nodes(data):
-                sites.extend(_sites_of(node))
-                if len(things) < _MAX_THINGS and (thing := _thing_of(node)):
-                    things.append(thing)
-    if b"itemprop" in html:
-        things.extend(_microdata(root))
+    for data in _scripts(root):
+        for node in _nodes(data):
+            sites.extend(_sites_of(node))
+            if len(things) < _MAX_THINGS and (thing := _thing_of(node)):
+                things.append(thing)
+    things.extend(_microdata(root))
     return Declared(title, sites, things)
 
 
@@ -179,13 +172,16 @@ def _microdata(root: HtmlElement) -> list[Thing]:
     Properties without an ``itemscope`` above, as in a fragment of a page, make up one thing.
     """
     things: dict[HtmlElement | None, Thing] = {}
-    for element in islice(_properties()(root), _MAX_PROPERTIES):
+    for properties in _properties()(root)[:_MAX_PROPERTIES]:
         wanted = [
             name
-            for name in element.get("itemprop", "").lower().split()
+            for name in properties.lower().split()
             if name in _NAMES or name in IDENTITY_FIELDS
         ]
-        if not wanted or element.get("itemscope") is not None:
+        if not wanted:
+            continue
+        element = properties.getparent()
+        if element.get("itemscope") is not None:
             continue
         scope = next((e for e in element.iterancestors() if e.get("itemscope") is not None), None)
         if scope is not None and (scope.get("itemprop") is not None or _is_surrounding(scope)):
@@ -204,10 +200,10 @@ def _microdata(root: HtmlElement) -> list[Thing]:
 
 @lru_cache(maxsize=1)
 def _properties() -> Any:
-    """Return a search for the elements with a property of microdata."""
+    """Return a search for the properties of microdata."""
     from lxml.etree import XPath
 
-    return XPath("descendant::*[@itemprop]")
+    return XPath("descendant::*/@itemprop")
 
 
 def _is_surrounding(scope: HtmlElement) -> bool:

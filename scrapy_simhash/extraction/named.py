@@ -6,8 +6,6 @@ several times as fast as a search in each name.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,12 +33,17 @@ class Named:
             while at >= 0:
                 hits.append(at)
                 at = text.find(word, at + 1)
-        if not hits:
-            return []
-        lines = text.split("\n")
-        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-        places = sorted({bisect_right(starts, at) - 1 for at in hits})
-        return [(self.elements[place], lines[place].split()) for place in places]
+        found = []
+        place = last = 0
+        end = -1
+        for at in sorted(hits):
+            if at > end:  # not in the names of the last element
+                place += text.count("\n", last, at)
+                last = at
+                end = text.find("\n", at) % (len(text) + 1)
+                names = text[text.rfind("\n", 0, at) + 1 : end].split()
+                found.append((self.elements[place], names))
+        return found
 
 
 def names_of(element: HtmlElement) -> str:
@@ -49,5 +52,6 @@ def names_of(element: HtmlElement) -> str:
 
 
 def _all_names(element: HtmlElement) -> str:
-    names = f"{names_of(element)} {element.get('itemprop', '')}"
+    get = element.get
+    names = f"{get('class', '')} {get('id', '')} {get('itemprop', '')}"
     return names.replace("\n", " ") if "\n" in names else names

@@ -152,15 +152,16 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
         is_maybe_home = (
             href.count("/") <= _MAX_HOME_SLASHES if "://" in href else href.strip("/") in HOME_PATHS
         )
-        if is_maybe_home and leads_home(href):
-            linked = host_of(href)
-            if linked and linked != (host := host or linked):
-                continue
-            text = _text_of(link)
-            if text and text.count(" ") < _MAX_SITE_WORDS:
-                found[text] = None
-                if len(found) == _MAX_HOME_LINKS:
-                    break
+        if not is_maybe_home or not leads_home(href):
+            continue
+        linked = host_of(href)
+        if linked and linked != (host := host or linked):
+            continue
+        text = _text_of(link)
+        if text and text.count(" ") < _MAX_SITE_WORDS:
+            found[text] = None
+            if len(found) == _MAX_HOME_LINKS:
+                break
     return list(found)
 
 
@@ -191,6 +192,7 @@ def _first_lines(lines: Sequence[Line]) -> list[str]:
     return [" ".join(found)] if found else []
 
 
+@lru_cache(maxsize=4096)
 def host_of(url: str) -> str:
     """Return the host of a URL, without ``www.``; empty if there is none."""
     try:

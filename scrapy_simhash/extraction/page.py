@@ -225,7 +225,7 @@ class Page:
         if self.root is None:
             return Extraction("")
         title = canonical = ""
-        stylesheets = set()
+        stylesheets = []
         # Search the whole page: the parser ends the head at the first element of a body.
         for element in self.root.iter("title", "link"):
             if element.tag == "title":
@@ -237,12 +237,13 @@ class Page:
             relation = element.get("rel", "").lower().split()
             if "canonical" in relation:
                 canonical = canonical or element.get("href", "").strip()
-            elif "stylesheet" in relation and (host := host_of(element.get("href", ""))):
-                stylesheets.add(registered_domain(host))
+            elif "stylesheet" in relation:
+                stylesheets.append(element.get("href", ""))
         host = host_of(canonical) or _declared_host(self.root)
-        if not host and len(stylesheets) == 1:
-            (host,) = stylesheets
-        facts = declared(self.root, self._bytes)
+        if not host:
+            domains = set(map(registered_domain, filter(None, map(host_of, stylesheets))))
+            host = domains.pop() if len(domains) == 1 else ""
+        facts = declared(self.root)
         names = names_of(self.root, self.lines, facts, title, host)
         return Extraction(
             "",
