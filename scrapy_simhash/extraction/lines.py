@@ -143,11 +143,12 @@ def _split(marked: str) -> list[Line]:
     # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
     has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
-    for text in filter(None, map(str.strip, marked.split(_BREAK))):
+    for raw in filter(None, map(str.strip, marked.split(_BREAK))):
+        text = raw
         row = heading = False
-        mark = text[0]  # all marks except `_LINK` come right after a break
+        mark = raw[0]  # all marks except `_LINK` come right after a break
         if _HEADING <= mark <= _END_MAIN:
-            text = text[1:].lstrip(" ")
+            text = raw[1:].lstrip(" ")
             row, heading = mark == _ROW, mark == _HEADING
             if mark >= _CHROME:
                 # An unclosed tag may put the content of a page into its chrome.

@@ -149,10 +149,11 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
     for link in islice(root.iter("a"), _MAX_LINKS):
         href = link.get("href", "").strip()
         # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
-        is_maybe_home = (
-            href.count("/") <= _MAX_HOME_SLASHES if "://" in href else href.strip("/") in HOME_PATHS
-        )
-        if not is_maybe_home or not leads_home(href):
+        rest = href.partition("://")[2]
+        path = rest.partition("/")[2] if rest else href
+        if path.strip("/") not in HOME_PATHS or href.count("/") > _MAX_HOME_SLASHES:
+            continue
+        if not leads_home(href):
             continue
         linked = host_of(href)
         if linked and linked != (host := host or linked):

@@ -199,6 +199,15 @@ class TestLinks:
     def test_the_characters_of_links_are_counted(self, html, expected):
         assert [(line.text, line.link_characters) for line in lines(html)] == expected
 
+    def test_targets_of_links_in_a_main_that_an_unclosed_link_contains_are_no_text(self):
+        html = "<a href=x>open<main><p>a <a href=y>link</a></p><h1>b</h1></main>"
+        assert texts(html) == "open|a link|b"
+
+    def test_links_of_chrome_do_not_count(self):
+        html = "<nav><a href=x>a</a><ul><li><a href=y>b</a></ul><main><a href=z>c</a></main></nav>"
+        found = [(line.link_characters, line.targets, line.row) for line in lines(html)]
+        assert found == [(0, (), False), (0, (), False), (1, ("z",), False)]
+
 
 class TestRows:
     def test_rows_of_tables_items_terms_and_descriptions_are_rows(self):

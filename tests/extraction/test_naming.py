@@ -115,6 +115,11 @@ def test_the_names_of_the_site(html):
     assert "Old Harbour" in names(html + TEXT).sites
 
 
+def test_links_that_run_scripts_name_no_site():
+    page = "<a href='javascript://'>Quick links</a><a href='http://'>More</a><h1>Line 4</h1>"
+    assert extract(page).names.sites == ()
+
+
 def test_links_to_other_sites_and_long_ones_name_none():
     for html in (
         "<link rel=canonical href=https://a.example/x><a href='https://b.example'>Old Harbour</a>",
