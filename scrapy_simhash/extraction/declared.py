@@ -174,9 +174,7 @@ def _microdata(root: HtmlElement) -> list[Thing]:
     things: dict[HtmlElement | None, Thing] = {}
     for properties in _properties()(root)[:_MAX_PROPERTIES]:
         wanted = [
-            name
-            for name in properties.lower().split()
-            if name in _NAMES or name in IDENTITY_FIELDS
+            name for name in properties.lower().split() if name in _NAMES or name in IDENTITY_FIELDS
         ]
         if not wanted:
             continue
