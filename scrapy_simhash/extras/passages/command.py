@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import (
-    WrongUsage,
-    add_max_distance,
-    add_number,
-    add_share,
-    given,
-)
-from scrapy_simhash.commands._output import (
-    counted,
-    note,
-    progress,
-    show,
-    show_json,
-    writable,
-    write_file,
-)
+from scrapy_simhash.commands._options import add_number, add_share, given
+from scrapy_simhash.commands._output import counted, note, progress, show, show_json
 from scrapy_simhash.commands._pages import (
     Skips,
     add_reading_options,
@@ -36,21 +20,15 @@ from scrapy_simhash.commands._pages import (
 )
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Skipped
-from scrapy_simhash.errors import PlanError, SchemeError
 from scrapy_simhash.extras.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
-from scrapy_simhash.extras.passages.cutting import (
-    DEFAULT_RUN_CHARACTERS,
-    MAX_RUN_CHARACTERS,
-    MIN_RUN_CHARACTERS,
-)
 from scrapy_simhash.extras.passages.result import DEFAULT_HIGH_SIMILARITY, SHOWN_DIGITS
-from scrapy_simhash.extras.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
 from scrapy_simhash.reasons import percent
 
 if TYPE_CHECKING:
+    import argparse
+
     from scrapy_simhash.extras.passages.index import PassageIndex
     from scrapy_simhash.extras.passages.result import CheckedPassage, Level, PassageReport
-    from scrapy_simhash.extras.passages.scheme import PassageScheme
 
 _DESCRIPTION = """\
 Finds sentences that appear elsewhere, word for word or nearly so.
@@ -68,18 +46,15 @@ gzip. Hidden files in folders are ignored.
 
   {program} add reports/ pages.jsonl.gz
   {program} add --text-field body --name-field link items.jl
-  {program} add --no-keep-text --unit runs --characters 60 reports/
 """
 _CHECK = """\
 Shows which passages of a text appear in the documents of the index, and where.
 
   {program} check letter.txt
-  {program} check --html letter.html letter.txt
   {program} check https://example.com/ferries
   pdftotext report.pdf - | {program} check --json -
 
-Similarities go from 0 to 1 (equal). They are computed from the texts (1 - edits / length) if the
-index keeps texts, otherwise (add --no-keep-text) estimated from the fingerprints.
+Similarities go from 0 to 1 (equal): 1 - edits / length.
 """
 _INDEX = (
     "directory of the index (default: that of the setting SIMHASH_PASSAGES, or simhash-passages; "
@@ -102,53 +77,11 @@ def _add_actions(parser: argparse.ArgumentParser) -> None:
 
 def _add_arguments_of_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
-    creation = parser.add_argument_group(
-        "a new index", "An index keeps these values, so they need not be given again."
-    )
-    creation.add_argument(
-        "--keep-text",
-        action=argparse.BooleanOptionalAction,
-        help="store texts, to compare passages by their texts and to show them (default: yes)",
-    )
-    creation.add_argument(
-        "--unit",
-        choices=("sentences", "runs"),
-        help="what a passage is: a sentence, or a run of about N characters (--characters N; "
-        "default: sentences)",
-    )
-    meaning = f"length of a run (default: {DEFAULT_RUN_CHARACTERS})"
-    add_number(creation, "--characters", meaning, MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS)
-    creation.add_argument(
-        "--overlapping",
-        action="store_true",
-        default=None,
-        help="begin each run in the middle of the previous one",
-    )
-    creation.add_argument(
-        "--bits",
-        metavar="B",
-        type=int,
-        help="width of fingerprints: a multiple of 8 up to 512 (default: 256)",
-    )
-    add_max_distance(
-        creation,
-        "largest distance of fingerprints in bits (default: "
-        f"{DEFAULT_MAX_DISTANCE} for 256 bits, in proportion for others)",
-    )
-    meaning = "passages with fewer letters and digits are not looked up"
-    add_number(creation, "--min-characters", f"{meaning} (default: {DEFAULT_MIN_CHARACTERS})", 1)
     _add_arguments_of_both(parser)
 
 
 def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
-    parser.add_argument(
-        "--mode",
-        choices=("exact", "fast"),
-        default="exact",
-        help="exact finds the most similar sources; fast stops at the first that is similar "
-        "enough (default: exact)",
-    )
     meaning = "least similarity of a source"
     add_share(parser, "--min-similarity", meaning, default=DEFAULT_MIN_SIMILARITY, metavar="S")
     meaning = "least similarity of a highly similar passage"
@@ -163,9 +96,6 @@ def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a document to ignore (default: the one with the name of the text)",
     )
-    # The old name of --exclude.
-    parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
-    parser.add_argument("--html", metavar="FILE", help="write a page for browsers")
     _add_arguments_of_both(parser)
 
 
@@ -188,9 +118,8 @@ def _add(options: argparse.Namespace) -> int:
 
     paths, directory, skips = existing_paths(options.files), _index_directory(options), Skips()
     reader = make_reader(options, keep_html=False)
-    scheme = _scheme(options, directory)
     counts = dict.fromkeys(("new", "replaced", "unchanged", "passages"), 0)
-    with open_passages(directory, scheme, keep_text=options.keep_text) as index:
+    with open_passages(directory) as index:
         try:
             with progress("documents") as on_progress:
                 for document in reader.documents(paths, exclude=directory):
@@ -224,37 +153,10 @@ def _add(options: argparse.Namespace) -> int:
         _show_added(counts, skips.counts)
         show(
             f"the index  {counted(documents, 'document')} with "
-            f"{counted(passages, 'distinct passage')}, in {directory}"
+            f"{counted(passages, 'passage')}, in {directory}"
         )
     was_read = counts["new"] or counts["replaced"] or counts["unchanged"]
     return 0 if was_read or not skips.counts else 1
-
-
-def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
-    """Return the scheme of the index, or the default for a new index, changed by the options.
-
-    Return None if no option is given.
-    """
-    cutting = given(options, "unit", "characters", "overlapping")
-    changes = given(options, "max_distance", "min_characters")
-    if not cutting and not changes and options.bits is None:
-        return None
-    from scrapy_simhash.extras.passages.manifest import PassagesManifest
-    from scrapy_simhash.extras.passages.scheme import PassageScheme
-
-    try:
-        manifest = PassagesManifest.read(directory)
-    except OSError:
-        manifest = None  # `open_passages` will raise the error
-    scheme = PassageScheme() if manifest is None else manifest.scheme
-    try:
-        if options.bits is not None and options.bits != scheme.scheme.bits:
-            in_proportion = round(scheme.max_distance * options.bits / scheme.scheme.bits)
-            changes.setdefault("max_distance", in_proportion)
-            changes["scheme"] = replace(scheme.scheme, bits=options.bits)
-        return replace(scheme, cutting=replace(scheme.cutting, **cutting), **changes)
-    except (SchemeError, PlanError) as error:
-        raise WrongUsage(str(error)) from error
 
 
 def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
@@ -274,9 +176,8 @@ def _check(options: argparse.Namespace) -> None:
     from scrapy_simhash.extras.passages.index import open_passages
     from scrapy_simhash.extras.passages.matching import CheckOptions
 
-    names = ("mode", "min_similarity", "high_similarity", "common_documents", "ignore_common")
+    names = ("min_similarity", "high_similarity", "common_documents", "ignore_common")
     check_options = CheckOptions(**given(options, *names))
-    page = None if options.html is None else writable(options.html)
     with open_passages(_index_directory(options), create=False) as index:
         name, text = load_document(options.text, options)
         excluded = options.exclude
@@ -290,10 +191,6 @@ def _check(options: argparse.Namespace) -> None:
             report = index.check(
                 name, text, check_options, exclude=excluded, on_progress=on_progress
             )
-    if page is not None:
-        from scrapy_simhash.extras.passages.page import render_page
-
-        write_file(page, render_page(report, text))
     if options.json:
         show_json(report.to_dict() | {"excluded": excluded})
     else:
@@ -326,9 +223,6 @@ def _show_report(report: PassageReport) -> None:
     if short:
         line += f"; {short:,} too short to look up"
     show(line)
-    if matched:
-        basis = "computed from texts" if report.verified else "estimated from fingerprints"
-        show(f"  similarities are {basis}; mode {report.mode}")
     if report.common_share:
         show(f"  common passages are {_share(report.common_share)} of it")
     if report.sources:
@@ -356,7 +250,7 @@ def _show_passage(passage: CheckedPassage) -> None:
     for source in passage.sources:
         where = f"{printable(source.document)}, characters {source.start:,} to {source.end:,}"
         show(f"  {percent(source.similarity):>5}  {where}")
-        if source.text and source.text != passage.text:
+        if source.text != passage.text:
             show(f"         | {printable(source.text)}")
 
 

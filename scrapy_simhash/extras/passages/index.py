@@ -1,86 +1,193 @@
-"""Store documents in a passage index, and look up passages of other texts in it.
+"""Store documents in a passage index, and find passages of other texts in it.
 
-The directory holds ``passages.json`` (the manifest), ``documents/`` (the document database) and
-``index/`` (the fingerprints of passages, in the format of a page index).
+The directory holds ``passages.json`` (format, scheme and kind of database) and ``documents/``, a
+database with two rows for each document. All numbers are big-endian.
+
+======  ==========  ===============================================================================
+first   rest        value
+======  ==========  ===============================================================================
+``D``   number (4)  digest of the text (16 bytes), count of passages (4); for each passage its
+                    fingerprint (32), start (4) and end (4); name of the document (UTF-8)
+``T``   number (4)  text (UTF-8, zlib)
+======  ==========  ===============================================================================
+
+A document is added in one atomic write. When the index is opened, all rows ``D`` are read. The
+fingerprints stay in an array in memory, 44 bytes for each passage. A check compares each passage
+with all of them: about 10 ms for a million.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import struct
 import threading
+import zlib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import IndexClosed, IndexLocked, IndexMismatch, StorageError
-from scrapy_simhash.extras.passages.manifest import PassagesManifest
+import numpy as np
+
+from scrapy_simhash.documents.files import replaced
+from scrapy_simhash.errors import (
+    IndexClosed,
+    IndexCorrupt,
+    IndexForeign,
+    IndexLocked,
+    IndexMismatch,
+    StorageError,
+)
+from scrapy_simhash.extras.passages.cutting import Span, spans_of
 from scrapy_simhash.extras.passages.matching import CheckOptions, Matcher
-from scrapy_simhash.extras.passages.scheme import PassageScheme
-from scrapy_simhash.extras.passages.store import DAMAGE_REMEDY, PassageStore
-from scrapy_simhash.index import choose_plan, open_tables
+from scrapy_simhash.extras.passages.scheme import BYTES, SCHEME, fingerprint_of
+from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from typing_extensions import Self
 
     from scrapy_simhash.extras.passages.result import PassageReport
+    from scrapy_simhash.index.database import Database
 
+FILE_NAME = "passages.json"
+FORMAT = {"format": "scrapy-simhash passages", "format_version": 2, "scheme": SCHEME.id}
+_REMEDY = "restore a backup, or delete the directory and add the documents again"
+_HEAD = struct.Struct(">16sI")
+_WORDS = BYTES // 8
+_PASSAGE = np.dtype([("words", ">u8", (_WORDS,)), ("span", ">u4", (2,))])
+# Fingerprints that are compared at once: as many as a processor's cache holds.
+_CHUNK = 8192
+_CACHED_TEXT_CHARACTERS = 4_000_000
 
-# Open stores by real path. A database can be opened only once, so its users in a process share one.
-_stores: dict[str, PassageStore] = {}
+# Open indexes by real path. A database can be opened only once; its users in a process share it.
+_indexes: dict[str, PassageIndex] = {}
 _opening = threading.Lock()
 
 
 class PassageIndex:
-    """An open passage index, returned by `open_passages`.
+    """An open passage index, returned by `open_passages`. Threads may share it.
 
-    Methods may be called from several threads; calls that read or write documents wait for each
-    other. After `close`, all methods except `close` raise IndexClosed.
+    All methods raise StorageError if the disk fails, IndexCorrupt if a row is damaged, and
+    IndexClosed after the last user has called `close`.
     """
 
-    def __init__(self, store: PassageStore, real_path: str) -> None:
-        self._store = store
+    def __init__(self, database: Database, location: str, real_path: str) -> None:
+        self._database = database
+        self.location = location
         self._real_path = real_path
-        self._closed = False
-        self.manifest = store.manifest
+        self.users = 0
+        self.lock = threading.RLock()
+        self._numbers: dict[str, int] = {}
+        # Number of a document → its name, and the digest of its text.
+        self._documents: dict[int, tuple[str, bytes]] = {}
+        self._next_number = 1
+        # One row for each passage: fingerprint, number of the document (0 if it is gone), span.
+        self._words = np.empty((1024, _WORDS), np.uint64)
+        self._owners = np.empty(1024, np.uint32)
+        self._spans = np.empty((1024, 2), np.uint32)
+        self._size = 0
+        self._texts: dict[int, str] = {}
+        for key, value in database.rows(b"D", b"E"):
+            try:
+                [number] = struct.unpack(">xI", key)
+                name, digest, passages = _decode(value)
+            except (ValueError, struct.error) as error:
+                raise corrupt(location, error, _REMEDY) from error
+            self._remember(number, name, digest, passages)
 
     @property
     def documents(self) -> int:
         """Return the number of documents."""
-        return self._require_open().documents
+        return len(self._documents)
 
     @property
     def passages(self) -> int:
-        """Return the number of distinct fingerprints of passages, including removed documents."""
-        return self._require_open().passages
+        """Return the number of passages of all documents."""
+        return int(np.count_nonzero(self._owners[: self._size]))
 
     def __contains__(self, name: str) -> bool:
-        with self._store.lock:
-            return self._require_open().number(name) is not None
+        return name in self._numbers
+
+    def name(self, number: int) -> str:
+        """Return the name of a document."""
+        return self._documents[number][0]
+
+    def number(self, name: str) -> int | None:
+        """Return the number of the document with a name; None if there is none."""
+        return self._numbers.get(name)
+
+    def text(self, number: int) -> str:
+        """Return the text of a document."""
+        if number not in self._texts:
+            value = self._database.get(_key(b"T", number))
+            try:
+                text = zlib.decompress(value or b"").decode("utf-8", "surrogatepass")
+            except (ValueError, zlib.error) as error:
+                raise corrupt(self.location, error, _REMEDY) from error
+            if sum(map(len, self._texts.values())) > _CACHED_TEXT_CHARACTERS:
+                self._texts.clear()
+            self._texts[number] = text
+        return self._texts[number]
 
     def add(self, name: str, text: str) -> int | None:
         """Add a document, or replace the document with this name.
 
-        :return: number of its passages with a fingerprint; None if the same text is stored already.
-        :raises StorageError: the disk fails, or the index is damaged.
+        :return: number of its different passages with a fingerprint; None if the same text is
+            stored already.
         """
-        with self._store.lock:
-            if self._require_open().has(name, text):
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if self._has(name, digest):
+            return None
+        found: dict[int | None, Span] = {}
+        for span in spans_of(text):  # of a passage that is repeated, the first place counts
+            found.setdefault(fingerprint_of(text[slice(*span)]), span)
+        found.pop(None, None)
+        passages = _encoded(found)
+        with self.lock:
+            if self._has(name, digest):
                 return None
-        scheme = self.manifest.scheme
-        pairs = (
-            (span, scheme.fingerprint(text[slice(*span)])) for span in scheme.cutting.spans(text)
-        )
-        passages = [(span, fingerprint) for span, fingerprint in pairs if fingerprint is not None]
-        with self._store.lock:
-            return len(passages) if self._require_open().put(name, text, passages) else None
+            number, old = self._next_number, self._numbers.get(name)
+            head = _HEAD.pack(digest, len(passages))
+            self._database.write(
+                [
+                    (_key(b"D", number), head + passages.tobytes() + _utf8(name)),
+                    (_key(b"T", number), zlib.compress(_utf8(text))),
+                ],
+                [] if old is None else [_key(b"D", old), _key(b"T", old)],
+            )
+            self._forget(name)
+            self._remember(number, name, digest, passages)
+        return len(passages)
 
     def remove(self, name: str) -> bool:
-        """Remove a document. Return False if no document has this name. Errors are as in `add`."""
-        with self._store.lock:
-            return self._require_open().remove(name)
+        """Remove a document. Return False if no document has this name."""
+        with self.lock:
+            number = self._numbers.get(name)
+            if number is None:
+                return False
+            self._require_open().write([], [_key(b"D", number), _key(b"T", number)])
+            self._forget(name)
+            return True
+
+    def near(self, fingerprint: int, max_distance: int) -> list[tuple[int, int, Span]]:
+        """Return (distance, number of a document, span) of all passages within a distance of a
+        fingerprint, the nearest first, and the oldest document first among those.
+        """
+        words = np.frombuffer(fingerprint.to_bytes(BYTES, "big"), ">u8").astype(np.uint64)
+        found = []
+        for start in range(0, self._size, _CHUNK):
+            stop = min(start + _CHUNK, self._size)
+            differing = np.bitwise_count(self._words[start:stop] ^ words)
+            distances = differing.sum(axis=1, dtype=np.uint16)
+            for row in np.flatnonzero(distances <= max_distance):
+                if owner := int(self._owners[start + row]):
+                    first, last = self._spans[start + row].tolist()
+                    found.append((int(distances[row]), owner, Span(first, last)))
+        return sorted(found)
 
     def check(
         self,
@@ -96,26 +203,25 @@ class PassageIndex:
         :param name: name of the text, for the report.
         :param exclude: name of a document that is no source, such as the text itself.
         :param on_progress: called with (passages done, passages in all).
-        :raises StorageError: the index cannot be read, or is damaged.
         """
-        with self._store.lock:
-            matcher = Matcher(self._require_open(), options or CheckOptions(), exclude)
-            return matcher.check(name, text, on_progress)
+        with self.lock:
+            self._require_open()
+            return Matcher(self, options or CheckOptions(), exclude).check(name, text, on_progress)
 
     def sync(self) -> None:
         """Sync all writes to disk, as `close` does."""
         self._require_open().sync()
 
     def close(self) -> None:
-        """Close the index. May be called repeatedly."""
-        with _opening, self._store.lock:
-            if self._closed:
-                return
-            self._closed = True
-            self._store.users -= 1
-            if not self._store.users:
-                del _stores[self._real_path]
-                self._store.close()
+        """Close the index, if this was its last user."""
+        with _opening, self.lock:
+            self.users -= 1
+            if self.users == 0:
+                del _indexes[self._real_path]
+                try:
+                    self._database.sync()
+                finally:
+                    self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -123,111 +229,142 @@ class PassageIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _require_open(self) -> PassageStore:
-        if self._closed:
-            raise IndexClosed(self._store.location, "used after close()")
-        return self._store
+    def _require_open(self) -> Database:
+        if self.users <= 0:
+            raise IndexClosed(self.location, "used after close()")
+        return self._database
+
+    def _has(self, name: str, digest: bytes) -> bool:
+        self._require_open()
+        known = self._documents.get(self._numbers.get(name, 0))
+        return known is not None and known[1] == digest
+
+    def _remember(
+        self, number: int, name: str, digest: bytes, passages: np.ndarray[Any, Any]
+    ) -> None:
+        start, stop = self._size, self._size + len(passages)
+        if stop > len(self._owners):
+            capacity = max(2 * len(self._owners), stop)
+            self._words = np.resize(self._words, (capacity, _WORDS))
+            self._owners = np.resize(self._owners, capacity)
+            self._spans = np.resize(self._spans, (capacity, 2))
+        self._words[start:stop] = passages["words"]
+        self._owners[start:stop] = number
+        self._spans[start:stop] = passages["span"]
+        self._size = stop
+        self._numbers[name] = number
+        self._documents[number] = name, digest
+        self._next_number = max(self._next_number, number + 1)
+
+    def _forget(self, name: str) -> None:
+        number = self._numbers.pop(name, None)
+        if number is not None:
+            del self._documents[number]
+            self._texts.pop(number, None)
+            self._owners[: self._size][self._owners[: self._size] == number] = 0
 
 
 def open_passages(
-    directory: str | Path,
-    scheme: PassageScheme | None = None,
-    *,
-    keep_text: bool | None = None,
-    create: bool = True,
-    kind: str | None = None,
+    directory: str | Path, *, create: bool = True, kind: str | None = None
 ) -> PassageIndex:
     """Open a passage index, or create it. An index that this process has open is shared.
 
-    :param scheme: scheme of the index; None for the scheme of an existing index, or the default.
-    :param keep_text: store the texts of documents, to compute similarities from them; None accepts
-        the choice of an existing index, and stores texts in a new one.
     :param create: create the index if it is missing.
     :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
-    :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
-    :raises PlanError: no tables support the distance of a new index.
+    :raises IndexMismatch: the index has another format or scheme.
     :raises SchemeError: the kind of database is unknown, or its driver is not installed.
     :raises StorageError: the index is missing, locked, foreign or damaged, or cannot be read or
         written.
     """
     directory = Path(directory).absolute()
-    real_path = os.path.realpath(directory)
+    location, real_path = str(directory), os.path.realpath(directory)
     with _opening:
-        store = _stores.get(real_path)
-        if store is None:
-            new_manifest = PassagesManifest(
-                scheme or PassageScheme(),
-                keep_text is not False,
-                kind or default_kind_name(),
-            )
-            store = _open_store(directory, new_manifest if create else None, scheme, keep_text)
-            _stores[real_path] = store
-        else:
-            _require_same(store.location, store.manifest, scheme, keep_text)
-        store.users += 1
-    return PassageIndex(store, real_path)
+        index = _indexes.get(real_path)
+        if index is None:
+            try:
+                kind = _kind(directory, create=create, kind=kind or default_kind_name())
+                with ExitStack() as opened:
+                    database = database_kind(kind)(location, directory / "documents", _REMEDY)
+                    opened.callback(database.close)
+                    index = _indexes[real_path] = PassageIndex(database, location, real_path)
+                    opened.pop_all()
+            except IndexLocked as error:
+                raise IndexLocked(
+                    location,
+                    "another process has it open: wait for it, or choose another directory "
+                    "(--index, SIMHASH_PASSAGES)",
+                ) from error
+            except OSError as error:
+                raise StorageError(
+                    location,
+                    f"it cannot be created, read or written ({error}): check the path, its rights "
+                    "and the disk",
+                ) from error
+        index.users += 1
+    return index
 
 
-def _open_store(
-    directory: Path,
-    new_manifest: PassagesManifest | None,
-    scheme: PassageScheme | None,
-    keep_text: bool | None,
-) -> PassageStore:
-    """Open an index, or create it with the new manifest. Errors are as in `open_passages`.
-
-    :param new_manifest: None if a missing index is an error.
-    """
+def _kind(directory: Path, *, create: bool, kind: str) -> str:
+    """Return the kind of database of an index. If it is missing, create its manifest."""
     location = str(directory)
     try:
-        existing = PassagesManifest.read(directory)
-        manifest = existing or new_manifest
-        if manifest is None:
-            raise StorageError(location, "there is no passage index: add documents first")
-        _require_same(location, manifest, scheme, keep_text)
-        opener = database_kind(manifest.database)
-        fingerprints, max_distance = manifest.scheme.scheme, manifest.scheme.max_distance
-        if existing is None:
-            # Raises PlanError before anything is written.
-            choose_plan(fingerprints.bits, max_distance, probing=False)
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            manifest.write(directory)
-        with ExitStack() as opened:
-            tables = open_tables(directory / "index", manifest.database, fingerprints, max_distance)
-            opened.callback(tables.close)
-            database = opener(location, directory / "documents", DAMAGE_REMEDY)
-            opened.callback(database.close)
-            store = PassageStore(tables, database, location, manifest)
-            opened.pop_all()
-            return store
-    except IndexLocked as error:
-        raise IndexLocked(
-            location,
-            "another process has it open: wait for it, or choose another directory (--index, "
-            "SIMHASH_PASSAGES)",
+        content: Any = json.loads((directory / FILE_NAME).read_text(encoding="utf-8"))
+    except NotADirectoryError:
+        raise IndexForeign(location, "it is no directory, but a file: choose another") from None
+    except (ValueError, RecursionError) as error:
+        raise IndexCorrupt(
+            location, f"its {FILE_NAME} cannot be read ({error}): {_REMEDY}; nothing was changed"
         ) from error
-    except OSError as error:
-        raise StorageError(
-            location,
-            f"it cannot be created, read or written ({error}): check the path, its rights and the "
-            "disk",
-        ) from error
-
-
-def _require_same(
-    location: str, manifest: PassagesManifest, scheme: PassageScheme | None, keep_text: bool | None
-) -> None:
-    """Raise IndexMismatch if an index has another scheme or `keep_text`; None accepts any."""
-    why = None
-    if scheme is not None and scheme != manifest.scheme:
-        old, new = manifest.scheme.to_dict(), scheme.to_dict()
-        old["scheme"], new["scheme"] = manifest.scheme.scheme.id, scheme.scheme.id
-        differing = (
-            f"{name} {old[name]}, not {new[name]}" for name in old if old[name] != new[name]
+    except FileNotFoundError:
+        names = [path.name for path in directory.iterdir()] if directory.exists() else []
+        if any(not name.startswith(".simhash-") for name in names):
+            raise IndexForeign(
+                location,
+                f"it has no {FILE_NAME} but other files: choose another directory; nothing was "
+                "changed",
+            ) from None
+        if not create:
+            raise StorageError(location, "there is no passage index: add documents first") from None
+        database_kind(kind)  # raises SchemeError before anything is written
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replaced(directory / FILE_NAME) as temporary:
+            text = json.dumps(FORMAT | {"database": kind}, indent=2)
+            temporary.write_text(text + "\n", encoding="utf-8")
+        return kind
+    if not isinstance(content, dict) or content.get("format") != FORMAT["format"]:
+        raise IndexForeign(
+            location, f"its {FILE_NAME} is of another program: choose another directory"
         )
-        why = f"was made with {'; '.join(differing)}: use the values of the index"
-    elif keep_text is not None and keep_text != manifest.keep_text:
-        kept = "texts" if manifest.keep_text else "no texts"
-        why = f"keeps {kept}, which cannot be changed: use it as it is"
-    if why is not None:
-        raise IndexMismatch(location, f"it {why}, or choose another directory; nothing was changed")
+    found = {name: content.get(name) for name in FORMAT}
+    if found != FORMAT:
+        raise IndexMismatch(
+            location,
+            f"it was made by another release ({found}): use that, or {_REMEDY}; nothing was "
+            "changed",
+        )
+    return str(content.get("database"))
+
+
+def _key(first: bytes, number: int) -> bytes:
+    return first + number.to_bytes(4, "big")
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _encoded(passages: Mapping[Any, Span]) -> np.ndarray[Any, Any]:
+    """Return the passages of a document, by their fingerprints, as rows of `_PASSAGE`."""
+    rows = np.zeros(len(passages), _PASSAGE)
+    for row, (fingerprint, span) in zip(rows, passages.items(), strict=True):
+        row["words"] = np.frombuffer(fingerprint.to_bytes(BYTES, "big"), ">u8")
+        row["span"] = span
+    return rows
+
+
+def _decode(value: bytes) -> tuple[str, bytes, np.ndarray[Any, Any]]:
+    """Return (name, digest, passages) of a document. :raises ValueError, struct.error: damaged."""
+    digest, count = _HEAD.unpack_from(value)
+    passages = np.frombuffer(value, _PASSAGE, count, _HEAD.size)
+    name = value[_HEAD.size + passages.nbytes :].decode("utf-8", "surrogatepass")
+    return name, digest, passages

@@ -21,13 +21,12 @@ SHOWN_DIGITS = 3
 _MAX_SOURCES = 100
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Source:
-    """A source of a passage: the characters from `start` to `end` of a document.
+    """A source of a passage: the characters from `start` to `end` of a document, its `text`.
 
-    :param similarity: from 0 to 1; see `PassageReport.verified`.
+    :param similarity: from 0 to 1, computed from the texts (1 - edits / length).
     :param distance: Hamming distance of the fingerprints, in bits.
-    :param text: text of the source; empty if the index stores no texts.
     """
 
     document: str
@@ -35,7 +34,7 @@ class Source:
     end: int
     similarity: float
     distance: int
-    text: str = ""
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +42,7 @@ class CheckedPassage:
     """A passage of the checked text: its characters from `start` to `end`.
 
     :param sources: at most five, one for each document, the most similar first.
-    :param documents: about the number of documents with the passage; fast mode counts too few.
+    :param documents: about the number of documents with the passage.
     :param short: the passage is too short for a fingerprint and was not looked up.
     """
 
@@ -76,9 +75,6 @@ class PassageReport:
 
     :param document: name of the checked text.
     :param characters: length of the text, including white space; shares are without white space.
-    :param mode: ``fast`` or ``exact``.
-    :param verified: similarities are computed from texts (1 - edits / length); if False, they are
-        estimated from the fingerprints.
     :param high_similarity: least similarity of a passage of level ``high``.
     :param known_share: share of the text in passages with a source, without ignored common ones.
     :param similar_share: the same, with each passage weighted by its similarity.
@@ -88,8 +84,6 @@ class PassageReport:
 
     document: str
     characters: int
-    mode: str
-    verified: bool
     high_similarity: float
     known_share: float
     similar_share: float
@@ -139,8 +133,6 @@ def summed_up(
     text: str,
     passages: Sequence[CheckedPassage],
     *,
-    mode: str,
-    verified: bool,
     high_similarity: float = DEFAULT_HIGH_SIMILARITY,
     ignore_common: bool = False,
 ) -> PassageReport:
@@ -168,8 +160,6 @@ def summed_up(
     return PassageReport(
         document=document,
         characters=len(text),
-        mode=mode,
-        verified=verified,
         high_similarity=high_similarity,
         known_share=known.share,
         similar_share=similar.share,

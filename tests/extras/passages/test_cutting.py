@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.extras.passages.cutting import Cutting
+from scrapy_simhash.extras.passages.cutting import spans_of
 
-CUTTINGS = [
-    Cutting(),
-    Cutting("runs"),
-    Cutting("runs", 13),
-    Cutting("runs", 5, overlapping=True),
-    Cutting("runs", 30, overlapping=True),
-]
 TEXTS = st.text(st.sampled_from('ab c。，.,!?\n"”’ -\u2028\ud800茶'), max_size=600)
 
 
-def passages(text, cutting=None):
-    return [text[start:end] for start, end in (cutting or Cutting()).spans(text)]
+def passages(text):
+    return [text[start:end] for start, end in spans_of(text)]
 
 
-@pytest.mark.parametrize("cutting", CUTTINGS, ids=str)
 @given(text=TEXTS)
-def test_outside_the_passages_is_white_space_alone(cutting, text):
-    spans = cutting.spans(text)
+def test_outside_the_passages_is_white_space_alone(text):
+    spans = spans_of(text)
     assert spans == sorted(spans)
     covered = set()
     for start, end in spans:
         assert text[start:end].strip() == text[start:end] != ""
         covered.update(range(start, end))
     assert all(at in covered or character.isspace() for at, character in enumerate(text))
-    if not cutting.overlapping:
-        assert len(covered) == sum(end - start for start, end in spans)
+    assert len(covered) == sum(end - start for start, end in spans)
 
 
 @pytest.mark.parametrize(
@@ -80,50 +68,16 @@ def test_a_sentence_without_any_boundary_is_cut_all_the_same():
     assert max(map(len, parts)) <= 160
 
 
-@pytest.mark.parametrize("characters", [13, 30, 100])
-def test_runs_are_about_as_long_as_asked_for(characters):
-    text = "A ferry crosses the sound each hour, whatever the weather is like. " * 30
-    lengths = [len(p) for p in passages(text, Cutting("runs", characters))]
-    assert max(lengths) <= characters * 4 // 3
-    assert min(lengths[:-1]) >= characters * 2 // 3 - 1
-
-
-def test_overlapping_runs_begin_in_the_middle_of_each_other():
-    text = "A ferry crosses the sound each hour, whatever the weather is like. " * 10
-    plain, overlapping = (
-        Cutting("runs", 30, overlapping=overlaps).spans(text) for overlaps in (False, True)
-    )
-    assert len(overlapping) > 1.4 * len(plain)
-    assert sum(b.start < a.end for a, b in pairwise(overlapping)) > len(overlapping) / 3
-
-
-@pytest.mark.parametrize("cutting", CUTTINGS, ids=str)
-def test_a_copy_is_cut_as_its_original_whatever_stands_before_it(cutting):
+def test_a_copy_is_cut_as_its_original_whatever_stands_before_it():
     copied = (
         "The keeper opened the sluice at dawn, and the water fell a hand's breadth an hour. "
         "Nobody in the village remembered so dry a spring; the oldest well had turned to mud. "
         "By noon three carts stood at the pump, and the queue reached the chapel."
     )
-    original = set(passages(copied, cutting))
-    inside = passages(f"Something else entirely, of another length! {copied} And more.", cutting)
+    original = set(passages(copied))
+    inside = passages(f"Something else entirely, of another length! {copied} And more.")
     shared = original & set(inside)
     assert shared == original
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("words",),
-        ("runs", 4),
-        ("runs", 1001),
-        ("runs", 3.5),
-        ("runs", True),
-        ("sentences", 30, True),
-    ],
-)
-def test_bad_values(arguments):
-    with pytest.raises(SchemeError):
-        Cutting(*arguments)
 
 
 def test_white_space_before_a_sentence_does_not_make_it_long():

@@ -12,10 +12,7 @@ TEXT = "aaaa bbbb\n\ncccc dddd"
 
 
 def checked(start, end, *sources, level="high"):
-    found = tuple(
-        Source(document=name, start=0, end=4, similarity=similarity, distance=1)
-        for name, similarity in sources
-    )
+    found = tuple(Source(name, 0, 4, similarity, 1, "aaaa") for name, similarity in sources)
     return CheckedPassage(
         start=start,
         end=end,
@@ -27,7 +24,7 @@ def checked(start, end, *sources, level="high"):
 
 
 def report(*passages, **more):
-    return summed_up("q", TEXT, passages, mode="exact", verified=True, **more)
+    return summed_up("q", TEXT, passages, **more)
 
 
 def test_shares_of_passages_side_by_side():
@@ -64,7 +61,7 @@ def test_common_passages_count_unless_they_are_left_out():
 
 
 def test_nothing_at_all():
-    empty = summed_up("q", " \n", (), mode="fast", verified=False)
+    empty = summed_up("q", " \n", ())
     assert (empty.known_share, empty.similar_share, empty.sources) == (0.0, 0.0, ())
 
 
@@ -92,12 +89,12 @@ def test_rounded_shares_of_sources_add_up(count, digits):
             end=at * 5 + 4,
             text="abcd",
             level="high",
-            sources=(Source(document=f"{at}", start=0, end=4, similarity=1.0, distance=0),),
+            sources=(Source(f"{at}", 0, 4, 1.0, 0, ""),),
             documents=1,
         )
         for at in range(count)
     ]
-    found = summed_up("q", text, passages, mode="exact", verified=True).rounded(digits)
+    found = summed_up("q", text, passages).rounded(digits)
     assert found.known_share == round(count / (count + 1), digits)
     assert sum(source.share for source in found.sources) == pytest.approx(found.known_share)
     for source in found.sources:
@@ -108,7 +105,7 @@ def test_rounded_shares_of_sources_add_up(count, digits):
 def test_rounding_twice_leaves_shares_of_sources_that_add_up():
     text, passages = "", []
     for number, length in enumerate((47, 59, 37)):
-        source = Source(document=f"{number}", start=0, end=length, similarity=1.0, distance=0)
+        source = Source(f"{number}", 0, length, 1.0, 0, "")
         passages.append(
             CheckedPassage(
                 start=len(text),
@@ -121,7 +118,7 @@ def test_rounding_twice_leaves_shares_of_sources_that_add_up():
         )
         text += "x" * length + " "
     for rest in range(1, 100):
-        found = summed_up("q", text + "y" * rest, passages, mode="exact", verified=True).rounded(3)
+        found = summed_up("q", text + "y" * rest, passages).rounded(3)
         assert sum(one.share for one in found.sources) == pytest.approx(found.known_share)
 
 
@@ -132,10 +129,10 @@ def test_a_share_is_not_rounded_to_nothing():
         end=1,
         text="a",
         level="high",
-        sources=(Source(document="one", start=0, end=1, similarity=1.0, distance=0),),
+        sources=(Source("one", 0, 1, 1.0, 0, ""),),
         documents=1,
     )
-    found = summed_up("q", text, [passage], mode="exact", verified=True)
+    found = summed_up("q", text, [passage])
     assert found.known_share == found.sources[0].share == 1e-5
 
 

@@ -61,7 +61,7 @@ def test_exit_codes_are_ours(run_process, folder):
     assert run_process(*SCRAPY, "passages", "add", name).code == 0
     ran = run_process(*SCRAPY, "passages", "check", "none")
     assert (ran.code, ran.out) == (1, "")
-    ran = run_process(*SCRAPY, "passages", "check", "--mode", "slow", name)
+    ran = run_process(*SCRAPY, "passages", "check", "--min-similarity", "2", name)
     assert (ran.code, ran.out) == (2, "")
     assert "usage: scrapy simhash passages check" in ran.err
     assert run_process(*SCRAPY).code == 2
