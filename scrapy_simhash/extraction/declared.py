@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-_TITLE_METAS = ("og:title", "twitter:title")
+_TITLE_METAS = ("og:title", "twitter:title", "dc.title")
 _SITE_METAS = frozenset(("og:site_name", "application-name", "apple-mobile-web-app-title"))
 _META_IDENTITIES = {"product:retailer_item_id": "sku", "product:ean": "gtin", "product:upc": "gtin"}
 _NAMES = frozenset(("name", "headline"))
@@ -50,7 +50,7 @@ class Thing(NamedTuple):
 class Declared(NamedTuple):
     """What a page declares of itself.
 
-    :param title: its ``og:title`` or ``twitter:title``, or empty.
+    :param title: its ``og:title`` or the like, or empty.
     :param sites: the names of its site.
     :param things: the things that it may be about.
     """

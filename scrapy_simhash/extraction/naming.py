@@ -167,8 +167,8 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
 
 
 def _text_of(heading: HtmlElement) -> str:
-    """Return the text of a heading, or else the alternative text of its image."""
-    text = " ".join(heading.text_content().split())
+    """Return the text of a heading, or else its label or the alternative text of its image."""
+    text = " ".join(heading.text_content().split()) or heading.get("aria-label", "").strip()
     if text:
         return text
     images = (image.get("alt", "") for image in heading.iter("img", "input", "area"))

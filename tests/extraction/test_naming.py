@@ -45,6 +45,7 @@ class TestHeadings:
             "<h1 class=logo>Ferries</h1><h1>Line 4</h1>",
             "<h1><a href='/'>Ferries</a></h1><h1>Line 4</h1>",
             "<h1><img src=4.png alt='Line 4'></h1>",
+            "<h1 aria-label='Line 4'><svg></svg></h1>",
             "<div role=heading aria-level=1>Line 4</div>",
             "<h2>Timetable</h2><h1>Line 4</h1>",
         ],
