@@ -81,7 +81,8 @@ def test_a_middleware_that_answers_for_exceptions(urls, tmp_path, callback):
     assert (len(off.items), len(families(off))) == (FAMILIES * COPIES, FAMILIES)
     assert (len(on.items), families(on)) == (FAMILIES, families(off))
     # No other middleware sees our exception.
-    assert on.stat("dropped") == FAMILIES
+    # A copy may arrive before Redis knows that its page failed: it is requested again.
+    assert on.stat("dropped") == FAMILIES + on.stat("rescheduled")
     answered = {name: on.stats[name] for name in on.stats if name.startswith("answered/")}
     assert answered == {"answered/RuntimeError": FAMILIES}
 
