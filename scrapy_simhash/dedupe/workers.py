@@ -47,8 +47,7 @@ class Workers:
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
         )
-        # `fingerprints` waits for answers in order, so batches would only delay them.
-        self.pool = WorkerPool(work, count, batch_answers=1)
+        self.pool = WorkerPool(work, count)
         self._max_waiting = _JOBS_AHEAD * count
 
     def fingerprints(self, jobs: Iterable[Job]) -> Generator[list[Fingerprinted], None, None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 # The alarm kills a worker at this multiple of the time-out, if its parent has not done so.
 ALARM_FACTOR = 2
 IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# The first byte of an answer: a result follows, or the message of an error in UTF-8.
-RESULT, ERROR = b"R", b"E"
+# The first byte of an answer: a result follows, or the message of an error in UTF-8;
+# or MEMORY alone: the job took too much memory, and the worker exits.
+RESULT, ERROR, MEMORY = b"R", b"E", b"M"
+# Upper limit for the memory of a worker (heap and stacks), where the system enforces it, as Linux
+# does. With jieba's dictionary and a page of 8 MB, a worker takes less than half of it.
+MAX_MEMORY_BYTES = 1 << 30
 
 
 def serve(parent: Connection[Any, Any]) -> NoReturn:
@@ -51,7 +56,8 @@ def serve(parent: Connection[Any, Any]) -> NoReturn:
 
 
 def _serve(parent: Connection[Any, Any]) -> None:
-    process = os.getpid()
+    with suppress(ValueError, OSError):  # a lower limit is set already
+        resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     spec = json.loads(parent.recv_bytes())
     module, _, name = spec["server"].partition(":")
     try:
@@ -69,10 +75,11 @@ def _serve(parent: Connection[Any, Any]) -> None:
         signal.setitimer(signal.ITIMER_REAL, ALARM_FACTOR * spec["timeout_ms"] / 1000)
         try:
             answer = RESULT + compute_answer(message)
+        except MemoryError:
+            parent.send_bytes(MEMORY)
+            return
         except BaseException as error:  # noqa: BLE001 - an extractor may even exit
             answer = _error_answer(error)
-        if os.getpid() != process:
-            return  # the extractor forked, and this is the fork: its SystemExit was caught above
 
 
 def _error_answer(error: BaseException) -> bytes:

@@ -1,9 +1,10 @@
 """Run jobs, such as fingerprinting a page, in worker processes, with a time-out for each job.
 
-A worker that hangs is killed, and a dead worker is replaced. Other workers are not affected: each
-has its own socket and its own thread in the parent. The pools of the standard library do not fit.
-One dead process breaks a `concurrent.futures` pool, and `multiprocessing` imports the main module
-again, so scripts without a ``__main__`` guard would start themselves.
+A worker that hangs or takes too much memory is killed, and a dead worker is replaced. Other workers
+are not affected: each has its own socket and its own thread in the parent. The pools of the
+standard library do not fit. One dead process breaks a `concurrent.futures` pool, and
+`multiprocessing` imports the main module again, so scripts without a ``__main__`` guard would start
+themselves.
 """
 
 from __future__ import annotations
@@ -12,87 +13,41 @@ import atexit
 import os
 import threading
 import time
-from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Generic
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Generic
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.process import Content, Result, WorkerProcess, WorkerTimeout
+from scrapy_simhash.workers.process import Content, JobLost, Result, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
 
     from scrapy_simhash.workers.process import Work
+
+    Job: TypeAlias = tuple[Callable[[], Content], Future[Result]]
 
 # Upper limit of the pause after a worker failed to start.
 _LONGEST_PAUSE_S = 60.0
 # A job whose worker dies is retried once, because the job may not be the cause.
 _ATTEMPTS = 2
-# Answers are delivered in batches: waking an event loop for each page costs up to 50 % more CPU
-# time. Batches are small, because the loop can do nothing else while it handles a batch.
-_BATCH_ANSWERS = 8
-_MAX_DELAY_S = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class _Job(Generic[Content, Result]):
-    """A job in the queue.
-
-    :param content: returns the content, and caches it.
-    :param future: the future of the result.
-    """
-
-    content: Callable[[], Content]
-    future: Future[Result]
-
-
-class _Worker(threading.local):
-    """The worker of the current thread, and what its thread keeps for it.
-
-    :param asked_job: the last job that was sent to the worker in advance.
-    :param answers: functions that deliver an answer each.
-    :param since_s: time of the first of `answers`.
-    :param failures: number of failed starts since the last successful one.
-    :param error: message of the last failed start. The exception is not stored, because its
-        traceback refers to pages, which would stay in memory.
-    :param not_before_s: time before which no start is tried. The pause doubles with each failure.
-    """
-
-    def __init__(self) -> None:
-        self.process: WorkerProcess[Any, Any] | None = None
-        self.asked_job: _Job[Any, Any] | None = None
-        self.answers: list[Callable[[], None]] = []
-        self.since_s = 0.0
-        self.failures = 0
-        self.error = ""
-        self.not_before_s = 0.0
 
 
 class WorkerPool(Generic[Content, Result]):
     """A pool of worker processes that share a queue, and start with the pool.
 
     :param workers: number of processes, at least 1.
-    :param batch_answers: upper limit of answers that the thread of a worker delivers together.
     """
 
-    def __init__(
-        self,
-        work: Work[Content, Result],
-        workers: int,
-        *,
-        batch_answers: int = _BATCH_ANSWERS,
-    ) -> None:
+    def __init__(self, work: Work[Content, Result], workers: int) -> None:
         self._work = work
-        self._batch_answers = batch_answers
-        self._jobs: deque[_Job[Content, Result]] = deque()
-        self._changed = threading.Condition()
+        self._jobs: SimpleQueue[Job[Content, Result] | None] = SimpleQueue()
+        self._lock = threading.Lock()
         self._closed = False
         self.replaced = 0
         """Number of workers that died, or were killed after a time-out or an error."""
-        self._worker = _Worker()
         self._processes: set[WorkerProcess[Content, Result]] = set()
         self._threads = [
             # Daemon threads, so that a forced exit of the interpreter does not wait for them.
@@ -115,12 +70,11 @@ class WorkerPool(Generic[Content, Result]):
             takes the job, so that queued pages are not held in memory twice.
         """
         future: Future[Result] = Future()
-        with self._changed:
+        with self._lock:
             if self._closed:
                 future.set_exception(_closed_error())
             else:
-                self._jobs.append(_Job(cache(make_content), future))
-                self._changed.notify()
+                self._jobs.put((make_content, future))
         return future
 
     def close(self) -> None:
@@ -135,153 +89,122 @@ class WorkerPool(Generic[Content, Result]):
             self._stop()
 
     def _stop(self) -> None:
-        with self._changed:
+        with self._lock:
             self._closed = True
-            waiting = list(self._jobs)
-            self._jobs.clear()
             for process in self._processes:
                 process.kill()
-            self._changed.notify_all()
-        for job in waiting:
-            if job.future.set_running_or_notify_cancel():
-                job.future.set_exception(_closed_error())
+        for _ in self._threads:
+            self._jobs.put(None)  # after the jobs that wait, which fail now
 
     def _run(self) -> None:
         """Run jobs with one worker, in a thread of its own, until the pool is closed."""
-        worker = self._worker
+        worker = _Worker(self)
         try:
-            job = self._next_job()
-            while job is not None:
-                answer = self._run_job(job)
-                if not worker.answers:
-                    worker.since_s = time.monotonic()
-                worker.answers.append(answer)
-                self._deliver_late()
-                # Give the worker its next job first, because delivering waits for other threads.
-                job = self._ask_ahead()
-                # Deliver if the batch is full, the queue is short, or the worker is idle.
-                if job is None or len(worker.answers) >= min(self._batch_answers, len(self._jobs)):
-                    self._deliver()
-                job = job or self._next_job()
-        finally:
-            self._deliver()
-            self._end_worker()
-
-    def _next_job(self) -> _Job[Content, Result] | None:
-        """Start the worker, wait for a job and return it; None if the pool was closed."""
-        # Start the worker first: until it is ready, other workers can take the job.
-        with suppress(Exception):  # `_result` calls `_started` again, and reports the error
-            self._started()
-        return self._take_job(wait=True)
-
-    def _take_job(self, *, wait: bool) -> _Job[Content, Result] | None:
-        """Return the first job; None if the pool is closed or, without `wait`, no job is queued."""
-        with self._changed:
             while True:
-                if wait:
-                    self._changed.wait_for(lambda: self._jobs or self._closed)
-                if self._closed or not self._jobs:
-                    return None
-                job = self._jobs.popleft()
-                if job.future.set_running_or_notify_cancel():
-                    return job
+                # Start the worker first: until it is ready, other workers can take the job.
+                with suppress(Exception):  # `result` calls it again, and reports the error
+                    worker.started()
+                if (job := self._jobs.get()) is None:
+                    return
+                make_content, future = job
+                if future.set_running_or_notify_cancel():
+                    try:
+                        future.set_result(worker.result(make_content))
+                    except BaseException as error:  # noqa: BLE001 - the future raises it
+                        future.set_exception(error)
+                del job, make_content, future  # the page must not stay in memory
+        finally:
+            worker.end()
 
-    def _ask_ahead(self) -> _Job[Content, Result] | None:
-        """Take a job, send it to the worker in advance, and return it; None without a job."""
-        process = self._worker.process
-        if process is None or (job := self._take_job(wait=False)) is None:
-            return None
-        with suppress(BaseException):  # `_result` tries again, and raises the error
-            content = job.content()
-            try:
-                process.ask(content)
-                self._worker.asked_job = job
-            except BaseException:
-                self._replace_worker()
-                raise
-        return job
+    def start_process(self) -> WorkerProcess[Content, Result]:
+        """Start a worker process. :raises WorkerError: the pool is closed, or no process starts."""
+        with self._lock:
+            if self._closed:
+                raise _closed_error()
+            process = WorkerProcess(self._work)
+            self._processes.add(process)
+        return process
 
-    def _run_job(self, job: _Job[Content, Result]) -> Callable[[], None]:
-        """Run a job. Return a function that sets the result or the error of its future."""
-        try:
-            return partial(job.future.set_result, self._result(job))
-        except BaseException as error:  # noqa: BLE001 - the future raises it
-            return partial(job.future.set_exception, error)
+    def end_process(self, process: WorkerProcess[Content, Result], *, replaces: bool) -> None:
+        """End a worker process. :raises WorkerError: another is to replace it, but the pool is
+        closed.
+        """
+        process.end()
+        with self._lock:
+            self._processes.discard(process)
+            if replaces and self._closed:
+                raise _closed_error()
+            self.replaced += replaces
 
-    def _result(self, job: _Job[Content, Result]) -> Result:
-        content = job.content()
+    def lost_result(self, reason: str) -> Result:
+        """Return the result of a job without an answer."""
+        return self._work.lost_result(reason)
+
+
+class _Worker(Generic[Content, Result]):
+    """The worker process of one thread, which is started again when it is lost."""
+
+    def __init__(self, pool: WorkerPool[Content, Result]) -> None:
+        self._pool = pool
+        self._process: WorkerProcess[Content, Result] | None = None
+        # Number of failed starts since the last successful one. The pause doubles with each.
+        self._failures = 0
+        # Message of the last failed start. The exception is not stored, because its traceback
+        # refers to pages, which would stay in memory.
+        self._error = ""
+        self._not_before_s = 0.0
+
+    def result(self, make_content: Callable[[], Content]) -> Result:
+        """Run a job. :raises WorkerError: see `WorkerPool.submit`."""
+        content = make_content()
         for _ in range(_ATTEMPTS):
-            process = self._started()
+            process = self.started()
             try:
-                if self._worker.asked_job is not job:
-                    process.ask(content)
-                return process.answer(self._work.timeout_ms / 1000, self._deliver_late)
-            except WorkerTimeout:
-                self._replace_worker()
-                return self._work.lost_result("timeout")
+                return process.run(content)
+            except JobLost as lost:
+                self._replace(process)
+                return self._pool.lost_result(lost.reason)
             except (EOFError, OSError):
-                self._replace_worker()
+                self._replace(process)
             except WorkerError:
                 raise  # the worker can take the next job
             except BaseException:  # a late answer would be taken for the next job's answer
-                self._replace_worker()
+                self._replace(process)
                 raise
-        return self._work.lost_result("worker_died")
+        return self._pool.lost_result("worker_died")
 
-    def _deliver_late(self) -> None:
-        """Deliver all answers if the first one has waited too long."""
-        if time.monotonic() - self._worker.since_s >= _MAX_DELAY_S:
-            self._deliver()
-
-    def _deliver(self) -> None:
-        answers, self._worker.answers = self._worker.answers, []
-        for deliver in answers:
-            deliver()
-
-    def _started(self) -> WorkerProcess[Content, Result]:
-        """Return the worker, and start it if necessary.
+    def started(self) -> WorkerProcess[Content, Result]:
+        """Return the process, and start it if necessary.
 
         :raises WorkerError: the pool is closed, the worker cannot be started, or the pause after a
             failed start is not over.
         """
-        worker = self._worker
-        if worker.process is None:
-            if time.monotonic() < worker.not_before_s:
-                raise WorkerError(worker.error)
-            try:
-                with self._changed:
-                    if self._closed:
-                        raise _closed_error()
-                    worker.process = WorkerProcess(self._work)
-                    self._processes.add(worker.process)
-                # Without the lock, because a large specification may block.
-                worker.process.wait_until_ready()
-            except BaseException as error:
-                self._end_worker()
-                worker.failures += 1
-                pause_s = min(2.0**worker.failures, _LONGEST_PAUSE_S)
-                worker.error = str(error) or type(error).__name__
-                worker.not_before_s = time.monotonic() + pause_s
-                raise
-            worker.failures = 0
-        return worker.process
+        if self._process is not None:
+            return self._process
+        if time.monotonic() < self._not_before_s:
+            raise WorkerError(self._error)
+        try:
+            self._process = self._pool.start_process()
+            self._process.wait_until_ready()
+        except BaseException as error:
+            self.end()
+            self._failures += 1
+            pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
+            self._error = str(error) or type(error).__name__
+            self._not_before_s = time.monotonic() + pause_s
+            raise
+        self._failures = 0
+        return self._process
 
-    def _replace_worker(self) -> None:
-        """Kill the worker and count it as replaced; raise WorkerError if the pool is closed."""
-        self._end_worker()
-        with self._changed:
-            if self._closed:
-                raise _closed_error()
-            self.replaced += 1
+    def end(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._pool.end_process(process, replaces=False)
 
-    def _end_worker(self) -> None:
-        worker = self._worker
-        worker.asked_job = None
-        if worker.process is not None:
-            worker.process.end()
-            with self._changed:
-                self._processes.discard(worker.process)
-            worker.process = None
+    def _replace(self, process: WorkerProcess[Content, Result]) -> None:
+        self._process = None
+        self._pool.end_process(process, replaces=True)
 
 
 def _closed_error() -> WorkerError:

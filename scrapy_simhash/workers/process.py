@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.child import ALARM_FACTOR, ERROR, IGNORED_SIGNALS, RESULT
+from scrapy_simhash.workers.child import ALARM_FACTOR, ERROR, IGNORED_SIGNALS, MEMORY, RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -52,8 +52,12 @@ serve(parent)
 _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 
 
-class WorkerTimeout(Exception):
-    """Raised if a worker does not answer within the time-out."""
+class JobLost(Exception):
+    """Raised if a worker cannot answer. :param reason: ``timeout`` or ``memory``."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +70,8 @@ class Work(Generic[Content, Result]):
         an alarm, which kills it after twice this time.
     :param encode: returns the message for the content of a job, in parts.
     :param decode: returns the result from the answer.
-    :param lost_result: returns the result of a job without an answer, from the reason: ``timeout``
-        or ``worker_died``.
+    :param lost_result: returns the result of a job without an answer, from the reason: ``timeout``,
+        ``memory`` or ``worker_died``.
     :param without_workers: advice for error messages, such as "use --workers 1".
     """
 
@@ -88,7 +92,7 @@ class WorkerProcess(Generic[Content, Result]):
 
     def __init__(self, work: Work[Content, Result]) -> None:
         self._work = work
-        self._ready = False
+        self.is_ready = False
         # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
             raise WorkerError(
@@ -130,46 +134,38 @@ class WorkerProcess(Generic[Content, Result]):
 
         :raises WorkerError: it died, could not load its server, or was not ready within 60 s.
         """
-        if not self._ready:
-            try:
-                self._send_spec()
-                self._receive(START_TIMEOUT_S)
-            except (EOFError, OSError, ValueError, WorkerTimeout) as error:
-                self.end()
-                cause = f"(exit code {self._process.returncode})"
-                if isinstance(error, WorkerTimeout):  # the exit code would be that of our SIGKILL
-                    cause = f"within {START_TIMEOUT_S:g} s"
-                raise WorkerError(
-                    f"a worker did not start {cause}: see its output on standard error, or "
-                    f"{self._work.without_workers}"
-                ) from error
-            except WorkerError as error:
-                self.end()
-                # The advice comes first, because logs may cut the rest.
-                raise WorkerError(
-                    f"a worker did not start ({self._work.without_workers}; custom components must "
-                    f"be in an importable module, not in the script that runs): {error}"
-                ) from None
-            self._ready = True
+        try:
+            self._send_spec()
+            self._receive(START_TIMEOUT_S)
+        except (EOFError, OSError, ValueError, JobLost) as error:
+            self.end()
+            cause = f"(exit code {self._process.returncode})"
+            if isinstance(error, JobLost):  # the exit code would be that of our SIGKILL
+                cause = f"within {START_TIMEOUT_S:g} s"
+            raise WorkerError(
+                f"a worker did not start {cause}: see its output on standard error, or "
+                f"{self._work.without_workers}"
+            ) from error
+        except WorkerError as error:
+            self.end()
+            # The advice comes first, because logs may cut the rest.
+            raise WorkerError(
+                f"a worker did not start ({self._work.without_workers}; custom components must "
+                f"be in an importable module, not in the script that runs): {error}"
+            ) from None
+        self.is_ready = True
         return self
 
-    def ask(self, content: Content) -> None:
-        """Send a job. Call `answer` before the next `ask`.
+    def run(self, content: Content) -> Result:
+        """Run a job, and return its result.
 
-        :raises OSError: the worker died, or did not read in time; call `end` then.
-        """
-        self._channel.send_bytes(b"".join(self._work.encode(content)))
-
-    def answer(self, timeout_s: float, on_wait: Callable[[], object] = lambda: None) -> Result:
-        """Return the result of the job.
-
-        :param on_wait: called every 50 ms or more often until the answer begins to arrive.
-        :raises WorkerTimeout: the worker did not answer in time; call `end` then.
-        :raises EOFError, OSError: the worker died; call `end` then.
+        :raises JobLost: the worker did not answer in time, or takes too much memory; call `end`.
+        :raises EOFError, OSError: the worker died, or did not read in time; call `end` then.
         :raises WorkerError: the job failed in the worker, which can take the next job.
         :raises ValueError: the answer is damaged; call `end` then.
         """
-        return self._work.decode(self._receive(timeout_s, on_wait))
+        self._channel.send_bytes(b"".join(self._work.encode(content)))
+        return self._work.decode(self._receive(self._work.timeout_ms / 1000))
 
     def kill(self) -> None:
         """Send SIGKILL. A call that waits in another thread then raises an error."""
@@ -188,20 +184,20 @@ class WorkerProcess(Generic[Content, Result]):
             for content in (_import_path(), spec):
                 self._channel.send_bytes(json.dumps(content).encode("ascii"))
 
-    def _receive(self, timeout_s: float, on_wait: Callable[[], object] = lambda: None) -> bytes:
-        """Return the worker's next answer. For errors see `answer`."""
+    def _receive(self, timeout_s: float) -> bytes:
+        """Return the worker's next answer. For errors see `run`."""
         # Waits are counted, not time: if the parent was suspended, that is only one wait.
-        wait_s = min(timeout_s, _WAIT_S)
-        while not self._channel.poll(wait_s):
-            on_wait()
-            timeout_s -= wait_s
+        while not self._channel.poll(min(timeout_s, _WAIT_S)):
+            timeout_s -= _WAIT_S
             if timeout_s <= 0:
-                raise WorkerTimeout
+                raise JobLost("timeout")
         try:
             answer = self._channel.recv_bytes()
         except BlockingIOError:  # the worker has stopped in the middle of its answer
-            raise WorkerTimeout from None
+            raise JobLost("timeout") from None
         kind, content = answer[:1], answer[1:]
+        if kind == MEMORY:
+            raise JobLost("memory")
         if kind == ERROR:
             raise WorkerError(content.decode("utf-8", "surrogatepass"))
         if kind != RESULT:

@@ -115,11 +115,9 @@ def _arrive_holding(directory: str) -> None:
     _hold("")
 
 
-def _fork(_: str) -> None:
-    child = os.fork()
-    if not child:
-        raise SystemExit
-    os.waitpid(child, 0)
+def _take(mebibytes: str) -> None:
+    """Take memory."""
+    bytearray(int(mebibytes) << 20)
 
 
 def _thread(_: str) -> None:
@@ -167,7 +165,7 @@ ORDERS: dict[str, Callable[[str], None]] = {
     "meet": _meet,
     "arrive": _arrive,
     "arrive_holding": _arrive_holding,
-    "fork": _fork,
+    "take": _take,
     "thread": _thread,
     "describe": _describe,
 }

@@ -146,6 +146,13 @@ def test_a_page_without_an_end_is_skipped_and_costs_one_worker(start_pool, tmp_p
     assert "Z" not in map(state_of, children_of(os.getpid()))
 
 
+def test_a_page_that_takes_too_much_memory_costs_one_worker(start_pool):
+    pool = start_pool()
+    assert answer(pool, "take 2000") == PageFingerprint(skipped="memory")
+    assert answer(pool, number=1).fingerprint == fingerprint_of(1)
+    assert pool.replaced == 1
+
+
 @pytest.mark.parametrize("order", ["kill", pytest.param("exit 0", marks=pytest.mark.thorough)])
 def test_a_page_that_kills_is_skipped_after_two_workers(start_pool, monkeypatch, order):
     starts = count_starts(monkeypatch)
@@ -230,13 +237,13 @@ def test_a_page_that_cannot_be_had_is_an_error_of_its_own(start_pool):
 def test_an_answer_that_was_not_taken_is_not_the_next_pages(start_pool, monkeypatch):
     pool = start_pool()
     answer(pool)
-    take = WorkerProcess.answer
+    run = WorkerProcess.run
 
-    def out_of_memory(process, timeout_s, meanwhile):
-        monkeypatch.setattr(WorkerProcess, "answer", take)
+    def out_of_memory(process, content):
+        monkeypatch.setattr(WorkerProcess, "run", run)
         raise MemoryError
 
-    monkeypatch.setattr(WorkerProcess, "answer", out_of_memory)
+    monkeypatch.setattr(WorkerProcess, "run", out_of_memory)
     with pytest.raises(MemoryError):
         answer(pool, number=1)
     assert answer(pool, number=2).fingerprint == fingerprint_of(2)
@@ -260,73 +267,6 @@ def test_pages_are_made_when_their_turn_has_come(start_pool, tmp_path):
     assert first.result(DEADLINE_S).skipped is None
     assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(99)
     assert made == [0, *range(2, 100)]
-
-
-def test_a_worker_has_its_next_page_before_others_hear_of_the_last(start_pool, tmp_path):
-    pool = start_pool()
-    heard = []
-    (tmp_path / GO).touch()
-    first = pool.submit(page_with)
-    # The thread of the worker calls this, and would otherwise wait until this returns.
-    first.add_done_callback(
-        lambda _: heard.append(eventually(lambda: arrived(tmp_path), deadline_s=10))
-    )
-    second = pool.submit(lambda: page_with(f"meet {tmp_path}"))
-    assert second.result(DEADLINE_S).skipped is None
-    assert heard == [None]
-
-
-def test_answers_are_told_together(start_pool, monkeypatch):
-    monkeypatch.setattr(pool_module, "_MAX_DELAY_S", DEADLINE_S)
-    pool = start_pool()
-    made, told = [], []
-
-    def make(number):
-        made.append(number)
-        return page_with(number=number)
-
-    pages = [pool.submit(lambda n=n: make(n)) for n in range(20)]
-    for page in pages:
-        page.add_done_callback(lambda _: told.append(len(made)))
-    assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(19)
-    # First eight answers, while the ninth job runs. Batches become smaller as the queue does.
-    assert told[:9] == [9] * 8 + [told[8]]
-    assert told == sorted(told)
-    assert len(set(told)) < 8
-
-
-def test_no_answer_waits_for_a_page_that_takes_long(start_pool, tmp_path):
-    pool = start_pool()
-    pages = [pool.submit(lambda n=n: page_with(number=n)) for n in range(3)]
-    pages.append(pool.submit(lambda: page_with(f"meet {tmp_path}")))
-    pages += [pool.submit(lambda n=n: page_with(number=n)) for n in range(4, 30)]
-    for number in range(3):
-        assert pages[number].result(DEADLINE_S).fingerprint == fingerprint_of(number)
-    assert not pages[3].done()
-    (tmp_path / GO).touch()
-    assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(29)
-
-
-@pytest.mark.thorough
-def test_pages_that_are_asked_for_ahead_fail_for_themselves(start_pool, tmp_path):
-    pool = start_pool()
-
-    def unreadable():
-        raise LookupError("no such codec")
-
-    makers = [
-        lambda: page_with(number=0),
-        unreadable,
-        lambda: page_with(f"die 1 {tmp_path}", number=2),
-        lambda: page_with("kill"),
-        lambda: page_with(number=4),
-    ]
-    pages = [pool.submit(make) for make in makers]
-    assert isinstance(pages[1].exception(DEADLINE_S), LookupError)
-    assert pages[3].result(DEADLINE_S) == PageFingerprint(skipped="worker_died")
-    for number in (0, 2, 4):
-        assert pages[number].result(DEADLINE_S).fingerprint == fingerprint_of(number)
-    assert pool.replaced == 3
 
 
 def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, monkeypatch):

@@ -20,7 +20,7 @@ import pytest
 from scrapy_simhash import Detector
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers import process as process_module
-from scrapy_simhash.workers.process import WorkerProcess, WorkerTimeout
+from scrapy_simhash.workers.process import JobLost, WorkerProcess
 from tests.crawl.harness import child_environment
 from tests.crawl.worker_extractors import page_with
 from tests.workers.orders import SCHEME, order_for, scheme_of
@@ -36,8 +36,7 @@ def fingerprint_of(page):
 
 
 def ask(process, order="", number=0):
-    process.ask(page_with(order, number=number))
-    return process.answer(DEADLINE_S)
+    return process.run(page_with(order, number=number))
 
 
 @pytest.fixture
@@ -59,7 +58,6 @@ def test_it_answers_with_the_fields_of_a_fingerprint(start_process):
     untimed = {"extraction_ms": 0.0, "tokenization_ms": 0.0, "fingerprint_ms": 0.0}
     assert replace(answer, **untimed) == replace(expected, **untimed)
     assert answer.fingerprint is not None
-    assert process.wait_until_ready() is process
 
 
 def test_it_is_gone_when_it_was_ended(start_process):
@@ -159,8 +157,7 @@ def test_standard_error_may_be_closed(start_process):
         "from tests.crawl.worker_extractors import page_with\n"
         "from scrapy_simhash.workers.process import WorkerProcess\n"
         "process = WorkerProcess(order_for()).wait_until_ready()\n"
-        "process.ask(page_with())\n"
-        "print(process.answer(60).fingerprint)\n"
+        "print(process.run(page_with()).fingerprint)\n"
         "process.end()"
     )
     child = subprocess.run(
@@ -175,10 +172,9 @@ def test_standard_error_may_be_closed(start_process):
 
 @pytest.mark.parametrize("order", ["sleep", "hold"])
 def test_a_page_without_an_end_runs_into_the_time_out(start_process, order):
-    process = start_process().wait_until_ready()
-    process.ask(page_with(order))
-    with pytest.raises(WorkerTimeout):
-        process.answer(0.5)
+    process = start_process(timeout_ms=500).wait_until_ready()
+    with pytest.raises(JobLost, match="timeout"):
+        ask(process, order)
     assert state_of(process.pid) in ("R", "S")
     process.end()
     assert is_gone(process.pid)
@@ -211,11 +207,11 @@ def test_an_error_of_an_extractor_is_the_pages(start_process):
     assert ask(process).skipped is None
 
 
-def test_a_fork_of_an_extractor_answers_nothing(start_process):
+def test_a_page_that_takes_too_much_memory_is_lost_with_its_worker(start_process):
     process = start_process().wait_until_ready()
-    for number, order in enumerate(("fork", "", "fork", "", "")):
-        answer = ask(process, order, number)
-        assert answer.fingerprint == fingerprint_of(page_with(number=number))
+    with pytest.raises(JobLost, match="memory"):
+        ask(process, "take 2000")
+    eventually(lambda: state_of(process.pid) == "Z")
 
 
 @pytest.mark.parametrize("order", ["", "thread"])
@@ -244,8 +240,8 @@ def test_an_answer_that_stops_in_the_middle_runs_into_the_time_out(start_process
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 100_000))
         process._channel = Connection(ours.detach())
         theirs.sendall(struct.pack("!i", 1000) + b"half")
-        with pytest.raises(WorkerTimeout):
-            process.answer(DEADLINE_S)
+        with pytest.raises(JobLost, match="timeout"):
+            process._receive(DEADLINE_S)
 
 
 @pytest.mark.parametrize("damaged", [b"", b"{}"])
@@ -257,7 +253,7 @@ def test_a_damaged_answer_is_an_error(start_process, damaged):
     with Connection(theirs.detach()) as worker:
         worker.send_bytes(damaged)
         with pytest.raises(ValueError, match="the answer of a worker is damaged"):
-            process.answer(DEADLINE_S)
+            process._receive(DEADLINE_S)
 
 
 @pytest.mark.thorough
@@ -267,9 +263,8 @@ def test_a_stopped_one_does_not_stop_its_parent(start_process, size):
     os.kill(process.pid, signal.SIGSTOP)
     eventually(lambda: state_of(process.pid) == "T")
     began = time.monotonic()
-    with pytest.raises((WorkerTimeout, OSError)):
-        process.ask("x" * size)
-        process.answer(0.5)
+    with pytest.raises((JobLost, OSError)):
+        process.run("x" * size)
     assert time.monotonic() - began < 20
     process.end()
     assert is_gone(process.pid)

@@ -73,7 +73,7 @@ def meet(pool: PageWorkers, workers: int, directory: Path) -> set[int]:
     """Give each worker a page at the same time, and return the process ids of the workers."""
     directory.mkdir()
     # Else the time of a page may end while it waits for one at a worker that starts.
-    eventually(lambda: [one._ready for one in tuple(pool._processes)] == [True] * workers)
+    eventually(lambda: [one.is_ready for one in tuple(pool._processes)] == [True] * workers)
     pages = [pool.submit(lambda: page_with(f"meet {directory}")) for _ in range(workers)]
     eventually(lambda: len(arrived(directory)) == workers)
     here = arrived(directory)
