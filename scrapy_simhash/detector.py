@@ -44,7 +44,8 @@ class PageFingerprint:
     :param evidence: what an index needs, besides the fingerprint, to find and confirm copies.
     :param skipped: ``not_html`` (see `scrapy_simhash.markup`), ``no_text``, ``script_data``,
         ``few_tokens``, ``unsupported_text`` or ``extraction_error``; from
-        workers also ``timeout`` or ``worker_died``, and from dedupe why a record cannot be read.
+        workers also ``timeout``, ``memory`` or ``worker_died``, and from dedupe why a record cannot
+        be read.
         None if there is a fingerprint, and for a page that the crawl recognized as an error page.
     :param error: message of the ExtractionError; None if the extraction did not fail.
     :param canonical: canonical URL of the page, as the page writes it, or empty.

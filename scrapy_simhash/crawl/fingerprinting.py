@@ -36,7 +36,7 @@ MAX_CACHED_BODY_BYTES = 1 << 20
 # For canonical URL and error message together: each may be as long as the page.
 MAX_CACHED_TEXT_CHARACTERS = 4096
 # Reasons that depend on the worker, not on the page.
-_NOT_CACHED = ("timeout", "worker_died", "slow_host")
+NOT_CACHED = ("timeout", "memory", "worker_died", "slow_host")
 
 Checksum = tuple[bytes, int, int, int]
 _Result = TypeVar("_Result")
@@ -76,7 +76,7 @@ class FingerprintCache:
 
     def put(self, checksum: Checksum | None, page: PageFingerprint) -> None:
         """Cache a fingerprint, if it depends on the page alone and its texts are not too long."""
-        if checksum is None or page.skipped in _NOT_CACHED:
+        if checksum is None or page.skipped in NOT_CACHED:
             return
         if len(page.canonical) + len(page.error or "") > MAX_CACHED_TEXT_CHARACTERS:
             return
@@ -156,7 +156,7 @@ class Fingerprinter:
             page = await result_of(pool.submit(content))
         except _SlowHost:
             return _OF_SLOW_HOST
-        self._slow_hosts.add(host, timed_out=page.skipped == "timeout")
+        self._slow_hosts.add(host, timed_out=page.skipped in ("timeout", "memory"))
         return page
 
     async def fingerprint_fields(

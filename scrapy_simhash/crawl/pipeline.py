@@ -11,6 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
+from scrapy_simhash.crawl.fingerprinting import NOT_CACHED
 from scrapy_simhash.crawl.item_tags import tag_item
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
@@ -90,7 +91,7 @@ class SimhashPipeline(Component):
             return PageFingerprint()
         self._lane.stats.fingerprinted(fingerprint)
         # After a failure, `unmatched` is empty, although no field was read.
-        if fingerprint.skipped not in ("extraction_error", "timeout", "worker_died", "slow_host"):
+        if fingerprint.skipped not in (*NOT_CACHED, "extraction_error"):
             extension.unmatched_fields.count(fingerprint.unmatched)
         return fingerprint
 

@@ -60,7 +60,7 @@ def extract(
         text = extract_text(page)
         notice = is_notice(text, scripts)
         return replace(about, text=text, way=page.way or extractor, is_notice=notice)
-    except SchemeError:
+    except (SchemeError, MemoryError):  # a worker that has no memory left must exit
         raise
     except Exception as error:
         raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error

@@ -30,7 +30,8 @@ _WARM_UP = (
 class PageWorkers(WorkerPool[Content, PageFingerprint]):
     """A pool of workers that fingerprint pages and items.
 
-    A page or item whose worker does not answer is skipped: ``timeout`` or ``worker_died``.
+    A page or item whose worker does not answer is skipped: ``timeout``, ``memory`` or
+    ``worker_died``.
 
     :param workers: number of processes, at least 1.
     :param timeout_ms: wall-clock limit for one page or item.

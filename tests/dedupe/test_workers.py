@@ -92,7 +92,7 @@ def test_workers_that_are_killed_are_replaced():
             found.append(answered)
             if at in (3, 20):
                 # If a worker dies during its start, the run fails: the cause may be permanent.
-                ready = {one for one in workers.pool._processes if one._ready} - killed
+                ready = {one for one in workers.pool._processes if one.is_ready} - killed
                 killed.add(victim := ready.pop())
                 os.kill(victim.pid, signal.SIGKILL)
         assert workers.pool.replaced == 2
