@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakKeyDictionary
 
 from scrapy import signals as scrapy_signals
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
@@ -100,7 +99,8 @@ class RequestRules:
         self._traps = Traps()
         # URLs of requests that were spared because of a trap.
         self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_URLS)
-        self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
+        # URL of a request → length of the chain of barren pages that led to it.
+        self._chains: LocalCache[str, int] = LocalCache(_REMEMBERED_URLS)
         # A canonical page, or a copy of a page without items, may replace its representative in
         # the index, so that one content has several representatives. Key of such a page → key of
         # the first of them.
@@ -160,7 +160,7 @@ class RequestRules:
         if not (scheduled and self._is_open and _is_plain(request)) or request.dont_filter:
             return None
         if chain:
-            self._chains[request] = chain
+            self._chains[request.url] = chain
         equal = self._rules.equal(request.url)
         if equal is None:
             if self._traps.spares(request.url, chain):
@@ -202,7 +202,7 @@ class RequestRules:
         """
         request.meta.pop(CHAIN_META_KEY, None)  # the spider may have copied it from another request
         if self._is_open and page.verdict is not None and _is_plain(page.request):
-            chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
+            chain = chain_after(page.verdict, self._chains.get(page.request.url, 0), request.url)
             if chain:
                 request.meta[CHAIN_META_KEY] = chain
             elif request.url in self._trapped and not request.dont_filter:
@@ -237,7 +237,7 @@ class RequestRules:
             return
         if verdict.observation is not None and not verdict.observation.earlier.same_request:
             return
-        if self._traps.judged(verdict, self._chains.get(request, 0)):
+        if self._traps.judged(verdict, self._chains.get(request.url, 0)):
             self._request_after_all()
         original = verdict.representative
         awaited = original or verdict.key

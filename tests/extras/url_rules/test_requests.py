@@ -76,7 +76,7 @@ class Crawl:
             representative=None if original is None else SITE + original,
             **verdict,
         )
-        page = PageState(request.url, found, PASS, request)
+        page = PageState(request.url, found, PASS, request.copy())  # as the middleware
         self.rules.finished(page, confirmed=True)
         return page
 
