@@ -78,3 +78,9 @@ def test_objects_that_cannot_be_used():
 )
 def test_what_begins_as_an_array(line, is_array):
     assert begins_as_array(line) is is_array
+
+
+@given(OBJECTS, st.sampled_from(["\n", " ", "", "\x1e", "\n\n", ",\n"]))
+def test_objects_without_an_array(objects, between):
+    content = between.join(map(json.dumps, objects)).encode()
+    assert [parse_json(data, "utf-8") for data, _ in parts(content)] == objects

@@ -285,3 +285,8 @@ def test_pages_can_be_kept_as_they_are(write):
     lines = [json.dumps({"text": PAGE}), json.dumps({"text": TEXT})]
     page, text = DocumentReader(keep_html=True).file(write("a.jl", "\n".join(lines)))
     assert (type(page), type(text)) == (HtmlDocument, Document)
+
+
+def test_pages_that_are_too_long():
+    found = DocumentReader(max_bytes=3).page("u", b"text", "text", html=False)
+    assert found.reason == "longer than 3 bytes"
