@@ -142,13 +142,9 @@ def _pairs(
 
 def _representatives(source: Source, duplication: Duplication, listed: set[str]) -> Counter[str]:
     """Count the representatives of each listed pattern."""
-    promoted = {line.key for line in duplication.promoted}
-    # Logged pages may have entries, too, but are near-duplicates or promoted.
-    logged = promoted.union(
-        line.key for cluster in duplication.clusters for line in cluster.near_duplicates
-    )
-    entries = (entry.key for entry in source.entries() if entry.key not in logged)
-    patterns = map(url_pattern, chain(entries, promoted))
+    # Logged pages may have entries, too, but are near-duplicates.
+    logged = {line.key for cluster in duplication.clusters for line in cluster.near_duplicates}
+    patterns = (url_pattern(entry.key) for entry in source.entries() if entry.key not in logged)
     return Counter(pattern for pattern in patterns if pattern in listed)
 
 

@@ -59,7 +59,7 @@ def build(
     manifest = source.manifest
     clusters, distances = duplication.clusters, duplication.distances
     # A crawl may have used a larger k than that of the manifest.
-    max_distance = max(manifest.max_distance, duplication.farthest)
+    max_distance = max([manifest.max_distance, *distances])
     selection = select(source, duplication, max_distance, max_pages)
     pages = selection.pages
     page_numbers = {page.key: number for number, page in enumerate(pages)}
@@ -87,7 +87,6 @@ def build(
         "most": _most(breakdown),
         "timeline": _timeline(duplication),
         "distances": [distances[distance] for distance in range(max_distance + 1)],
-        "farther": sum(count for distance, count in distances.items() if distance > max_distance),
         **breakdown._asdict(),
         "similar": [
             {
@@ -188,10 +187,9 @@ def _timeline(duplication: Duplication) -> dict[str, Any]:
     """Return the columns of the chart over time: how many representatives and near-duplicates were
     first seen in each.
     """
-    first_seen_s = duplication.first_seen_s
-    representatives = duplication.entry_times_s + Counter(map(first_seen_s, duplication.promoted))
+    representatives = duplication.entry_times_s
     lines = chain.from_iterable(cluster.near_duplicates for cluster in duplication.clusters)
-    near_duplicates = Counter(map(first_seen_s, lines))
+    near_duplicates = Counter(duplication.first_seen_s[line.key] for line in lines)
     times_s = [*representatives, *near_duplicates]
     if not times_s:
         return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}

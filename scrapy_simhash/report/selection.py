@@ -3,9 +3,6 @@
 A *component* is a set of pages that are connected by pairs: two pages within k of each other, or a
 page and its representative. So each cluster is in one component, also if a reader of the report
 regroups the pages for a smaller k.
-
-A page is *promoted* if it represents its cluster only because the entry of the representative is
-gone (`scrapy_simhash.maintenance.duplication`).
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ from scrapy_simhash.maintenance.duplication import IndexCluster
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
 
@@ -88,8 +84,6 @@ def select(
     # A representative without near-duplicates may still be within k of a page of a cluster.
     if duplication.representatives + duplication.near_duplicates <= max_pages:
         representatives.update(entry.key for entry in source.entries() if entry.key not in copies)
-        representatives.update(line.key for line in duplication.promoted)
-    promoted = {line.key: line for line in duplication.promoted if line.key in representatives}
     pages = [
         ListedPage(
             entry.number,
@@ -100,10 +94,21 @@ def select(
             title=entry.evidence.label.decode("utf-8", "replace"),
         )
         for entry in source.entries()
-        if entry.key in representatives and entry.key not in promoted
+        if entry.key in representatives
     ]
-    pages += [_listed(line, line.key, duplication) for line in promoted.values()]
-    pages += [_listed(line, key, duplication) for line, key in copies.values()]
+    pages += [
+        ListedPage(
+            line.sequence,
+            line.key,
+            line.fingerprint,
+            duplication.first_seen_s[line.key],
+            representative,
+            line.distance,
+            line.similarity,
+            line.label,
+        )
+        for line, representative in copies.values()
+    ]
     pages.sort()
     earlier_members = cluster(
         [page.fingerprint for page in pages],
@@ -129,20 +134,6 @@ def select(
         },
         left_out,
     )
-
-
-def _listed(line: NearDuplicate, representative: str, duplication: Duplication) -> ListedPage:
-    page = ListedPage(
-        line.sequence,
-        line.key,
-        line.fingerprint,
-        duplication.first_seen_s(line),
-        representative,
-        title=line.label,
-    )
-    if line.key == representative:  # a promoted page: the line has the distance to another page
-        return page
-    return page._replace(distance=line.distance, similarity=line.similarity)
 
 
 def _shortened(

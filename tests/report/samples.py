@@ -137,7 +137,6 @@ def head(listed, *, crawl=None, similar=()):
         "most": None,
         "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
         "distances": distances,
-        "farther": 0,
         "similar": list(similar),
         "sections": [],
         "text_characters": 200_000,

@@ -231,13 +231,6 @@ def test_facts_that_may_be_missing(facts):
     assert "harbour" in Read(render(with_crawl(**facts))).text
 
 
-def test_distances_beyond_the_histogram_are_said():
-    report = copy.deepcopy(small_report())
-    assert "farther than k" not in Read(render(report)).text
-    report["farther"] = 1234
-    assert "1,234 more near-duplicates are farther than k" in Read(render(report)).text
-
-
 def test_what_was_left_out_is_said():
     report = copy.deepcopy(small_report())
     report["left_out"] = {"clusters": 1234, "shortened": 1, "near_duplicates": 2345, "texts": 0}
