@@ -1,4 +1,4 @@
-"""``export``: write entries or the near-duplicate log as records for other programs."""
+"""``export``: write entries, the near-duplicate log or changes as records for other programs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import index_location
-from scrapy_simhash.commands._output import progress, show_result, writable
+from scrapy_simhash.commands._options import index_location, point_in_time
+from scrapy_simhash.commands._output import progress, show_result, shown_time, writable
 
 if TYPE_CHECKING:
     import argparse
+
+    from scrapy_simhash.maintenance.changes import Change
 
 _DESCRIPTION = """\
 Writes the entries of an index, oldest first. The file name chooses the format: JSON lines, Parquet
@@ -23,11 +25,19 @@ text that a spreadsheet would take for a formula gets a ' before it.
   {program} export entries.parquet
   {program} export --near-duplicates copies.csv
   {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
+  {program} export --changes-since 24h -
+  {program} export --changes-since 2026-01-31T18:00 --spider news changes.csv
 
 With --near-duplicates, the fields are key, representative, distance, fingerprint, scheme,
 seen_at_s, similarity_percent (null if unknown) and action: what the crawl did with the page
 (dropped, tagged or followed; else empty). Pages that are only similar are not among them.
+
+With --changes-since, the records are the pages that are new, changed or gone since then, the
+earliest change first: key, change, at, first_seen, last_seen, and copy_of (for a changed page that
+is a copy now; else empty). A page is gone if a crawl that ended by itself saw other pages of the
+site, but not this page.
 """
+_TIMES = ("at", "first_seen", "last_seen")
 _SPREADSHEETS = (".xls", ".xlsx", ".ods")
 
 
@@ -38,10 +48,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a name that ends in .jsonl, .csv (or either with .gz) or .parquet; - writes JSON "
         "lines to standard output",
     )
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--near-duplicates",
         action="store_true",
         help="write the near-duplicate log instead of the entries",
+    )
+    instead.add_argument(
+        "--changes-since",
+        metavar="WHEN",
+        type=point_in_time,
+        help="write new, changed and gone pages instead: an age such as 36h or 7d (s, m, h, d, w), "
+        "or a date such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
@@ -49,6 +67,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export
+    from scrapy_simhash.maintenance.changes import changes
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, write_records
 
     where = index_location(options)
@@ -62,11 +81,20 @@ def _run(options: argparse.Namespace) -> None:
     types = export.ENTRY_TYPES
     if options.near_duplicates:
         records, types = export.near_duplicate_records(where), export.NEAR_DUPLICATE_TYPES
+    elif options.changes_since is not None:
+        found = changes(where, options.changes_since)
+        records = (_change_record(change) for change in found)
+        types = dict.fromkeys(("key", "change", *_TIMES, "copy_of"), str)
     with progress("records") as on_progress:
         count = write_records(options.file, _with_progress(records, on_progress), types)
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result, f"{count:,} records of {where} written to {options.file}")
+
+
+def _change_record(change: Change) -> dict[str, str]:
+    times = {name: shown_time(getattr(change, f"{name}_s"), "T") for name in _TIMES}
+    return {"key": change.key, "change": change.kind, **times, "copy_of": change.copy_of or ""}
 
 
 def _with_progress(records: Any, on_progress: Any) -> Any:
@@ -77,7 +105,7 @@ def _with_progress(records: Any, on_progress: Any) -> Any:
 
 COMMAND = Command(
     "export",
-    "write entries or the near-duplicate log to a file",
+    "write entries, the near-duplicate log or changes to a file",
     _DESCRIPTION,
     _run,
     _add_arguments,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands import changes, clusters, export, import_, query, stats
+from scrapy_simhash.commands import clusters, export, import_, query, stats
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 
@@ -22,7 +22,6 @@ COMMANDS = (
     stats.COMMAND,
     clusters.COMMAND,
     query.COMMAND,
-    changes.COMMAND,
     *MAINTENANCE_COMMANDS,
     export.COMMAND,
     import_.COMMAND,

@@ -33,7 +33,6 @@ ARGUMENTS = {
     "index stats": [],
     "index query": ["page"],
     "index query --stored": ["https://nowhere.example/"],
-    "index changes": ["--since", "1d"],
     "index clusters": [],
     "index check": [],
     "index check --repair": [],

@@ -94,7 +94,11 @@ def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     with filled.open() as opened:
         for kind in ("history", "notes"):
             opened.change_side_row(kind, "example.com", lambda _: b"{")
-    for command in (["index", "changes", "--since", "1d"], ["report", "report.html"], ["rules"]):
+    for command in (
+        ["index", "export", "--changes-since", "1d", "-"],
+        ["report", "report.html"],
+        ["rules"],
+    ):
         ran = run(*command, *options)
         assert ran.code == 1
         assert "damaged" in ran.err

@@ -1,4 +1,4 @@
-"""Crawls write themselves into the history of their index: `scrapy simhash index changes` reads it."""
+"""Crawls write themselves into the history of their index: `index export --changes-since` reads it."""
 
 from __future__ import annotations
 
