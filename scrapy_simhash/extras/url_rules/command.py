@@ -1,32 +1,25 @@
-"""``rules``: list, remove, export and import the rules of URLs that crawls have learned."""
+"""``rules``: list and remove the rules of URLs that crawls have learned."""
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import (
     counted,
-    is_standard_output,
     note,
     show,
-    show_bytes,
     show_json,
-    writable,
-    write_file,
 )
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.extras.url_rules.listing import KnownRule
     from scrapy_simhash.extras.url_rules.rewriting import Rule
-    from scrapy_simhash.extras.url_rules.rows import Rules
     from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.index.redis.index import RedisIndex
 
@@ -38,10 +31,6 @@ have spared. Removed rules are not learned again, unless --forget deletes all ru
   {program} rules
   {program} rules --site example.com --all
   {program} rules --remove 1f3a77c2
-  {program} rules --export rules.json
-  {program} rules --import rules.json
-
---export and --import exchange rules with duplicate-url-discarder.
 """
 
 
@@ -61,8 +50,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="delete all rules, or those of --site; crawls may learn them again",
     )
-    action.add_argument("--export", metavar="FILE", help="write the rules; - is standard output")
-    action.add_argument("--import", metavar="FILE", dest="source", help="add the rules of a file")
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -70,15 +57,12 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.sources import opened_index
 
     where = index_location(options)
-    imported = None if options.source is None else _read(options.source)
     with opened_index(where) as index:
         rows = [row for row in index.side_rows("notes") if options.site in (None, row[0])]
         if options.forget:
             for site, _ in rows:
                 index.change_side_row("notes", site, lambda _: None)
             show(f"the rules of {counted(len(rows), 'site')} deleted")
-        elif imported is not None:
-            _import(index, *imported)
         elif options.remove:
             _remove(index, known_rules(rows), options.remove)
         else:
@@ -86,14 +70,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
-    """List or export rules."""
+    """List rules."""
     from scrapy_simhash.commands._settings import project_settings
 
     holding = [rule for rule in stored if rule.holds]
     listed = stored if options.all else holding
-    if options.export:
-        _export(options.export, holding)
-    elif options.json:
+    if options.json:
         show_json({"index": where, "rules": [_as_json(rule) for rule in listed]})
     else:
         settings = project_settings() if options.settings is None else options.settings
@@ -106,7 +88,7 @@ def _list(listed: Sequence[KnownRule], left_out: int, spared: str) -> None:
         note("there are no rules yet: crawls with SIMHASH_URL_RULES = 'learn' learn them")
     for rule in listed:
         total = rule.record.total
-        show(f"{rule.id}  {rule.site or 'every site'}: {rule.words}")
+        show(f"{rule.id}  {rule.site}: {rule.words}")
         if rule.record.origin != "learned":
             show(f"          {rule.record.origin}")
         show(
@@ -143,7 +125,6 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
 
 def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> None:
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.extras.url_rules.evidence import RuleRecord
 
     by_id = {rule.id: rule for rule in stored}
     for name in ids:
@@ -154,60 +135,16 @@ def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: li
             )
     for name in ids:
         site, rule, _ = by_id[name]
-        removed = {rule: RuleRecord("removed")}
-        index.change_side_row("notes", site, partial(_with_rules, removed))
+        index.change_side_row("notes", site, partial(_with_removed, rule))
     show(f"{counted(len(ids), 'rule')} removed")
 
 
-def _import(
-    index: ObservingIndex | RedisIndex, rules: list[tuple[str, Rule]], left_out: int
-) -> None:
+def _with_removed(rule: Rule, row: bytes | None) -> bytes:
+    """Return the row of a site with a rule that is marked as removed."""
     from scrapy_simhash.extras.url_rules.evidence import RuleRecord
-
-    by_site: dict[str, Rules] = {}
-    for site, rule in rules:
-        by_site.setdefault(site, {})[rule] = RuleRecord("imported")
-    for site, new in by_site.items():
-        index.change_side_row("notes", site, partial(_with_rules, new, keep_stored=True))
-    show(
-        f"{counted(len(rules), 'rule')} imported; {left_out:,} left out: only rules that remove "
-        "parameters from all URLs of a site can be imported"
-    )
-
-
-def _with_rules(new: Rules, row: bytes | None, *, keep_stored: bool = False) -> bytes:
-    """Return the row of a site with new rules, which replace equal ones unless `keep_stored`."""
     from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
 
-    stored = decode_rules(row)
-    return encode_rules(new | stored if keep_stored else stored | new)
-
-
-def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
-    """Return the rules in a file as (site, rule), and how many cannot be imported."""
-    from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.extras.url_rules.exchange import from_discarder
-
-    try:
-        return from_discarder(json.loads(Path(file).read_bytes()))
-    except (ValueError, RecursionError) as error:
-        raise SimhashError(f"{file} cannot be imported: {error}; nothing was changed") from error
-
-
-def _export(file: str, holding: Iterable[KnownRule]) -> None:
-    from scrapy_simhash.extras.url_rules.exchange import to_discarder
-
-    converted = [to_discarder(*rule) for rule in holding]
-    written = [values for values in converted if values is not None]
-    text = json.dumps(written, ensure_ascii=True, sort_keys=True, indent=2) + "\n"
-    if is_standard_output(file):
-        show_bytes(text.encode())
-    else:
-        write_file(writable(file), text)
-    note(
-        f"{counted(len(written), 'rule')} exported; {len(converted) - len(written):,} left out, "
-        "which duplicate-url-discarder cannot express"
-    )
+    return encode_rules(decode_rules(row) | {rule: RuleRecord("removed")})
 
 
 COMMAND = Command(

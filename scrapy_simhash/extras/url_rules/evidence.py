@@ -13,7 +13,7 @@ _PAGES_FOR_EACH_AGAINST = 200
 _MAX_PAGES = 400
 MAX_PATTERNS = 100
 
-Origin: TypeAlias = Literal["learned", "imported", "removed"]
+Origin: TypeAlias = Literal["learned", "removed"]
 
 
 @dataclass
@@ -53,8 +53,7 @@ class RuleEvidence:
 class RuleRecord:
     """The origin of a rule and the evidence for it.
 
-    :param origin: an ``imported`` rule needs no evidence until a comparison contradicts it. A
-        ``removed`` rule never applies, and is stored so that it is not learned again.
+    :param origin: a ``removed`` rule never applies, and is stored so that it is not learned again.
     :param total: evidence on the whole site.
     :param patterns: evidence by path pattern, for the first 100 patterns.
     """
@@ -66,23 +65,21 @@ class RuleRecord:
     @property
     def may_apply(self) -> bool:
         """Return False if the rule applies nowhere: a test that is faster than `applies`."""
-        return self.origin == "imported" or (
-            self.origin == "learned" and self.total.pages >= _MIN_PAGES
-        )
+        return self.origin == "learned" and self.total.pages >= _MIN_PAGES
 
     def applies(self, pattern: str) -> bool:
         """Return True if the rule rewrites URLs of a path pattern.
 
-        The evidence on the pattern decides if it is enough or contains a contradiction. If not, an
-        imported rule applies, and a learned rule applies if it holds on the whole site. The first
-        equal URL is then requested as a test (`Equal.explore`).
+        The evidence on the pattern decides if it is enough or contains a contradiction. If not, the
+        rule applies if it holds on the whole site. The first equal URL is then requested as a test
+        (`Equal.explore`).
         """
         if self.origin == "removed":
             return False
         evidence = self.patterns.get(pattern)
         if evidence is not None and (evidence.against or evidence.holds):
             return evidence.holds
-        return self.origin == "imported" or self.total.holds
+        return self.total.holds
 
     def count(self, pattern: str, *, same: bool, is_new_page: bool) -> None:
         """Count a comparison on a path pattern; see `RuleEvidence.count`."""

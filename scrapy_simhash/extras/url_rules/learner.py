@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extras.url_rules.differences import rules_between
-from scrapy_simhash.extras.url_rules.evidence import RuleRecord
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, touched_by, values_in
 from scrapy_simhash.extras.url_rules.seen import CONTENT_MASK, SLOTS, VARIANT_MASK, Seen, SeenTable
 from scrapy_simhash.extras.url_rules.site import MIN_PAGES_BETWEEN_REVISIONS, Site
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 MAX_SITES = 10_000
 # Rules for all sites are stored under this name.
-EVERY_SITE = ""
 EXPLORE = 0.05
 _MAX_CONTENTS = 1_000
 
@@ -56,7 +54,7 @@ class Equal(NamedTuple):
 class UrlRules:
     """The rules of all sites of a crawl.
 
-    :param load: returns the stored rules of a site; for `EVERY_SITE`, the rules for all sites.
+    :param load: returns the stored rules of a site.
     :param explore: lower limit of the share of equal URLs that are requested nevertheless. The
         share is 2 in n + 2 if that is more, where n is the lowest `streak` of the rules.
     :param slots: number of entries in the table of pages; each takes 16 bytes.
@@ -88,8 +86,6 @@ class UrlRules:
         site = self._sites.get(name)
         if site is None:
             site = self._sites[name] = Site(self._load(name))
-            for rule, record in self._load(EVERY_SITE).items():
-                site.rules.setdefault(rule, RuleRecord(record.origin))
             if len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
         self._sites.move_to_end(name)

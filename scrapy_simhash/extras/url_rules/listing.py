@@ -20,7 +20,7 @@ _Z95 = 1.645  # of a one-sided interval
 
 
 class KnownRule(NamedTuple):
-    """A stored rule with its site, which is empty for a rule for all sites."""
+    """A stored rule with its site."""
 
     site: str
     rule: Rule
@@ -57,8 +57,8 @@ class KnownRule(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Return True if the rule is imported, or applies to a path pattern with evidence."""
-        return self.record.origin == "imported" or self.holds_on > 0
+        """Return True if the rule applies to a path pattern with evidence."""
+        return self.holds_on > 0
 
 
 def known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:

@@ -21,7 +21,7 @@ def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
     """Return the rules of `theirs`, with the changes from `before` to `mine`.
 
     A rule of `before` that `mine` or `theirs` lacks was deleted and stays deleted, unless its
-    origin in `theirs` is ``imported`` or ``removed``.
+    origin in `theirs` is ``removed``.
     """
     rules = {
         rule: _copy_record(record)

@@ -1,4 +1,4 @@
-"""``rules``: what is listed, removed, exported and imported."""
+"""``rules``: what is listed and removed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
-from scrapy_simhash.extras.url_rules.exchange import from_discarder, to_discarder
-from scrapy_simhash.extras.url_rules.learner import EVERY_SITE, UrlRules
 from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
 from scrapy_simhash.index import index_url, open_index
 
@@ -48,7 +46,7 @@ def stored(index: str) -> dict[str, dict]:
 
 def test_without_rules_it_says_so(run, index):
     with open_index(index_url(Path(index))) as opened:
-        for site in ("example.com", "other.org", EVERY_SITE):
+        for site in ("example.com", "other.org"):
             opened.change_side_row("notes", site, lambda _: None)
     ran = run("rules", "--index", index)
     assert (ran.code, ran.out) == (0, "")
@@ -89,80 +87,6 @@ def test_a_removed_rule_is_kept_as_removed(run, index):
         == "the rules of 1 site deleted\n"
     )
     assert set(stored(index)) == {"example.com"}
-
-
-def test_export_says_what_duplicate_url_discarder_can_do(run, index, folder):
-    ran = run("rules", "--index", index, "--export", "rules.json")
-    assert "4 rules exported; 1 left out" in ran.err
-    assert json.loads((folder / "rules.json").read_text()) == [
-        {
-            "order": 100,
-            "processor": processor,
-            "args": args,
-            "urlPattern": {"include": [include]},
-        }
-        for processor, args, include in [
-            ("queryRemoval", ["sid"], "example.com"),
-            ("queryRemoval", ["ref"], "example.com/news/*"),
-            ("subpathRemoval", [0], "example.com/print"),
-            ("queryRemoval", ["sid"], "other.org"),
-        ]
-    ]
-    assert json.loads(run("rules", "--index", index, "--export", "-").out)
-    assert run("rules", "--index", index, "--export", str(folder)).code == 1
-
-
-@pytest.mark.parametrize("rule", [(("drop", ";jsessionid"),), (("segment", ""),), (*SID, *PRINT)])
-def test_what_it_cannot_express_is_left_out(rule):
-    assert to_discarder("example.com", rule, known(50)) is None
-
-
-def test_import_takes_over_what_it_can(run, index, folder):
-    def rule(processor, args, *include, **more):
-        pattern = {"include": list(include), **more}
-        return {"order": 0, "processor": processor, "args": args, "urlPattern": pattern}
-
-    (folder / "theirs.json").write_text(
-        json.dumps(
-            [
-                rule("queryRemoval", ["sid", "ref"], "example.com", "new.example"),
-                rule("queryRemoval", ["sid"], "example.com"),
-                rule("queryRemoval", ["utm_source"], ""),
-                rule("queryRemoval", ["a"], "shop.example.com/part"),
-                rule("queryRemoval", ["a"], "example.com", exclude=["example.com/x"]),
-                rule("normalizer", [], ""),
-            ]
-        )
-    )
-    ran = run("rules", "--index", index, "--import", "theirs.json")
-    assert ran.out.startswith("4 rules imported; 3 left out")
-    rules = stored(index)
-    both = (("drop", "ref", "sid"),)
-    assert rules["new.example"] == {both: RuleRecord("imported")}
-    assert rules["example.com"][SID].total.pages == 50
-    assert set(rules[EVERY_SITE]) == {(("drop", "utm_source"),)}
-    every = UrlRules(lambda site: rules.get(site, {})).site("third.example")
-    assert every.rules == {(("drop", "utm_source"),): RuleRecord("imported")}
-    assert (
-        "every site: without utm_source\n          imported" in run("rules", "--index", index).out
-    )
-
-
-@pytest.mark.parametrize(
-    "content", ["", "7", "{}7", '[{"processor": 1}]', "[[]]", "[null]", 9999 * "["]
-)
-def test_a_file_of_no_rules_is_refused(run, index, folder, content):
-    (folder / "bad.json").write_text(content)
-    before = stored(index)
-    ran = run("rules", "--index", index, "--import", "bad.json")
-    assert ran.code == 1
-    assert "bad.json" in ran.err
-    assert stored(index) == before
-
-
-def test_an_exported_rule_comes_back(index):
-    plain = to_discarder("example.com", SID, known(50))
-    assert from_discarder([plain]) == ([("example.com", SID)], 0)
 
 
 def test_a_damaged_row_is_reported_and_can_be_deleted(run, index):

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
-from scrapy_simhash.extras.url_rules.learner import EVERY_SITE, UrlRules
+from scrapy_simhash.extras.url_rules.learner import UrlRules
 from scrapy_simhash.extras.url_rules.listing import KnownRule
 from scrapy_simhash.extras.url_rules.rows import (
     combined,
@@ -220,25 +220,6 @@ def test_a_removed_rule_is_not_learned_again():
         crawl.rules.site("example.com").rules[((name, "sid"),)] = RuleRecord("removed")
     crawl.ask(*topics(0, 100, "1a", "2b"))
     assert crawl.spared == []
-
-
-def test_a_rule_that_was_removed_for_every_site_applies_on_none():
-    stored = {EVERY_SITE: {SID: RuleRecord("removed")}}
-    rules = UrlRules(lambda site: stored.get(site, {}))
-    assert rules.site("example.com").rules == stored[EVERY_SITE]
-    assert rules.rewritten("https://example.com/a?sid=1") is None
-
-
-def test_an_imported_rule_is_tested_once_on_each_path_pattern():
-    def content_of(url: str) -> str:
-        return url if url.startswith("/b") else without_sid(url)
-
-    crawl = Crawl(content_of)
-    crawl.rules.site("example.com").rules[SID] = RuleRecord("imported")
-    crawl.ask(*(f"/a/1&sid={n}".replace("&", "?") for n in range(50)))
-    crawl.content_of = lambda url: url
-    crawl.ask(*(f"/b/1?sid={n}" for n in range(50)))
-    assert not any(url.startswith("/b") for url in crawl.spared)
 
 
 def test_rules_are_bounded():
