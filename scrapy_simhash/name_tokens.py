@@ -93,7 +93,7 @@ def _tokens(text: str) -> tuple[str, ...]:
             and 0 < at < last
             and folded[at - 1].isdigit()
             and folded[at + 1].isdigit()
-        )
+        ) or _is_in_article_number(folded, at)
         if is_inside_number:
             word.append(character)
             continue
@@ -107,6 +107,16 @@ def _tokens(text: str) -> tuple[str, ...]:
     if word:
         tokens.append("".join(word))
     return tuple(tokens)
+
+
+def _is_in_article_number(folded: str, at: int) -> bool:
+    """Return True for the slash of an article number, such as AB/12 or 12/AB. A hyphen is none: it
+    is often written for a space.
+    """
+    before, after = folded[at - 1 : at], folded[at + 1 : at + 2]
+    return (
+        folded[at] == "/" and f"{before}{after}".isalnum() and before.isdigit() != after.isdigit()
+    )
 
 
 def _is_prime(folded: str, at: int) -> bool:
