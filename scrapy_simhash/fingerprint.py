@@ -169,11 +169,6 @@ def hamming_distance(a: int, b: int) -> int:
     return (a ^ b).bit_count()
 
 
-def equal_bits_share(a: int, b: int, bits: int) -> float:
-    """Return the share of equal bits of two fingerprints, from 0 to 1."""
-    return 1 - hamming_distance(a, b) / bits
-
-
 def to_hex(fingerprint: int, bits: int) -> str:
     """Return the fingerprint in lower-case hexadecimal digits, padded to the width."""
     return f"{fingerprint:0{bits // 4}x}"

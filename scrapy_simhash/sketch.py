@@ -64,23 +64,6 @@ def estimate_resemblance(one: bytes, other: bytes) -> float:
     return min(max((share * _VALUES - 1) / (_VALUES - 1), 0.0), 1.0)
 
 
-def estimate_resemblances(one: bytes, others: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return the result of `estimate_resemblance` for one text and each of several.
-
-    :param others: sketches as rows, of shape (n, `SKETCH_BYTES`).
-    :return: shape (n,).
-    """
-    import numpy as np
-
-    row = np.frombuffer(one, dtype=np.uint8)
-    used_bins = np.count_nonzero(row | others, axis=1)
-    different_bins = np.count_nonzero(row != others, axis=1)
-    share = (used_bins - different_bins) / np.maximum(used_bins, 1)
-    # Subtract the share of bins that are equal by chance.
-    estimates: NDArray[np.float64] = np.clip((share * _VALUES - 1) / (_VALUES - 1), 0.0, 1.0)
-    return estimates
-
-
 def _bytes_used(number: int, size: int) -> int:
     """Return how many of the lowest `size` bytes of a number are not 0."""
     lower_bits, top_bits = _masks(size)

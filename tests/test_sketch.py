@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,6 @@ from scrapy_simhash.sketch import (
     SHINGLE_TOKENS,
     SKETCH_BYTES,
     estimate_resemblance,
-    estimate_resemblances,
     sketch,
 )
 from tests import oracles
@@ -38,10 +36,13 @@ def oracle(tokens: list[str]) -> bytes:
 
 
 def estimate(one: bytes, *others: bytes) -> list[float]:
-    rows = np.frombuffer(b"".join(others), dtype=np.uint8).reshape(len(others), -1)
-    together = estimate_resemblances(one, rows).tolist()
-    assert together == [estimate_resemblance(one, other) for other in others]
-    return together
+    found = [estimate_resemblance(one, other) for other in others]
+    for other, estimated in zip(others, found, strict=True):
+        used = [(a, b) for a, b in zip(one, other, strict=True) if a or b]
+        equal = sum(a == b for a, b in used) / max(len(used), 1)
+        # A bin of 255 values is equal by chance in one of 255.
+        assert estimated == pytest.approx(min(max((255 * equal - 1) / 254, 0), 1))
+    return found
 
 
 def sketches(size: int) -> st.SearchStrategy[bytes]:
@@ -132,10 +133,6 @@ class TestEstimate:
     def test_texts_of_one_shingle_are_equal_or_not(self, tokens):
         mine = sketch_of(tokens)
         assert estimate(mine, mine, sketch_of([*tokens[:-1], "x"])) == [1, 0]
-
-    def test_no_other_sketches_give_no_estimates(self):
-        nobody = np.empty((0, SKETCH_BYTES), dtype=np.uint8)
-        assert estimate_resemblances(sketch_of(["a"]), nobody).shape == (0,)
 
 
 def pair_of_texts(
