@@ -108,11 +108,14 @@ def test_reference_lists_every_reason_to_keep():
 
 
 def test_reference_lists_every_reason_to_skip():
-    source = (ROOT / "scrapy_simhash/crawl/middleware.py").read_text(encoding="utf-8")
+    source = (ROOT / "scrapy_simhash/crawl/downloader_middleware.py").read_text(encoding="utf-8")
     reasons = set(re.findall(r'^            "(\w+)": ', source, re.MULTILINE))
     for path in SOURCES:
         reasons |= set(
-            re.findall(r'(?:skipped ?= ?|\.lost_result\()"(\w+)"', path.read_text(encoding="utf-8"))
+            re.findall(
+                r'(?:skipped ?= ?|\.lost_result\(|JobLost\()"(\w+)"',
+                path.read_text(encoding="utf-8"),
+            )
         )
     assert {"no_callback", "few_tokens", "extraction_error", "too_large", "timeout"} <= reasons
     for reason in reasons:

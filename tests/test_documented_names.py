@@ -88,7 +88,7 @@ def test_every_field_of_the_verdict_is_documented():
 
 
 def test_every_flag_is_documented_and_no_other():
-    from scrapy_simhash.crawl.middleware import FLAG
+    from scrapy_simhash.crawl.downloader_middleware import FLAG
 
     appended = re.findall(
         r"\.flags\.append\((.+?)\)", "".join(path.read_text(encoding="utf-8") for path in ADAPTERS)

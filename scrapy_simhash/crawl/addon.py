@@ -43,12 +43,9 @@ class Addon:
                 if "SIMHASH_ENABLED" in unknown_settings(settings).values():  # misspelled
                     require_known(settings)
                 raise NotConfigured
+        from scrapy_simhash.crawl.downloader_middleware import SimhashDownloaderMiddleware
         from scrapy_simhash.crawl.extension import SimhashExtension
-        from scrapy_simhash.crawl.middleware import (
-            SimhashDownloaderMiddleware,
-            SimhashOutputMiddleware,
-            SimhashSpiderMiddleware,
-        )
+        from scrapy_simhash.crawl.middleware import SimhashOutputMiddleware, SimhashSpiderMiddleware
         from scrapy_simhash.crawl.pipeline import SimhashPipeline
 
         for name, component, order in (

@@ -28,9 +28,6 @@ EMPTY_FIELDS = (
     "that the items have"
 )
 _MAX_SHOWN_PATTERNS = 5
-# A crawl of fewer pages than this share of a larger index has probably missed links.
-_MIN_KNOWN = 20
-_MAX_JUDGED_SHARE = 0.1
 _SHOWN_ARGUMENTS = 3
 # Fewer copies, or a smaller share of all copies, are not worth a warning.
 _MIN_PASSED = 20
@@ -91,25 +88,6 @@ def warn_of_copies(errors: ErrorLog, stats: CrawlStats, what: str, location: Loc
             further,
             option,
         )
-
-
-def warn_of_few_pages(errors: ErrorLog, stats: CrawlStats, what: str, known: int) -> None:
-    """Warn if a crawl judged few pages compared with its index, and say what it did with them.
-
-    :param known: number of entries in the index at the start.
-    """
-    if known < _MIN_KNOWN or stats.judged > known * _MAX_JUDGED_SHARE:
-        return
-    errors.warn(
-        "simhash: only %d %s were judged, and the index had %d at the start. %d were dropped, so "
-        "their links were not followed; %d were skipped (simhash/skipped/…). If pages are missing: "
-        "set SIMHASH_FOLLOW = True, or request listings with meta={'dont_simhash': True}",
-        stats.judged,
-        what,
-        known,
-        stats.dropped,
-        stats.skipped,
-    )
 
 
 class UnmatchedNames:

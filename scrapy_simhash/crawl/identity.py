@@ -1,16 +1,14 @@
-"""Identify pages: their keys in the index, their scope, and their canonical URLs."""
+"""Identify pages: their keys in the index, and their scope."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from scrapy.http import TextResponse
-from scrapy.utils.response import get_base_url
-from w3lib.url import canonicalize_url, safe_url_string
 
-from scrapy_simhash.sites import has_route, hostname_of, page_url, site_of
+from scrapy_simhash.sites import hostname_of, page_url, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +28,6 @@ ASKED_AGAIN_META_KEY = "simhash_asked_after_drop"
 # The key of the page whose callback requests the page under another query, such as ``?t=123``.
 OTHER_URL_META_KEY = "simhash_other_url"
 _PASSWORD = re.compile(r"""<input\b[^>]{0,1000}?\btype\s*=\s*["']?\s*password\b""", re.IGNORECASE)
-# Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
-MAX_CANONICAL_CHARACTERS = 2083
 
 
 class Identity:
@@ -94,24 +90,3 @@ def has_other_query(response: Response, request: Request) -> bool:
 def has_password(response: Response) -> bool:
     """Return True if a page has a field for a password."""
     return isinstance(response, TextResponse) and _PASSWORD.search(response.text) is not None
-
-
-def canonical_url(response: Response, href: str) -> str | None:
-    """Return a page's canonical URL, absolute and `comparable`; None if it is unusable."""
-    if not 0 < len(href) <= MAX_CANONICAL_CHARACTERS or not isinstance(response, TextResponse):
-        return None
-    try:
-        # The base comes from the first 4 KB of the page, as in Scrapy's link extractors.
-        url = urljoin(get_base_url(response), safe_url_string(href))
-    except ValueError:
-        return None
-    return comparable(url) if url.startswith(("http://", "https://")) else None
-
-
-def comparable(url: str) -> str:
-    """Return a URL as `canonicalize_url` rewrites it, or unchanged if it is invalid."""
-    try:
-        canonical: str = canonicalize_url(url, keep_fragments=has_route(url))
-    except ValueError:
-        return url
-    return canonical

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies, warn_of_few_pages
+from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
+from scrapy_simhash.crawl.canonical import CanonicalUrls
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
-from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
 from scrapy_simhash.crawl.refused import RefusedContents
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED_CANONICALS = 100_000
 _REMEMBERED_CONTENTS = 10_000
 _SHOWN_CHARACTERS = 200
 
@@ -114,8 +113,7 @@ class Lane:
         self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
         # Sequence number of an observation → text of its page, which is not settled yet.
         self._held_texts: dict[int, KeptText] = {}
-        # Key of a page → the canonical URL that it names.
-        self._canonicals: LocalCache[str, str] = LocalCache(_REMEMBERED_CANONICALS)
+        self._canonical_urls = CanonicalUrls()
 
     @property
     def index(self) -> ObservingIndex | RedisIndex | None:
@@ -214,8 +212,6 @@ class Lane:
             summary = self.stats.summary(f"{self.what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
         warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
-        if finished and self.what == "page" and (self.stats.dropped or self.stats.skipped):
-            warn_of_few_pages(self.errors, self.stats, "pages", self.size_at_opening)
         warn_of_copies(self.errors, self.stats, f"{self.what}s", self.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
@@ -244,7 +240,7 @@ class Lane:
     ) -> Verdict | None:
         """Record the verdict of an embedded index, or the one that `ask_early` kept; return it.
 
-        :param canonical: the canonical URL that the page names, see `comparable`.
+        :param canonical: the canonical URL that the page names, see `canonical_url`.
         :param response: the response for which `ask_early` kept a verdict.
         :return: None if the index is closed or failed.
         """
@@ -264,7 +260,7 @@ class Lane:
                 self._store_text(self.index, verdict.key, text)
             else:
                 self._held_texts[verdict.observation.sequence] = text
-        verdict = self._with_canonical(verdict, canonical)
+        verdict = self._canonical_urls.completed(verdict, canonical)
         if self.history is not None:
             self.history.judged(verdict)
         if self.stats.count_verdict(verdict) or self.settings.debug:
@@ -554,18 +550,3 @@ class Lane:
             else " (others are counted; SIMHASH_DEBUG shows all)",
             extra={"spider": self.errors.spider},
         )
-
-    def _with_canonical(self, verdict: Verdict, canonical: str | None) -> Verdict:
-        """Return a verdict with `canonical` set; if the page is no copy, remember `canonical`."""
-        representative = verdict.representative
-        if representative is None:
-            self._canonicals.pop(verdict.key, None)
-            if canonical is not None and canonical != comparable(verdict.key):
-                self._canonicals[verdict.key] = canonical
-            return verdict
-        if canonical is not None and canonical == comparable(representative):
-            return replace(verdict, canonical="representative")
-        named = self._canonicals.get(representative)
-        if named is not None and named == comparable(verdict.key):
-            return replace(verdict, canonical="page")
-        return verdict

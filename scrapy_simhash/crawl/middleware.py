@@ -1,11 +1,8 @@
-"""Three middlewares: one fingerprints pages, one acts on verdicts, one records output of pages.
+"""Two spider middlewares: one acts on verdicts, one records the output of pages.
 
-`SimhashDownloaderMiddleware` never drops a downloaded page, because it cannot know whether a
-callback will get the response: a request without a callback is for the spider's `parse`, or an
-*inline download*, whose response `await engine.download(request)` returns. Only responses for
-callbacks reach spider middlewares. `SimhashSpiderMiddleware` is next to the callback, so that no
-other middleware rejects a page after it was judged, or handles an exception of the callback first.
-`SimhashOutputMiddleware` is next to the engine, so that it sees every item.
+Only responses for callbacks reach them. `SimhashSpiderMiddleware` is next to the callback, so that
+no other middleware rejects a page after it was judged, or handles an exception of the callback
+first. `SimhashOutputMiddleware` is next to the engine, so that it sees every item.
 
 If a callback repeats its request, it has *refused* the page, see `scrapy_simhash.crawl.settlement`.
 """
@@ -15,30 +12,30 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from scrapy import Request
-from scrapy.http import HtmlResponse
-from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
+from scrapy_simhash.crawl.canonical import canonical_url
+from scrapy_simhash.crawl.downloader_middleware import (
+    FLAG,
+    VERDICT_META_KEY,
+    record_arrival,
+    with_request,
+)
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.identity import (
     ASKED_AGAIN_META_KEY,
-    OPT_OUT_META_KEY,
     OTHER_URL_META_KEY,
     REFUSED_META_KEY,
-    canonical_url,
     has_other_query,
     has_password,
 )
 from scrapy_simhash.crawl.retries import is_retry
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SettingsError
-from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.policy import PASS, Circumstances
 
 if TYPE_CHECKING:
@@ -46,121 +43,8 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import Observation
     from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
-
-VERDICT_META_KEY = "simhash"
-FLAG = "near-duplicate"
-# Indexed pages with these statuses count as gone; other pages that cannot be judged do not.
-_GONE_STATUSES = (404, 410)
-
-
-class SimhashDownloaderMiddleware(Component):
-    """The downloader middleware: fingerprints pages, and answers requests with kept pages."""
-
-    def __init__(self, extension: SimhashExtension) -> None:
-        super().__init__(extension)
-        # Request for a dropped copy → the kept response of that copy.
-        self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
-
-    def process_request(self, request: Request) -> Response | None:
-        """Return the response that was kept for a request, or None."""
-        request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
-        self._extension.is_idle = False
-        answer = self._extension.pages.retries.answer_to(request)
-        if answer is not None:
-            self._answers[request] = answer
-            return _again(answer, request)
-        return None
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Fingerprint a page, or count the reason not to. Return the response."""
-        extension = self._extension
-        answer = self._answers.pop(request, None)
-        if answer is not None:  # other middlewares have seen it already, and may have changed it
-            response = _again(answer, request)
-        page = await self._fingerprint(request, response)
-        if 200 <= response.status < 300:  # noqa: PLR2004 - success
-            self._compare_with_earlier(request, page)
-        if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
-            extension.pages.mark_not_judged(extension.identity.key(request))
-        if page is None:
-            _record_arrival(extension, request)
-            return response
-        if extension.pages.calls.in_threads and page.fingerprint is not None:
-            page = _with_request(page, request, extension.request_hash(request))
-            await extension.pages.ask_early(extension.identity.key(request), page, response)
-        extension.fingerprints[response] = page
-        return response
-
-    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
-        """Record that the page of a failed or spared request will not arrive."""
-        self._extension.pages.mark_not_judged(self._extension.identity.key(request))
-        _record_arrival(self._extension, request)
-
-    def _compare_with_earlier(self, request: Request, page: PageFingerprint | None) -> None:
-        """Compare a page with an earlier one under its key, whose copies may have been dropped for
-        a content that the spider did not want.
-        """
-        extension = self._extension
-        if extension.pages.index is None or request.callback is NO_CALLBACK:
-            return
-        key = extension.identity.key(request)
-        text = None
-        if page is not None and page.fingerprint is not None:
-            text = PageToObserve(key, page.fingerprint, evidence_of(key, page))
-        if CARRIED_META_KEY not in request.meta:  # no spider output: perhaps an inline download
-            extension.settlement.downloaded(key, text)
-        extension.pages.answered(key, text)
-        # A page is refused, too, if its callback gave nothing but a request for this one.
-        other = request.meta.get(OTHER_URL_META_KEY)
-        if other is not None and other in extension.replaced_keys:
-            extension.pages.answered(other, text)
-
-    async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
-        extension, stats = self._extension, self._extension.stats
-        if extension.pages.index is None:  # pages are not judged, or the index is not open
-            return None
-        reason = self._reason_to_skip(request, response)
-        if reason is not None or not isinstance(response, HtmlResponse):
-            stats.skip(reason or "not_html")
-            return None
-        try:
-            page, is_cached = await extension.fingerprinter.fingerprint(response)
-        except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            extension.errors.count_error("fingerprint", error, response.url)
-            return None
-        results = await extension.crawler.signals.send_catch_log_async(
-            signals.page_fingerprinted, request=request, response=response, page=page
-        )
-        given = [result for _, result in results if isinstance(result, tuple)]
-        if given:
-            extension.given[response] = given[0]
-            # Without a fingerprint, the index is not asked. The page does not count as skipped.
-            page = replace(page, fingerprint=None, skipped=None)
-        if is_cached:
-            stats.count("exact_duplicate")
-        stats.fingerprinted(page)
-        if page.way:
-            stats.count(f"extraction/{page.way}")
-        if page.error is not None:
-            extension.errors.count_error("extraction", page.error, response.url)
-        if page.tokens:
-            extension.unmatched_selectors.count(page.unmatched)
-        return page
-
-    def _reason_to_skip(self, request: Request, response: Response) -> str | None:
-        reasons = {
-            "dont_simhash": request.meta.get(OPT_OUT_META_KEY),
-            "no_callback": request.callback is NO_CALLBACK,  # robots.txt, media pipelines
-            "status": not 200 <= response.status < 300,  # noqa: PLR2004 - success
-            "empty": not response.body,
-            "not_html": not isinstance(response, HtmlResponse),
-            "too_large": len(response.body) > self._extension.settings.max_bytes,
-        }
-        return next((reason for reason, applies in reasons.items() if applies), None)
 
 
 class _SpiderMiddleware(Component):
@@ -330,11 +214,11 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         verdict, reason = None, page.skipped
         asked_with = page.evidence.request
         if reason is None:
-            page = _with_request(page, request, request_hash)
+            page = with_request(page, request, request_hash)
             canonical = canonical_url(response, page.canonical)
             verdict = extension.pages.judge(key, page, canonical, response)
         if verdict is None:
-            _record_arrival(extension, request)
+            record_arrival(extension, request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason or "index_error"}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
@@ -348,7 +232,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 method=request.method,
                 has_password=lambda: has_password(response),
                 asked_again=asked_again,
-                rescheduled=_record_arrival(extension, request, observation) or was_refused,
+                rescheduled=record_arrival(extension, request, observation) or was_refused,
                 request_has_changed=asked_with not in (b"", request_hash)
                 or self._is_shared(verdict, repeatable),
                 arguments=(*names, *keywords),
@@ -395,7 +279,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         :raises NearDuplicatePage: the callback must not run.
         """
         extension = self._extension
-        _record_arrival(extension, response.request or request)
+        record_arrival(extension, response.request or request)
         verdict = replace(verdict, key=key)
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
         response.flags.append(verdict.kind)
@@ -436,32 +320,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         page.handled = True
 
 
-def _again(response: Response, request: Request) -> Response:
-    """Return a response as it arrived, for another request."""
-    again = response.replace(flags=[flag for flag in response.flags if flag != FLAG])
-    again.request = request
-    return again
-
-
-def _with_request(page: PageFingerprint, request: Request, request_hash: bytes) -> PageFingerprint:
-    """Return a page with what its callback is called with, and its depth."""
-    depth = request.meta.get("depth")
-    depth = depth if isinstance(depth, int) else 0
-    return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
-
-
 def _is_start(request: Request) -> bool:
     """Return True for a request of ``start()``, but not if a spider copied its meta."""
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")
-
-
-def _record_arrival(
-    extension: SimhashExtension, request: Request, observation: Observation | None = None
-) -> bool:
-    """Record that the page of a request arrived, or never will. Return True if the request was a
-    retry, of the page or of one of its items.
-
-    :param observation: None if the page was not judged.
-    """
-    for_item = extension.items.retries.arrived(request, None)
-    return extension.pages.retries.arrived(request, observation) or for_item

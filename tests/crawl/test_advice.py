@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from scrapy_simhash.crawl.advice import UnmatchedNames, index_option, warn_of_few_pages
+from scrapy_simhash.crawl.advice import UnmatchedNames, index_option
 from scrapy_simhash.index.redis import RedisAddress
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
@@ -48,17 +47,6 @@ def test_nothing_is_said_where_nothing_was_looked_at(told):
     names.count([])
     names.close()
     assert told == []
-
-
-@pytest.mark.parametrize(
-    ("judged", "known", "warned"), [(1, 754, 1), (75, 754, 1), (76, 754, 0), (1, 19, 0)]
-)
-def test_a_crawl_that_judged_almost_nothing_says_why(told, judged, known, warned):
-    log = SimpleNamespace(warn=lambda message, *values: told.append(message % values))
-    stats = SimpleNamespace(judged=judged, dropped=1, skipped=3)
-    warn_of_few_pages(log, stats, "pages", known)
-    assert len(told) == warned
-    assert all(f"only {judged} pages" in line and "SIMHASH_FOLLOW" in line for line in told)
 
 
 def test_commands_find_an_index_in_redis_by_its_name():

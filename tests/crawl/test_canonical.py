@@ -11,8 +11,9 @@ from scrapy.http import HtmlResponse, Request, Response
 from scrapy.settings import Settings
 
 from scrapy_simhash import Detector, Scheme, open_index
-from scrapy_simhash.crawl import lane
-from scrapy_simhash.crawl.identity import Identity, canonical_url, comparable
+from scrapy_simhash.crawl import canonical
+from scrapy_simhash.crawl.canonical import canonical_url, comparable
+from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.settings import SimhashSettings
@@ -306,7 +307,7 @@ def test_what_a_page_named_before_it_changed_counts_no_more(tmp_path):
 
 
 def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch, tmp_path):
-    monkeypatch.setattr(lane, "_REMEMBERED_CANONICALS", 1)
+    monkeypatch.setattr(canonical, "_REMEMBERED", 1)
     judged = Judged(tmp_path)
     judged.judge("http://a/old", FERRY, "http://a/new")
     judged.judge("http://b/itself", ROOF, "http://b/itself")

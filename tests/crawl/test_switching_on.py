@@ -19,7 +19,9 @@ from tests.crawl.pages import page
 
 MANUAL = {
     "EXTENSIONS": {"scrapy_simhash.crawl.extension.SimhashExtension": 0},
-    "DOWNLOADER_MIDDLEWARES": {"scrapy_simhash.crawl.middleware.SimhashDownloaderMiddleware": 40},
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy_simhash.crawl.downloader_middleware.SimhashDownloaderMiddleware": 40
+    },
     "SPIDER_MIDDLEWARES": {
         "scrapy_simhash.crawl.middleware.SimhashOutputMiddleware": -1_000_000,
         "scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 1_000_000,
