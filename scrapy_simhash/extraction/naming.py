@@ -45,9 +45,12 @@ def names_of(
     linked = [text for text in _home_links(root, host) if text not in own]
     sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
-    if facts.title and not _sameness([title])(facts.title):
+    site_tokens = [name_tokens(site) for site in sites]
+    parts = parts_of(facts.title)
+    told = " - ".join(part for part in parts if name_tokens(part) not in site_tokens)
+    if told and not _sameness([title])(told):
         # The same title on all pages of a site says nothing.
-        declared_names = [*declared_names, facts.title]
+        declared_names = [*declared_names, told]
     title = title or facts.title or next(iter(declared_names), "")
     if headings:
         return Names(title, headings, sites=sites)

@@ -31,7 +31,7 @@ _MAX_CHARACTERS = 2083
 # and on the whole page, which has navigation and teasers, too.
 _MIN_SHARE_OF_CONTENT = 0.3
 _MIN_SHARE_OF_PAGE = 0.5
-# So many links with one text ("More") lead to the entries of a list.
+# So many links with one text ("More"), or pictures, lead to the entries of a list.
 _MIN_ENTRIES = 10
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
@@ -82,16 +82,16 @@ def _linked(lines: Sequence[Line], least_words: float) -> Sequence[Line]:
 
 
 def _entries(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines whose links are many, with one text and different targets."""
+    """Return the lines whose links are many, with one text and different targets, or pictures."""
     by_text: dict[str, dict[tuple[str, ...], Line]] = {}
     for line in lines:
-        if line.targets and line.is_links and not line.chrome:
+        if line.targets and not line.chrome and (line.is_links or not line.link_characters):
             by_text.setdefault(line.text, {})[line.targets] = line
     return [
         line
         for of_text in by_text.values()
-        if len(of_text) >= _MIN_ENTRIES
         for line in of_text.values()
+        if max(len(of_text), 0 if line.link_characters else len(set(line.targets))) >= _MIN_ENTRIES
     ]
 
 
