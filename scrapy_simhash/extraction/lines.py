@@ -158,9 +158,7 @@ def _split(marked: str) -> list[Line]:
                 elif mark == _END_MAIN:
                     chrome, aside, in_link = outside_main.pop()
                 elif mark <= _END_CHROME:  # what no text followed was on the other side
-                    if targets and not chrome:
-                        _add_targets(lines, targets)
-                    targets.clear()
+                    _add_targets([] if chrome else lines, targets)
                 opened = _OPENED[mark]
                 chrome, aside, level = chrome + opened[0], aside + opened[1], level + opened[2]
         link_characters = len(text) if in_link else 0
@@ -186,15 +184,15 @@ def _split(marked: str) -> list[Line]:
             lines.append(_make_line((text, words, link_characters, *facts)))
             if targets:
                 targets = []
-    if targets and not chrome:
-        _add_targets(lines, targets)
+    _add_targets([] if chrome else lines, targets)
     return lines
 
 
-def _add_targets(lines: list[Line], targets: Iterable[str]) -> None:
-    """Add the targets of pictures after the last line to it, unless it is chrome."""
-    if lines and not lines[-1].chrome:
+def _add_targets(lines: list[Line], targets: list[str]) -> None:
+    """Move the targets of pictures after the last line to it, unless it is chrome."""
+    if targets and lines and not lines[-1].chrome:
         lines[-1] = lines[-1]._replace(targets=(*lines[-1].targets, *filter(None, targets)))
+    targets.clear()
 
 
 @lru_cache(maxsize=1)

@@ -69,10 +69,8 @@ class TestHeadings:
             ld({"@graph": [{"@type": "Article", "headline": "Line 4"}]}),
             "<meta property=og:title content='Line 4'><h3>Monday</h3>",
             "<meta name=twitter:title content='Line 4'>",
-            "<meta property=og:site_name content=Quay><meta property=og:title "
-            "content='Quay: Line 4'>",
-            "<link rel=canonical href='https://quay.example/4'><meta property=og:title "
-            "content='Ferries | quay.example'><h3>Line 4</h3>",
+            "<base href='http://quay.example'><meta name=dc.title content='quay.example: Line 4'>",
+            "<base href='http://quay.example'><meta property=og:title content=Quay><h3>Line 4</h3>",
             "<table><caption>Line 4</caption><tr><td>9:30</table>",
         ],
     )
