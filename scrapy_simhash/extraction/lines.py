@@ -135,7 +135,7 @@ def count_words(text: str) -> int:
 
 def _split(marked: str) -> list[Line]:
     """Return the lines of the text that the stylesheet wrote."""
-    lines = []
+    lines: list[Line] = []
     chrome = aside = level = 0
     in_link = False
     outside_main = []
