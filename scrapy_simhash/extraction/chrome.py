@@ -7,7 +7,7 @@ banners. Asides, such as comments, stand beside the content (`scrapy_simhash.ext
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -74,13 +74,9 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             renamed.append((element, element.tag))
             element.tag = tag
 
-    roles = []
-    for value in _attributes()(root):
-        if value.attrname == "role":
-            roles.append(value)
-        elif _hides(value):
-            rename(value.getparent(), "script")
-    for role in roles:
+    for element in hidden_elements(root):
+        rename(element, "script")
+    for role in _attributes("role")(root):
         if role in _CHROME_ROLES:
             rename(role.getparent(), "nav")
         elif role == "main":
@@ -182,8 +178,15 @@ def _is_link_in_list(form: HtmlElement) -> bool:
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the elements, root included, that ``hidden`` or a style hides, in document order."""
-    return list(dict.fromkeys(value.getparent() for value in _attributes()(root) if _hides(value)))
+    """Return the elements, root included, that ``hidden`` hides, then those that a style hides."""
+    # A browser finds the text of "until-found", and shows it.
+    found = [
+        value.getparent()
+        for value in _attributes("hidden")(root)
+        if str(value).strip().lower() != "until-found"
+    ]
+    found += [value.getparent() for value in _attributes("style")(root) if is_hidden(value)]
+    return list(dict.fromkeys(found))
 
 
 def is_hidden(style: str) -> bool:
@@ -191,15 +194,6 @@ def is_hidden(style: str) -> bool:
     lowered = style.lower()
     # Most styles contain neither word, and the search is slow.
     return ("none" in lowered or "hidden" in lowered) and _HIDING_STYLE.search(lowered) is not None
-
-
-def _hides(attribute: Any) -> bool:
-    """Return True if an attribute hides its element."""
-    name = attribute.attrname
-    if name == "style":
-        return is_hidden(attribute)
-    # A browser finds the text of "until-found", and shows it.
-    return name == "hidden" and str(attribute).strip().lower() != "until-found"
 
 
 def is_logo(heading: HtmlElement) -> bool:
@@ -275,11 +269,11 @@ def leads_home(href: str) -> bool:
     return parts.path.strip("/") in HOME_PATHS and not parts.fragment and not parts.query
 
 
-@lru_cache(maxsize=1)
-def _attributes() -> Any:
-    """Return a search for hidden, style and role attributes. It is faster than three searches."""
+@cache
+def _attributes(name: str) -> Any:
+    """Return a search for the values of an attribute. One for several attributes would take
+    quadratic time, to merge them.
+    """
     from lxml import etree
 
-    return etree.XPath(
-        " | ".join(f"descendant-or-self::*/@{n}" for n in ("hidden", "style", "role"))
-    )
+    return etree.XPath(f"descendant-or-self::*/@{name}")

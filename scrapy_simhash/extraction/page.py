@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.declared import declared
@@ -40,10 +39,14 @@ _REFERENCES = re.compile(
 # several times faster, and few pages in Latin script contain that byte.
 # Each element takes up to a kilobyte of memory. No page that people read has as many tags.
 MAX_TAGS = 300_000
-# The parser compares each attribute of a tag to all before it, so thousands take it seconds.
+# To add an attribute, the parser walks along those of its tag: 20,000 of them take it seconds.
 MAX_ATTRIBUTES = 200
-_MIN_LONG_TAG_BYTES = 16_384
-_ATTRIBUTE = re.compile(rb"""[^\s"'=/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"']+))?""")
+# Tags of less than three blocks keep all attributes, if they have more.
+_BLOCK_BYTES = 8192
+_TAG_OR_COMMENT = re.compile(rb"<(!--|[a-zA-Z][^\s/>]*)")
+_ATTRIBUTE = re.compile(rb"""[\s/]*[^\s/>][^\s/>=]*(?:\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s>]*))?""")
+# Elements without tags inside.
+_RAW_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"iframe", b"xmp", b"noframes"))
 _MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
@@ -98,31 +101,72 @@ def prepared(html: str) -> bytes:
         data = _MARKS.sub(b" ", data)
     if len(data) > MAX_TAGS and data.count(b"<") > MAX_TAGS:
         raise ValueError(f"the page has more than {MAX_TAGS} tags")
-    if _may_have_long_tag(data):
-        data = b"<".join(map(_with_few_attributes, data.split(b"<")))
-    return data.strip()
+    return _with_few_attributes(data).strip()
 
 
-def _may_have_long_tag(data: bytes) -> bool:
-    """Return True unless all tags are shorter than `_MIN_LONG_TAG_BYTES`."""
-    # A longer tag contains all of a block, and begins in the block before it or with it.
-    block = _MIN_LONG_TAG_BYTES // 2
-    for start in range(0, len(data), block):
-        if data.find(b">", start, start + block) < 0:
-            tag = data.rfind(b"<", max(start - block, 0), start + 1)
-            if tag >= 0 and data.find(b">", tag, start) < 0:
+def _with_few_attributes(data: bytes) -> bytes:
+    """Return a page without further attributes of long tags with very many."""
+    # Cutting all tags takes as long as parsing. So most pages are only searched for two blocks, one
+    # after the other, that may be inside of a tag.
+    start = outside = 0
+    was_inside = False
+    while start < len(data):
+        start += _BLOCK_BYTES
+        end = data.find(b">", start - _BLOCK_BYTES, start)
+        is_inside = end < 0 or _may_be_quoted(data, outside, end)
+        if not is_inside:
+            outside = end
+        elif was_inside:
+            cuts, start = _cuts(data, outside, start)
+            if cuts:  # `outside` may be in a script
+                cuts, _ = _cuts(data, 0, len(data))
+                begins = [0, *(end for _, end in cuts)]
+                ends = [*(begin for begin, _ in cuts), len(data)]
+                return b"".join(data[begin:end] for begin, end in zip(begins, ends, strict=True))
+            outside, is_inside = start, False
+        was_inside = is_inside
+    return data
+
+
+def _cuts(data: bytes, start: int, end: int) -> tuple[list[tuple[int, int]], int]:
+    """Return where further attributes begin and end, and the end of the last tag or comment."""
+    cuts: list[tuple[int, int]] = []
+    while start < end:
+        tag = _TAG_OR_COMMENT.search(data, start)
+        if tag is None:
+            return cuts, len(data)
+        name = tag[1].lower()
+        start = tag.end()
+        last = count = 0
+        while name != b"!--" and (attribute := _ATTRIBUTE.match(data, start)):
+            start = attribute.end()
+            count += 1
+            if count == MAX_ATTRIBUTES:
+                last = start
+        if last and start - tag.end() > 2 * _BLOCK_BYTES:
+            cuts.append((last, start))
+        if name == b"!--":
+            start = data.find(b"-->", start - 2)
+        elif name in _RAW_TAGS:
+            close = re.compile(b"</" + name, re.IGNORECASE).search(data, start)
+            start = close.start() if close else -1
+        if start < 0:
+            return cuts, len(data)
+    return cuts, start
+
+
+def _may_be_quoted(data: bytes, outside: int, at: int) -> bool:
+    """Return True if a place may be in the quoted value of an attribute.
+
+    :param outside: an earlier place, which is not inside of a tag.
+    """
+    for quote in b'"', b"'":
+        last = data.rfind(quote, outside, at)
+        if last >= 0:  # before the quote that opens a value is an equals sign
+            before = data[max(last - 9, 0) : last].rstrip()
+            if not before or before.endswith(b"="):
                 return True
     return False
-
-
-def _with_few_attributes(part: bytes) -> bytes:
-    """Return what follows a ``<``, without further attributes of a tag with very many."""
-    if len(part) <= _MIN_LONG_TAG_BYTES or part.find(b">", 0, _MIN_LONG_TAG_BYTES) >= 0:
-        return part
-    tag, end, rest = part.partition(b">")
-    # The first match is the name of the tag.
-    last = next(islice(_ATTRIBUTE.finditer(tag), MAX_ATTRIBUTES, None), None)
-    return part if last is None else tag[: last.end()] + end + rest
 
 
 class Page:

@@ -138,7 +138,7 @@ def drop_all(elements: Iterable[HtmlElement]) -> None:
 
     Calling `drop_tree` for each would copy the text between neighbours repeatedly.
 
-    :param elements: elements in document order.
+    :param elements: elements in document order, or a few lists of them, one after the other.
     """
     dropped = dict.fromkeys(elements)
     for element in dropped:
@@ -181,8 +181,8 @@ def _lean_document() -> type[Any]:
         )
 
     holds_content = XPath(
-        "boolean(ancestor-or-self::pre | ancestor-or-self::code | descendant-or-self::main"
-        " | descendant-or-self::article | descendant-or-self::math)"
+        "ancestor-or-self::pre or ancestor-or-self::code or descendant-or-self::main"
+        " or descendant-or-self::article or descendant-or-self::math"
     )
 
     class LeanDocument(readability.Document):  # type: ignore[misc]

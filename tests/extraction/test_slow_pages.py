@@ -13,7 +13,13 @@ from scrapy_simhash.extraction.page import MAX_ATTRIBUTES, MAX_TAGS
 from scrapy_simhash.scheme import Scheme
 
 
-@pytest.mark.parametrize("attribute", ["a{}=1", "a{}", "a{}='b c'", 'a{}="b"', "data-{} = x"])
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        *("a{0}=1", "a{0}", "a{0}='b c'", 'a{0}="b"', "data-{0} = x", "a{0}=<", "a{0}='<'"),
+        *('a{0}=">"', "a{0}='<p>'", """a{0}="'>" b{0}='"<'""", "a{0}  =           '>'"),
+    ],
+)
 @pytest.mark.parametrize("extractor", ["segments", "readability", "text"])
 def test_a_tag_with_very_many_attributes_takes_little_time(attribute, extractor):
     attributes = " ".join(attribute.format(number) for number in range(20_000))
@@ -21,6 +27,31 @@ def test_a_tag_with_very_many_attributes_takes_little_time(attribute, extractor)
     started = time.process_time()
     assert extract(page, extractor).text == "The ferry leaves."
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>The ferry leaves.</p>" + "word " * 1_000_000,
+        "<p>The ferry leaves.</p>" + "<script>" * 100_000,
+        "<p>The ferry leaves.</p>" + "<a b='" * 200_000,
+        "<p>The ferry leaves.</p>" + "<!-- " * 200_000,
+        "<p>The ferry leaves.</p>" + "<a" + " " * 2_000_000,
+        "<p>The ferry leaves.</p>" + 'a = "b > c" ' * 100_000,
+    ],
+)
+def test_tags_are_found_in_linear_time(page):
+    started = time.process_time()
+    assert prepared(page).startswith(b"<p>The ferry leaves.</p>")
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("extractor", ["segments", "readability"])
+def test_many_elements_with_attributes_that_hide_take_linear_time(extractor):
+    page = "<p class=a id=b style=c role=d hidden itemprop=name>a" * 40_000 + "<p>The ferry leaves."
+    started = time.process_time()
+    assert extract(page, extractor).text == "The ferry leaves."
+    assert time.process_time() - started < 8
 
 
 def test_the_first_attributes_stay():
@@ -38,6 +69,8 @@ def test_the_first_attributes_stay():
         f'<div data-page="{"&quot;a&quot;: 1, " * 1000}" class="b"><p>b c</p></div>',
         "<p>" + "word = word " * 2000,
         f"<script>{'if (a && b) c = d; ' * 1000}</script>",
+        f"<script>a > b; if (a<b) {'c = d; ' * 5000}</script>",
+        f"<p>b</p><!-- a > b <p {'c = d ' * 5000}--><p>c</p>",
     ],
 )
 def test_long_tags_texts_and_scripts_stay(page):
