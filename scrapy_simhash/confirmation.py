@@ -2,7 +2,7 @@
 
 Long texts in one language may have near fingerprints by chance, and pages of one template have
 them by design. Three checks tell copies from such pages: the estimated resemblance of the texts
-(`scrapy_simhash.sketch`), the names of the pages (`scrapy_simhash.names`), and the identities that
+(`scrapy_simhash.sketch`), the names of the pages (`scrapy_simhash.agreement`), and the identities that
 they declare (`scrapy_simhash.identities`).
 
 `scrapy_simhash.index.rules.classify` makes the verdict from these checks.
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from scrapy_simhash.agreement import is_renamed, names_agree
 from scrapy_simhash.content import content_differs
 from scrapy_simhash.identities import chosen_values_differ, identities_differ
 from scrapy_simhash.links import MIN_SHARED, shared_targets
-from scrapy_simhash.names import is_renamed, name_bytes, names_agree
+from scrapy_simhash.names import name_bytes
 from scrapy_simhash.sketch import estimate_resemblance
 
 if TYPE_CHECKING:

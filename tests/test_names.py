@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.agreement import decisive_key, names_agree
 from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.names import (
     Names,
-    decisive_key,
     name_bytes,
     name_of_record,
-    names_agree,
     page_names,
 )
 
