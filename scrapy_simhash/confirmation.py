@@ -2,8 +2,8 @@
 
 Long texts in one language may have near fingerprints by chance, and pages of one template have
 them by design. Three checks tell copies from such pages: the estimated resemblance of the texts
-(`scrapy_simhash.sketch`), the names of the pages (`scrapy_simhash.agreement`), and the identities that
-they declare (`scrapy_simhash.identities`).
+(`scrapy_simhash.sketch`), the names of the pages (`scrapy_simhash.agreement`), and the identities
+that they declare (`scrapy_simhash.identities`).
 
 `scrapy_simhash.index.rules.classify` makes the verdict from these checks.
 """
