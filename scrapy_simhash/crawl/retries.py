@@ -18,11 +18,11 @@ to keep it. So its page is not downloaded twice.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
+from scrapy_simhash.crawl.dropped_copies import CopiesByPage, DroppedCopy, KeptResponses
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.http import Response
-    from typing_extensions import Self
 
-    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
 
@@ -43,30 +41,11 @@ META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
 _TRIED_COPIES = 10
-_MAX_RESPONSE_BYTES = 16 << 20
 
 
 def is_retry(request: Request) -> bool:
     """Return True if a request was scheduled by a `Retries`."""
     return META_KEY in request.meta or ITEM_META_KEY in request.meta
-
-
-@dataclass(frozen=True, eq=False)
-class DroppedCopy:
-    """A page (or item) that was dropped as a copy of a pending one.
-
-    :param request: repeats the page, or the page of the item.
-    """
-
-    key: str
-    fingerprint: int
-    evidence: Evidence
-    request: Request
-
-    @classmethod
-    def of(cls, observation: Observation, request: Request) -> Self:
-        """Return the copy that was observed."""
-        return cls(observation.key, observation.fingerprint, observation.evidence, request)
 
 
 class Retries:
@@ -100,23 +79,18 @@ class Retries:
         self._meta_key = meta_key
         self._max_held = max_held
         self._count = 0  # copies that are not released
-        # Key of a pending page → copies of it.
-        self._held: dict[str, list[DroppedCopy]] = {}
+        self._held = CopiesByPage()  # of pending pages
         # Token in the request → (copy that was requested, copies that wait for its outcome).
         self._requested: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
-        # Key of a page that gave no items → copies of it.
-        self._unanswered: dict[str, list[DroppedCopy]] = {}
-        self._unanswered_count = 0
+        self._unanswered = CopiesByPage()  # of pages that gave no items
         self._max_answered = max_answered
-        # Key of a page → copies of it that need not be requested, unless it was a wrong page.
-        self._answered: dict[str, list[DroppedCopy]] = {}
-        self._answered_count = 0
-        # Key of a page that has other content now → copies of its former content.
-        self._dropped_for_former: dict[str, list[DroppedCopy]] = {}
+        # Copies that need not be requested, unless their page was a wrong one.
+        self._answered = CopiesByPage()
+        # Copies of the former contents of pages that have other contents now.
+        self._dropped_for_former = CopiesByPage()
         # URL pattern → number of its unanswered copies that were tried at the end of the crawl.
         self._tried: Counter[str] = Counter()
-        self._responses: dict[DroppedCopy, Response] = {}
-        self._response_bytes = 0
+        self._responses = KeptResponses()
         # Token in the request → the response that answers it.
         self._answers: dict[str, Response] = {}
         self._open_questions = 0
@@ -137,8 +111,8 @@ class Retries:
         :param response: answers a later request for the copy, unless that needs a new response.
         """
         self._count += 1
-        self._keep_response(copy, response)
-        self._held.setdefault(representative, []).append(copy)
+        self._responses.keep(copy, response)
+        self._held.add(representative, copy)
 
     def leave(
         self,
@@ -154,23 +128,20 @@ class Retries:
         :param answered: the representative gave items, or the callback of the copy has run.
         """
         if not answered:
-            if self._unanswered_count < self._max_held:
-                self._unanswered_count += 1
-                self._unanswered.setdefault(representative, []).append(copy)
-                self._keep_response(copy, response)
+            if self._unanswered.count < self._max_held:
+                self._unanswered.add(representative, copy)
+                self._responses.keep(copy, response)
             return
-        self._take_response(copy)
-        copies = self._answered.pop(representative, [])  # the youngest is the last in the dict
-        copies.append(copy)
-        self._answered[representative] = copies
-        self._answered_count += 1
-        while self._answered_count > self._max_answered:
-            self._answered_count -= len(self._answered.pop(next(iter(self._answered))))
+        self._responses.take(copy)
+        earlier = self._answered.take(representative)
+        self._answered.add(representative, *earlier, copy)  # the youngest is last
+        while self._answered.count > self._max_answered:
+            self._answered.take(self._answered.pages()[0])
 
     def begin_giving(self) -> None:
         """Record that the crawl gives items: request the copies of pages that gave none."""
         self.gives_items = True
-        for key in [*self._unanswered]:
+        for key in self._unanswered.pages():
             self._look_again(self._take(key))
 
     def confirmed(self, key: str, page: Text | None = None, *, gave_items: bool = True) -> None:
@@ -179,9 +150,10 @@ class Retries:
         :param page: the confirmed content. Copies of other content that is pending under the same
             key stay held. None releases all copies.
         """
-        released = self._keep(
-            key, lambda copy: page is not None and not self._rules.is_copy(copy, page)
+        released = self._held.take(
+            key, lambda copy: page is None or self._rules.is_copy(copy, page)
         )
+        self._count -= len(released)
         if gave_items or not self.gives_items:
             for copy in released:
                 self.leave(key, copy, answered=gave_items)
@@ -195,7 +167,7 @@ class Retries:
         :param refused: the spider has asked for the page again, so its content was a wrong one:
             request all copies.
         """
-        self._look_again(self._held.pop(key, ()), all_at_once=refused)
+        self._look_again(self._held.take(key), all_at_once=refused)
 
     def answered(self, key: str, page: Text | None) -> None:
         """Record that a page arrived. If it has other content now than its dropped copies, these
@@ -207,16 +179,12 @@ class Retries:
         def differs(copy: DroppedCopy) -> bool:
             return page is None or not self._rules.same_text(copy, page)
 
-        unanswered = self._take(key, differs)
-        answered, others = _divided(self._answered.pop(key, []), differs)
-        if others:
-            self._answered[key] = others
-        self._answered_count -= len(answered)
+        unanswered, answered = self._take(key, differs), self._answered.take(key, differs)
         self._count += len(answered)
         copies = self._distinct([*unanswered, *answered])
         if copies and page is not None:
             # Until the page is settled, the index still has its former content.
-            self._dropped_for_former.setdefault(key, []).extend(copies)
+            self._dropped_for_former.add(key, *copies)
             return
         for copy in copies:
             self._request(copy, ())
@@ -226,8 +194,8 @@ class Retries:
 
         :param key: None for the copies of all pages.
         """
-        for settled in [*self._dropped_for_former] if key is None else [key]:
-            for copy in self._dropped_for_former.pop(settled, ()):
+        for page in self._dropped_for_former.pages() if key is None else [key]:
+            for copy in self._dropped_for_former.take(page):
                 self._request(copy, ())
 
     def answer_to(self, request: Request) -> Response | None:
@@ -247,27 +215,14 @@ class Retries:
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
-        for awaited in [*self._held]:
-            self._keep(awaited, lambda copy: copy.key != key)
-
-    def _keep(self, key: str, is_kept: Callable[[DroppedCopy], bool]) -> Sequence[DroppedCopy]:
-        """Release and return the held copies of a page for which `is_kept` returns False."""
-        kept, released = _divided(self._held.pop(key, []), is_kept)
-        self._count -= len(released)
-        if kept:
-            self._held[key] = kept
-        return released
+        for awaited in self._held.pages():
+            self._count -= len(self._held.take(awaited, lambda copy: copy.key == key))
 
     def _take(
         self, key: str, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
     ) -> Sequence[DroppedCopy]:
         """Take and return the unanswered copies of a page for which `is_taken` returns True."""
-        taken, others = _divided(self._unanswered.get(key, ()), is_taken)
-        if others:
-            self._unanswered[key] = others  # in its place
-        else:
-            self._unanswered.pop(key, None)
-        self._unanswered_count -= len(taken)
+        taken = self._unanswered.take(key, is_taken)
         self._count += len(taken)
         return taken
 
@@ -305,13 +260,14 @@ class Retries:
         first those of one representative.
         """
         patterns = set()
-        for key, copies in [*self._unanswered.items()]:
-            pattern = url_pattern(copies[0].request.url)
+        for key in self._unanswered.pages():
+            copy = self._unanswered.first(key)
+            pattern = url_pattern(copy.request.url)
             if pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:
                 patterns.add(pattern)
                 self._tried[pattern] += 1
-                for copy in self._take(key, {copies[0]}.__contains__):
-                    self._request(copy, (), anew=False)
+                self._take(key, {copy}.__contains__)
+                self._request(copy, (), anew=False)
 
     def close(self, *, pausing: bool = False) -> None:
         """Schedule requests for all copies that wait, because the crawl ends or pauses.
@@ -322,15 +278,15 @@ class Retries:
         self.settled()
         self._look_again_at_all()
         if pausing and not self.gives_items:
-            for key in [*self._unanswered]:
+            for key in self._unanswered.pages():
                 for copy in self._distinct(self._take(key)):
                     self._request(copy, ())
 
     def _look_again_at_all(self) -> None:
-        requested, held = [*self._requested.values()], [*self._held.values()]
+        requested = [*self._requested.values()]
+        held = [self._held.take(key) for key in self._held.pages()]
         self._requested.clear()
         self._answers.clear()
-        self._held.clear()
         self._count -= len(requested)
         for copies in [waiting for _, waiting in requested] + held:
             self._look_again(copies)
@@ -360,7 +316,7 @@ class Retries:
                 if self._closing:  # this crawl cannot wait for the other one
                     missing.append(copy)
                 else:
-                    self._held.setdefault(awaited, []).append(copy)
+                    self._held.add(awaited, copy)
             elif not earlier.same_request or (not earlier.gave_items and self.gives_items):
                 missing.append(copy)
                 uncalled.add(copy)
@@ -391,31 +347,8 @@ class Retries:
         """
         token = uuid4().hex
         self._requested[token] = copy, waiting
-        response = self._take_response(copy)
+        response = self._responses.take(copy)
         if response is not None and not anew:
             self._answers[token] = response
         meta = copy.request.meta | {self._meta_key: token}
         self._schedule(copy.request.replace(dont_filter=True, meta=meta))
-
-    def _keep_response(self, copy: DroppedCopy, response: Response | None) -> None:
-        if response is None or self._response_bytes + len(response.body) > _MAX_RESPONSE_BYTES:
-            return
-        self._response_bytes += len(response.body)
-        self._responses[copy] = response
-
-    def _take_response(self, copy: DroppedCopy) -> Response | None:
-        response = self._responses.pop(copy, None)
-        if response is not None:
-            self._response_bytes -= len(response.body)
-        return response
-
-
-def _divided(
-    copies: Sequence[DroppedCopy], fits: Callable[[DroppedCopy], bool]
-) -> tuple[list[DroppedCopy], list[DroppedCopy]]:
-    """Return two lists: the copies for which `fits` returns True, and the others."""
-    fitting: list[DroppedCopy] = []
-    others: list[DroppedCopy] = []
-    for copy in copies:
-        (fitting if fits(copy) else others).append(copy)
-    return fitting, others

@@ -9,8 +9,9 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl import retries
-from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
+from scrapy_simhash.crawl import dropped_copies
+from scrapy_simhash.crawl.dropped_copies import DroppedCopy
+from scrapy_simhash.crawl.retries import META_KEY, Retries
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
@@ -266,7 +267,7 @@ def test_a_copy_of_a_page_that_failed_is_downloaded_again(world):
 
 
 def test_responses_are_kept_up_to_a_size(world, monkeypatch):
-    monkeypatch.setattr(retries, "_MAX_RESPONSE_BYTES", 7)
+    monkeypatch.setattr(dropped_copies, "_MAX_RESPONSE_BYTES", 7)
     for key in "ab":
         response = Response(f"http://x.test/{key}", body=b"page")
         world.retries.leave(key, dropped(key), response, answered=False)
@@ -274,7 +275,7 @@ def test_responses_are_kept_up_to_a_size(world, monkeypatch):
     world.retries.begin_giving()
     answers = [world.retries.answer_to(request) for request in world.scheduled]
     assert [answer is None for answer in answers] == [False, True]
-    assert world.retries._response_bytes == 0
+    assert world.retries._responses._bytes == 0
 
 
 @pytest.mark.parametrize("answered", [True, False])

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from scrapy_simhash import open_index
-from scrapy_simhash.crawl.retries import DroppedCopy, Retries
+from scrapy_simhash.crawl.dropped_copies import DroppedCopy
+from scrapy_simhash.crawl.retries import Retries
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.scheme import preset
 
