@@ -13,8 +13,8 @@ computed from the texts, see ``quality_lib/truth.py``.
 Pairs with a resemblance of at least 0.8 must be found, and pairs below 0.2 must not be found. Pairs
 between are counted, but not judged. Pairs of different sets are not judged, nor are unlisted pairs
 of different languages. Texts of fewer than 50 tokens are left out. If the detector skips a page,
-all of its pairs are missed. Intervals are 95 % intervals: for pairs, Wilson's, as if pairs were
-independent, although pairs of one site are not; for averages over sets, by bootstrap of the sets.
+all of its pairs are missed. Intervals are 95 % intervals (Wilson's), as if pairs were
+independent, although pairs of one site are not.
 
 ``--kept`` and ``--templates`` run ``scrapy simhash dedupe`` instead: on the pages of the sets, to
 count what stays and what is lost (``quality_lib/kept.py``), and on generated sites of distinct
@@ -82,23 +82,19 @@ def show_served(name: str, served: Sequence[Served]) -> dict[str, dict[str, int]
     return {what: dict(count) for what, count in counts.items()}
 
 
-def show(measured: Measured, title: str, seed: int) -> dict[str, Any]:
+def show(measured: Measured, title: str) -> dict[str, Any]:
     """Print all tables of one kind of text, and return the figures."""
     heading(f"{title}: all judged pairs")
     print(results.summary_table(measured.every))
-    heading(f"{title}: averages over the sets")
-    print(results.macro_table(measured.every, seed))
     heading(
         f"{title}: share of pairs reported, by grade of change (A same, B 0.9, C 0.7, D 0.5, E 0.2)"
     )
     print(results.grade_table(measured.own))
-    heading(f"{title}: reported pairs by resemblance")
-    print(results.resemblance_table(measured.own))
-    for what in ("set", "lang", "origin", "short"):
+    for what in ("set", "lang", "origin"):
         heading(f"{title}: by {what}")
         print(results.group_table(measured.own, what))
     return {
-        "results": [result.as_json(seed) for result in measured.every],
+        "results": [result.as_json() for result in measured.every],
     }
 
 
@@ -219,7 +215,7 @@ def measure_text(
         for number, one in enumerate(schemes)
     }
     measured = measure(page_sets, schemes, rows, peers)
-    return {"served": did, **show(measured, text, arguments.seed)}
+    return {"served": did, **show(measured, text)}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

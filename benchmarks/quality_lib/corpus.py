@@ -10,11 +10,9 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 MIN_TRUTH_TOKENS = 50
 UNLISTED = -1
 NOT_JUDGED = -2
-# Flagged pairs are counted below each; the last one takes the rest.
-RESEMBLANCES = (0.3, 0.5, 0.6, 0.8, inf)
 MUST, BETWEEN, WRONG = "must be found", "between", "must not be found"
 
 
@@ -63,30 +59,23 @@ class Listed(NamedTuple):
         """How it is judged."""
         return band(self.resemblance)
 
-    def kind(self, short: bool) -> Kind:
+    def kind(self) -> Kind:
         """Return what it is counted by."""
-        below = RESEMBLANCES[bisect_right(RESEMBLANCES, self.resemblance)]
-        return Kind(self.band, self.lang, self.origin, self.grade, short, below)
+        return Kind(self.band, self.lang, self.origin, self.grade)
 
 
 class Kind(NamedTuple):
-    """What pairs are counted by.
-
-    :param short: the shorter of the two texts has 30 to 100 tokens.
-    :param below: the least of RESEMBLANCES that the pair's resemblance is below.
-    """
+    """What pairs are counted by."""
 
     band: str
     lang: str
     origin: str
     grade: str
-    short: bool
-    below: float
 
 
-def unlisted(lang: str, short: bool) -> Kind:
+def unlisted(lang: str) -> Kind:
     """Return what a pair of one language is counted by that is not listed."""
-    return Kind(WRONG, lang, "unlisted", "F", short, RESEMBLANCES[0])
+    return Kind(WRONG, lang, "unlisted", "F")
 
 
 def band(resemblance: float) -> str:
@@ -122,33 +111,24 @@ class PageSet:
             codes[pair.a, pair.b] = codes[pair.b, pair.a] = number
         return codes
 
-    def kind(self, a: int, b: int, short: bool = False) -> Kind | None:
+    def kind(self, a: int, b: int) -> Kind | None:
         """What a pair counts as; None if it is not judged."""
         code = int(self.judging[a, b])
         if code == NOT_JUDGED:
             return None
         if code == UNLISTED:
-            return unlisted(self.documents[a].lang, short)
-        return self.listed[code].kind(short)
+            return unlisted(self.documents[a].lang)
+        return self.listed[code].kind()
 
-    def kinds(self, short: Sequence[bool] | None = None) -> Counter[Kind]:
+    def kinds(self) -> Counter[Kind]:
         """How many judged pairs there are of each kind."""
-        marks = [False] * len(self.documents) if short is None else short
-        members: Counter[tuple[str, bool]] = Counter()
-        for doc, mark in zip(self.documents, marks, strict=True):
-            members[doc.lang, bool(mark)] += 1
         counted: Counter[Kind] = Counter()
-        for lang in {lang for lang, _ in members}:
-            some, rest = members[lang, True], members[lang, False]
-            without = rest * (rest - 1) // 2
-            every = (some + rest) * (some + rest - 1) // 2
-            counted[unlisted(lang, short=False)] = without
-            counted[unlisted(lang, short=True)] = every - without
+        for lang, members in Counter(doc.lang for doc in self.documents).items():
+            counted[unlisted(lang)] = members * (members - 1) // 2
         for pair in self.listed:
-            mark = bool(marks[pair.a] or marks[pair.b])
-            counted[pair.kind(mark)] += 1
+            counted[pair.kind()] += 1
             if self.documents[pair.a].lang == self.documents[pair.b].lang:
-                counted[unlisted(self.documents[pair.a].lang, mark)] -= 1
+                counted[unlisted(self.documents[pair.a].lang)] -= 1
         return +counted
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quality_lib.scoring import wilson
 
@@ -56,17 +56,3 @@ def cells(figures: Figures) -> list[str]:
         f"{figures.wrong}/{figures.must_not}",
         f"{figures.between}/{figures.between_all}",
     ]
-
-
-def macro_cells(values: dict[str, Any]) -> list[str]:
-    """Recall, precision, F1 and wrong pairs per million, averaged over sets."""
-    return [
-        number(values["recall"], values["recall_95"]),
-        number(values["precision"], values["precision_95"]),
-        number(values["f1"], values["f1_95"]),
-        number(values["wrong_per_million"], values["wrong_per_million_95"], 1),
-        str(values["recall_sets"]),
-    ]
-
-
-MACRO_COLUMNS = ("recall", "precision", "F1", "wrong/M", "sets")

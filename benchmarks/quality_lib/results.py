@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from quality_lib import output, scoring
-from quality_lib.corpus import BETWEEN, MUST, RESEMBLANCES
+from quality_lib.corpus import BETWEEN, MUST
 from quality_lib.peers import PEERS
 from quality_lib.scoring import Figures
 from scrapy_simhash.confirmation import UNCONFIRMED
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 MIN_PAIRS_OF_A_LANGUAGE = 20
-LEAST, MOST = 30, 100  # tokens of a short text
 WITHIN_K, TABLES = "within k", "tables"
 ALL, CONFIRMED = "all", "confirmed"
 
@@ -70,11 +68,9 @@ class Result:
         return {name: Figures.of(reported, existing) for name, reported, existing in rows}
 
     def groups(self, what: str) -> dict[str, Figures]:
-        """By set, by lang, by origin, or the short ones."""
+        """By set, by lang, or by origin."""
         if what == "set":
             return self.by_set()
-        if what == "short":
-            return {f"{LEAST}-{MOST} tokens": self.figures(lambda kind: kind.short)}
         place = attrgetter(what)
         values = sorted({place(kind) for kind in _sum(self.existing)})
         found = {v: self.figures(partial(_has, place, v)) for v in values}
@@ -93,22 +89,14 @@ class Result:
             counts[name] = (some + reported[kind], every + existing[kind])
         return counts
 
-    def by_resemblance(self) -> dict[float, int]:
-        """Return the number of reported pairs below each resemblance."""
-        reported = _sum(self.reported)
-        return {
-            edge: sum(count for kind, count in reported.items() if kind.below <= edge)
-            for edge in RESEMBLANCES
-        }
-
-    def as_json(self, seed: int) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """All its figures."""
         row: dict[str, Any] = self.finder._asdict()
         if self.missing:
             return {**row, "missing": self.missing}
         groups = {
             f"by_{what}": {name: f.as_json() for name, f in self.groups(what).items()}
-            for what in ("set", "lang", "origin", "short")
+            for what in ("set", "lang", "origin")
         }
         grades = {
             name: {"reported": some, "pairs": every, "share_95": scoring.wilson(some, every)}
@@ -117,12 +105,7 @@ class Result:
         return {
             **row,
             "micro": self.figures().as_json(),
-            "macro": scoring.macro(list(self.by_set().values()), seed),
             "by_grade": grades,
-            "flagged_below": {
-                "any" if edge == inf else str(edge): count
-                for edge, count in self.by_resemblance().items()
-            },
             **groups,
         }
 
@@ -144,11 +127,6 @@ def _sum(counters: Sequence[Counter[Kind]]) -> Counter[Kind]:
     for counter in counters:
         total.update(counter)
     return total
-
-
-def is_short(tokens: int) -> bool:
-    """Whether a text that was served counts as short."""
-    return LEAST <= tokens <= MOST
 
 
 class Close(NamedTuple):
@@ -220,16 +198,15 @@ def scheme_results(
         for f in finders
     }
     for page_set, pages in zip(page_sets, served, strict=True):
-        short = [is_short(page.tokens) for page in pages]
         fingerprints = [page.fingerprint for page in pages]
-        existing = page_set.kinds(short)
+        existing = page_set.kinds()
         pairs, apart = scoring.close_pairs(fingerprints, scheme.bits, max(distances))
         found = close(pages, pairs, apart, plans)
         for finder, result in results.items():
             if result.missing:
                 continue
             chosen = pairs[is_reported(finder, found, pages, confirmation)]
-            result.reported.append(scoring.reported_kinds(page_set, chosen, short))
+            result.reported.append(scoring.reported_kinds(page_set, chosen))
             result.existing.append(existing)
     return list(results.values())
 
@@ -254,10 +231,9 @@ def peer_results(
             continue
         place = names.index(peer_name)
         for page_set, pages in zip(page_sets, rows, strict=True):
-            short = [is_short(row.schemes[0].tokens) for row in pages]
             pairs = peer.pairs([row.peers[place] for row in pages])
-            result.reported.append(scoring.reported_kinds(page_set, pairs, short))
-            result.existing.append(page_set.kinds(short))
+            result.reported.append(scoring.reported_kinds(page_set, pairs))
+            result.existing.append(page_set.kinds())
         yield result
 
 
@@ -271,16 +247,6 @@ def summary_table(results: Sequence[Result]) -> str:
         for r in results
     ]
     return output.table([*HEADER, *output.COLUMNS], rows, left=4)
-
-
-def macro_table(results: Sequence[Result], seed: int) -> str:
-    """Averaged over the sets."""
-    rows = [
-        [*r.finder.cells(), *output.macro_cells(scoring.macro(list(r.by_set().values()), seed))]
-        for r in results
-        if not r.missing
-    ]
-    return output.table([*HEADER, *output.MACRO_COLUMNS], rows, left=4)
 
 
 def group_table(results: Sequence[Result], what: str) -> str:
@@ -309,20 +275,6 @@ def grade_table(results: Sequence[Result]) -> str:
         )
         rows.append([*finder.cells(), *texts])
     return output.table([*HEADER, *names], rows, left=4)
-
-
-def resemblance_table(results: Sequence[Result]) -> str:
-    """Return how many of the reported pairs are below each resemblance."""
-    header = [*HEADER, "flagged", *(f"below {edge}" for edge in RESEMBLANCES if edge < inf)]
-    rows = []
-    for result in results:
-        if result.missing:
-            continue
-        counts = result.by_resemblance()
-        flagged = counts.pop(inf)
-        shares = (f"{n} ({n / max(1, flagged):.1%})" for n in counts.values())
-        rows.append([*result.finder.cells(), str(flagged), *shares])
-    return output.table(header, rows, left=4)
 
 
 def _missing(result: Result) -> list[str]:

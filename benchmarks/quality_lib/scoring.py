@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 Z95 = 1.959963984540054
-_RESAMPLES = 2000
 _BLOCK = 512
 _BITS_SET = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
@@ -123,11 +120,9 @@ def distance_counts(
     return dict(zip(bands, counts, strict=False))
 
 
-def reported_kinds(
-    page_set: PageSet, pairs: Iterable[Sequence[int]], short: Sequence[bool]
-) -> Counter[Kind]:
+def reported_kinds(page_set: PageSet, pairs: Iterable[Sequence[int]]) -> Counter[Kind]:
     """The reported pairs that are judged, by kind."""
-    kinds = (page_set.kind(int(a), int(b), bool(short[a] or short[b])) for a, b in pairs)
+    kinds = (page_set.kind(int(a), int(b)) for a, b in pairs)
     return Counter(kind for kind in kinds if kind is not None)
 
 
@@ -221,30 +216,3 @@ def f1(recall: float | None, precision: float | None) -> float | None:
     if precision is None or recall + precision == 0:
         return 0.0
     return 2 * recall * precision / (recall + precision)
-
-
-def macro(by_set: Sequence[Figures], seed: int) -> dict[str, Any]:
-    """Averages over the sets, with 95 % percentile intervals of sets drawn again.
-
-    A set counts for recall and F1 if it has pairs that must be found, for precision if any judged
-    pair of it was reported, for wrong pairs if it has pairs that must not be found.
-    """
-    result: dict[str, Any] = {}
-    for name in ("recall", "precision", "f1", "wrong_per_million"):
-        values = [v for v in (getattr(figures, name) for figures in by_set) if v is not None]
-        result[name] = sum(values) / len(values) if values else None
-        result[f"{name}_95"] = _bootstrap(values, seed) if len(values) > 1 else None
-        result[f"{name}_sets"] = len(values)
-    return result
-
-
-def _bootstrap(values: Sequence[float], seed: int) -> tuple[float, float]:
-    means = np.sort(np.array(values)[_drawn(len(values), seed)].mean(axis=1))
-    edge = int(0.025 * _RESAMPLES)
-    return float(means[edge]), float(means[-edge - 1])
-
-
-@lru_cache(maxsize=32)
-def _drawn(count: int, seed: int) -> np.ndarray:
-    rng = random.Random(seed)
-    return np.array([rng.choices(range(count), k=count) for _ in range(_RESAMPLES)])
