@@ -27,7 +27,8 @@ def area(path: str) -> str | None:
     """Return the folder of tests/ that tests a file of the repository, "" for tests/ itself."""
     top, *rest = PurePath(path).parts
     if top in {"scrapy_simhash", "tests"}:
-        return rest[0] if len(rest) > 1 else ""
+        depth = 2 if rest[0] == "extras" else 1  # each slice has a folder
+        return "/".join(rest[:-1][:depth])
     return OTHERS.get(top)
 
 

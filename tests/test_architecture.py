@@ -237,3 +237,5 @@ def test_the_architecture_page_names_files_that_exist():
             table[name] = (PACKAGE / folder / name).exists() or (PACKAGE.parent / name).exists()
     assert len(table) > 40
     assert [name for name, exists in table.items() if not exists] == []
+    own = [*PACKAGE.glob("*.py"), *PACKAGE.glob("crawl/*.py"), *PACKAGE.glob("extraction/*.py")]
+    assert [path for path in own if path.name not in page and "__" not in path.name] == []

@@ -99,3 +99,4 @@ def test_the_subcommands_are_those_of_the_documentation():
     }
     of_index = {name.removeprefix("index ") for name in PARSERS if name.startswith("index ")}
     assert documented == {one.name for one in main.COMMANDS} - {"index"} | of_index
+    assert len(main.subcommands()) - 1 + len(of_index) <= 16
