@@ -21,17 +21,15 @@ import time
 import warnings
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
 
-from scrapy_simhash import Scheme, folding
+from scrapy_simhash import Scheme
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.extraction import extract
-from scrapy_simhash.hashes import token_hashes
-from scrapy_simhash.sketch import sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,18 +95,6 @@ def of_texts(language: str) -> Candidates:
     return found
 
 
-def steps() -> Candidates:
-    """Return what the preset `wide` does with a text, step by step."""
-    wide = Scheme.preset("wide")
-    return {
-        "text to fingerprint": wide.fingerprint,
-        "normalization": folding.normalize,
-        "tokens": wide.tokens,
-        "tokens and their hashes": lambda text: token_hashes(wide.tokens(text)),
-        "tokens, hashes and sketch": lambda text: sketch(token_hashes(wide.tokens(text))),
-    }
-
-
 def of_pages() -> Candidates:
     """Return extractors, from HTML to text, and to fingerprint and sketch."""
     from readability import Document
@@ -163,13 +149,6 @@ def show(title: str, candidates: Candidates, items: Sequence[str], rounds: int) 
         print(f"{name:40}{statistics.median(times_ms):9.2f}{spread:>17}{ratio:8.2f}")
 
 
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def main() -> None:
     """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -182,14 +161,14 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     print(f"{platform.platform()}, Python {platform.python_version()}, seed {arguments.seed}")
-    print(", ".join(f"{package} {_version(package)}" for package in PACKAGES.split()))
+    installed = {found.name.lower(): found.version for found in distributions()}
+    print(", ".join(f"{name} {installed.get(name, 'missing')}" for name in PACKAGES.split()))
     every = [(folder, line) for folder in arguments.folders for line in documents(folder)]
     random.Random(arguments.seed).shuffle(every)
     for language, name in LANGUAGES.items():
         texts = [line["text"] for _, line in every if line.get("lang", "").startswith(language)]
         chosen = list(pieces(texts))[: arguments.documents]
         show(f"{name} texts to fingerprints", of_texts(language), chosen, arguments.rounds)
-        show(f"{name} texts, steps", steps(), chosen, arguments.rounds)
     files = [folder / line["file"] for folder, line in every if line.get("file")]
     pages = [page(path) for path in files[: arguments.documents]]
     show("pages", of_pages(), pages, arguments.rounds)

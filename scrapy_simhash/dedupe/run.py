@@ -115,7 +115,6 @@ class _Run:
                 raise
             checkpoint = state.checkpoint()
         if checkpoint.phase == "judged":
-            self.inputs.check_unchanged()
             self._write()
             checkpoint = replace(checkpoint, phase="written")
             if paths.output != STANDARD_OUTPUT:  # after a kill, it is written again from the start
