@@ -14,6 +14,7 @@ from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job, make_job_sp
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.evidence import encode_evidence
+from scrapy_simhash.identities import IDENTITY_FIELDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -48,12 +49,16 @@ def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Co
 
 
 def content_of(frame: DataFrame, fields: Fields) -> Column:
-    """Return a column with the given fields of each row, as a JSON object in bytes.
+    """Return a column with the given fields of each row and those that tell records apart, as a
+    JSON object in bytes.
 
     :raises SimhashError: there is no column of that name.
     """
     used = (*fields.text, fields.html, fields.key, *(fields.names or ()))
-    names = [name for name in dict.fromkeys(used) if name]
+    telling_apart = (  # `distinct` may also have selectors
+        name for name in frame.columns if name in fields.distinct or name.lower() in IDENTITY_FIELDS
+    )
+    names = [name for name in dict.fromkeys((*used, *telling_apart)) if name]
     for name in names:
         if name not in frame.columns:
             raise SimhashError(f"no column {name!r}; there are {', '.join(frame.columns)}")

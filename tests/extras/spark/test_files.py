@@ -61,7 +61,9 @@ def test_parquet_is_that_of_dedupe(spark, tmp_path):
 
     assert spark
     # Names that Spark takes for a path, and that need escaping.
-    records = [record | {"a.b": 1, "c`d": "e"} for record in feed(90)]
+    records = [
+        record | {"a.b": 1, "c`d": "e", "SKU": f"A-{record['n'] % 2}"} for record in feed(90)
+    ]
     parquet.write_table(Table.from_pylist(records), tmp_path / "in.parquet")
     assert not dedupe(tmp_path, "in.parquet", "-o", "out.parquet", "--action", "tag")
     assert not dedupe(tmp_path, "in.parquet", "-o", "out", "--action", "tag", "--engine", "spark")
