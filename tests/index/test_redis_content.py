@@ -17,6 +17,7 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.records import MAX_SEQUENCE
@@ -25,6 +26,7 @@ from scrapy_simhash.index.redis.layout import digest_of
 from scrapy_simhash.maintenance.check import CheckReport, check
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.redis_check import check_in_redis
+from scrapy_simhash.names import name_bytes
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
 from .redis_servers import needs_redis
@@ -94,6 +96,18 @@ def test_all_entries_are_read_from_all_groups(redis_backend, address):
         assert index.pending_pages() == (pending.kind == "new")
     report = check(address)
     assert (report.problems, report.entries) == ([], len(held))
+
+
+def test_an_entry_with_its_old_fingerprint_and_its_new_name_has_a_row(redis_backend):
+    names = [Evidence(site=1, heading=name_bytes(name)) for name in ("Mill One", "Mill Two")]
+    with redis_backend.open() as index:
+        seen = [index.observe("a", A, names[0]), index.observe("a", flip(A, 0), names[1])]
+        index.confirm_all(seen)
+        entry = index.entry("a")
+        assert (entry.fingerprint, entry.evidence.heading) == (A, names[1].heading)
+        assert problems(index) == []
+        index.compact()
+        assert problems(index) == []
 
 
 def test_pages_that_were_not_seen_since_expire(redis_backend):
