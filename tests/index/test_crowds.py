@@ -13,6 +13,7 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import TablePlan, crowds, memory, runs
 from scrapy_simhash.index.redis import replica
+from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.names import name_bytes
 
 from .backends import INSTALLED_KINDS, KINDS, make_backend
@@ -89,24 +90,23 @@ def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar
             assert observed.similar_to in {key for key, _, _ in pages}
 
 
-def test_few_entries_of_a_crowd_are_read(tmp_path, monkeypatch):
+def test_few_entries_of_a_crowd_are_compared(backend, monkeypatch):
     rng = random.Random(2)
-    backend = make_backend(INSTALLED_KINDS[0], tmp_path, PLAN)
+    neighbours, compared = Rules.neighbours, []
+
+    def recorded(rules, evidence, near):
+        compared.append(len(near))
+        return neighbours(rules, evidence, near)
+
+    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
     with backend.open(max_distance=K, confirmation=NAMED) as index:
-        list(store(index, [page_of_template(rng, number) for number in range(1500)]))
-        tables = index._shared.store
-        read = []
-        entries_of = tables._entries_of
-        monkeypatch.setattr(
-            tables,
-            "_entries_of",
-            lambda ordinals: entries_of(read.extend(ordinals) or read[-len(ordinals) :]),
-        )
+        list(store(index, [page_of_template(rng, number) for number in range(300)]))
+        monkeypatch.setattr(Rules, "neighbours", recorded)
         index.observe(*page_of_template(rng, 5000))
-        assert 0 < len(read) <= crowds.OTHERS
-        read.clear()
+        assert 0 < sum(compared) <= crowds.OTHERS
+        compared.clear()
         index.observe(*page_of_template(rng, 5001, name=""))
-        assert crowds.OTHERS < len(read) <= crowds.COPIES
+        assert crowds.OTHERS < sum(compared) <= crowds.COPIES + 1  # and a pending page
 
 
 def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):
@@ -130,16 +130,24 @@ def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):
             assert observed.earlier.same_request
 
 
-def test_a_page_that_got_another_name_is_found_by_it(backend, monkeypatch):
+def test_a_page_that_got_another_name_is_found_by_it_and_the_others_by_theirs(backend, monkeypatch):
     rng = random.Random(4)
+    pages = [page_of_template(rng, number) for number in range(100)]
     monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
     with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
-        list(store(index, [page_of_template(rng, number) for number in range(100)]))
+        list(store(index, pages))
     with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
-        key, fingerprint, _ = page_of_template(random.Random(4), 0)
+        key, fingerprint, _ = pages[50]
         renamed = Evidence(site=1, heading=name_bytes("Renamed"))
         list(store(index, [(key, fingerprint, renamed)]))
         assert index.observe("copy", fingerprint, renamed).representative == key
+    with (
+        small_crowds(),
+        backend.open(max_distance=K, confirmation=NAMED, incremental=True) as index,
+    ):
+        # All pages are equally far from this one.
+        key, _, evidence = pages[-1]
+        assert index.observe("print", (1 << 127) // 3, evidence).representative == key
 
 
 @settings(deadline=None, max_examples=30)
