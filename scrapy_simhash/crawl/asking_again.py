@@ -43,6 +43,10 @@ class AskingAgain:
         # (callback, errback) → number of dropped pages that the errback may ask for again.
         self._owed: LocalCache[tuple[Any, Any], int] = LocalCache(_REMEMBERED_ERRBACKS)
 
+    def page_arrived(self) -> None:
+        """Record that a page has arrived: what its callback requests is not for an errback."""
+        _running.set(None)
+
     def dropped(self, page: PageState, request: Request, *, by_engine: bool) -> None:
         """Record that a page is dropped. Its errback runs next, in this context.
 

@@ -191,6 +191,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         extension = self._extension
+        extension.asking_again.page_arrived()
         request_hash = extension.request_hash(request)
         was_refused = REFUSED_META_KEY in request.meta
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
