@@ -83,13 +83,7 @@ def decisive_key(evidence: Evidence) -> int:
 def _agree(one: Evidence, other: Evidence) -> bool | None:
     """Return whether names agree, if an unknown site is no other site and diacritics count."""
     headings, other_headings = _strong_headings(one, other)
-    brand, other_brand = _brand(one.title), _brand(other.title)
-    if (one.site and other.site and one.site != other.site) or (
-        brand
-        and other_brand
-        and brand != other_brand
-        and _flags(one.title) & _flags(other.title) & BRAND_IS_USED
-    ):
+    if (one.site and other.site and one.site != other.site) or _have_own_brands(one, other):
         return _agree_across(one, other)
     if headings and other_headings:
         if not (headings <= other_headings or other_headings <= headings):
@@ -105,6 +99,13 @@ def _agree(one: Evidence, other: Evidence) -> bool | None:
     return not headings.isdisjoint(other_titles) or not other_headings.isdisjoint(titles)
 
 
+def _have_own_brands(one: Evidence, other: Evidence) -> bool:
+    """Return True if two pages name different sites, and each text uses the name."""
+    brands = _brand(one.title), _brand(other.title)
+    is_used = _flags(one.title) & _flags(other.title) & BRAND_IS_USED
+    return all(brands) and brands[0] != brands[1] and is_used > 0
+
+
 def _may_be_syndicated(one: Evidence, other: Evidence) -> bool:
     """Return True if a page of an unknown site may be one of another site, and share a headline or
     a text with it: as far as their names tell, which are headlines.
@@ -116,11 +117,11 @@ def _may_be_syndicated(one: Evidence, other: Evidence) -> bool:
     if not headings.isdisjoint(other_headings):
         is_headline = _flags(one.heading) & _flags(other.heading) & IS_HEADLINE
         return bool(is_headline) and _brand(one.title) != _brand(other.title)
-    # Pages of one site with headings of their own are the rule where no site is known.
-    is_certain = decisive_key(one) and decisive_key(other)
-    is_known = bool(one.site or other.site)
+    # Pages of one site have their names in the same place.
+    is_elsewhere = (_flags(one.heading) ^ _flags(other.heading)) & IS_WEAK
+    is_known = one.site or other.site
     is_headline = (flags | other_flags) & IS_HEADLINE and not (flags | other_flags) & IS_USED
-    return bool(is_known and is_headline and not is_certain)
+    return bool(is_known and is_headline and is_elsewhere)
 
 
 def _agree_but_diacritics(one: Evidence, other: Evidence) -> bool:
@@ -153,14 +154,18 @@ def _agree_across(one: Evidence, other: Evidence) -> bool | None:
             return False
         is_used = (flags | other_flags) & IS_USED
         return True if flags & other_flags & IS_HEADLINE and not is_used else None
-    if not titles or not other_titles or _whole(one.title) == _whole(other.title):
-        return True
-    # The headings are the same, and the titles are not, at least in the names of the sites.
     is_headline = flags & other_flags & IS_HEADLINE
-    if flags & other_flags & (BRAND_IS_USED | WORD_IS_USED):
+    if not titles or not other_titles:
+        return True
+    if _whole(one.title) == _whole(other.title):
+        differ = _have_own_brands(one, other) and not is_headline
+    else:
+        differ = flags & other_flags & (BRAND_IS_USED | WORD_IS_USED) > 0
+    if differ:  # each text names a firm, or a site that puts its name beside a shared headline
         return None if is_headline else False
-    beyond, other_beyond = _beyond(one.title), _beyond(other.title)
-    contradict = NO_KEY not in (beyond, other_beyond) and beyond != other_beyond
+    contradict = NO_KEY not in (_beyond(one.title), _beyond(other.title)) and (
+        _beyond(one.title) != _beyond(other.title)
+    )
     return None if contradict and not is_headline else True
 
 
@@ -177,8 +182,10 @@ def _titles_agree(one: bytes, other: bytes) -> bool | None:
         flags = _flags(one) | _flags(other)
         if flags & BEYOND_IS_USED:  # what only one title says is no name of the site
             return False
-        # A title of heading and affix is that of a print version with the heading alone.
-        return True if flags & HAS_AFFIX else None
+        # A title of heading and affix is that of a print version with the heading alone, unless the
+        # name of the site is known.
+        short = one if beyond == NO_KEY else other
+        return True if flags & HAS_AFFIX and short[:KEY_BYTES] == _whole(short) else None
     return None if _flags(one) & _flags(other) & IS_LONG else False
 
 

@@ -11,7 +11,7 @@ the tokens without diacritics, 16 of the diacritics (zeros if there are none). T
 becomes three keys: without those parts, of the whole title, and of what the title says beyond the
 headings (zeros if nothing); one key if the first two are equal and the third is zeros. Each heading
 becomes a key. A byte of flags follows if one is set, and in a title a byte that stands for the name
-of the site in it. Empty bytes stand for no name.
+of the site, as the title has it or the page declares it. Empty bytes stand for no name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ IS_USED = 2  # the text of the page uses the name
 BEYOND_IS_USED = 4  # the text uses what the title says beyond the headings
 IS_HEADLINE = 8  # the name is as long as a sentence
 IS_LONG = 16  # the page has a long text
-BRAND_IS_USED = 32  # the text uses the name of the site in the title
+BRAND_IS_USED = 32  # the text uses the name of the site
 WORD_IS_USED = 64  # the text uses a word that the title has beyond the headings, of any part
 HAS_AFFIX = 128  # the title consists of a heading and of further parts
 # Bytes of a key that do not depend on diacritics.
@@ -61,12 +61,14 @@ class Names(NamedTuple):
     :param headings: the page's own headings, the most important one first.
     :param is_weak: the headings are no ``h1``, and no name that the page declares.
     :param sites: what the page declares as the name of its site, and its host.
+    :param brand: the name of its site that it declares in its markup, or empty.
     """
 
     title: str = ""
     headings: Sequence[str] = ()
     is_weak: bool = False
     sites: Sequence[str] = ()
+    brand: str = ""
 
 
 def name_bytes(text: str) -> bytes:
@@ -99,6 +101,7 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     if beyond and all(_occurs(token, rest) for token in beyond):
         title_flags |= BEYOND_IS_USED
     brands = [part for part in parts_of(names.title) if own != whole and is_of_site(part)]
+    brands = brands or ([names.brand] if names.brand else [])
     said = [token for token in whole if token not in known and len(token) > _MIN_USED_CHARACTERS]
     if any(_occurs(part, rest) for part in brands):
         title_flags |= BRAND_IS_USED

@@ -119,6 +119,8 @@ class TestOneSite:
         assert agree(one, other._replace(site=0)) is False
         assert agree(one._replace(site=SITE), other) is False
         assert agree(page(name, name, site=0), other) is False
+        weak = [page("Ferries", f"{name}, {part}", weak=True, site=SITE * part) for part in (0, 1)]
+        assert agree(*weak) is False
         assert agree(one, page(name[:9], name[:9], text=f"Here: {name[:9]}!")) is False
         # One of two sites declares its name, and so the other title has the name of another one.
         for heading, expected in ((name, None), ("Cows", False)):
@@ -217,6 +219,18 @@ class TestAcrossSites:
         )
         assert agree(one, other) is False
         assert agree(one, page("Rooms", "Rooms")) is True
+
+    def test_declared_brands_that_the_texts_use_tell_pages_apart(self):
+        def imprint(name, brand, text, site):
+            names = Names(name, [name], brand=brand)
+            title, heading = page_names(names, text)
+            return Evidence(site=site, title=title, heading=heading)
+
+        for name, same in (("Imprint", False), ("Five cows on the ferry pier", True)):
+            one = imprint(name, "Nordal", "By Nordal.", SITE)
+            assert agree(one, imprint(name, "Kestrel", "By Kestrel.", SITE + 1)) is same
+            assert agree(one, imprint(name, "Kestrel", "By Nordal.", SITE + 1)) is True
+            assert agree(one, imprint(name, "Nordal", "By Nordal.", SITE + 1)) is True
 
     def test_brands_that_the_texts_use_tell_pages_apart(self):
         one, other = (

@@ -45,6 +45,7 @@ def names_of(
     linked = [text for text in _home_links(root, host) if text not in own]
     sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
+    brand = next(iter(facts.sites), "")
     site_tokens = [name_tokens(site) for site in sites]
     parts = parts_of(facts.title)
     told = " - ".join(part for part in parts if name_tokens(part) not in site_tokens)
@@ -53,12 +54,12 @@ def names_of(
         declared_names = [*declared_names, told]
     title = title or facts.title or next(iter(declared_names), "")
     if headings:
-        return Names(title, headings, sites=sites)
+        return Names(title, headings, sites=sites, brand=brand)
     weak = declared_names[:1] or _lower_headings(root, lines, 1 if title else _MAX_NAME_LINES)
     if not title and not declared_names:
         # A fragment may have a general heading before its name, or its name in an image.
         weak = [*weak, *_first_lines(lines), *_first_image(root)]
-    return Names(title, weak, is_weak=True, sites=sites)
+    return Names(title, weak, is_weak=True, sites=sites, brand=brand)
 
 
 def identities_of(

@@ -49,6 +49,7 @@ _WORD = re.compile(r"\w+")
 _TAG = re.compile(r"<[^<>]*>")
 # Code and drawings have more signs and, beside letters, more digits than texts.
 _MAX_SIGNS = 0.2
+_MAX_NAME_CHARACTERS = 100
 _WORDS_OF_PHRASE = 3
 _MIN_WORDS_OF_SENTENCE = 4
 
@@ -72,7 +73,7 @@ def is_notice(text: str, scripts: Sequence[str]) -> bool:
     if not 0 < words <= _MAX_WORDS:
         return False
     values = [value for script in scripts for value in _values(script)]
-    values = [value for value in values if len(_SIGN.findall(value)) <= _MAX_SIGNS * len(value)]
+    values = list(filter(_is_text, values))
     if sum(map(len, values)) < _MIN_TIMES * len(text):
         in_sentences = sum(map(_words_of_sentence, values))
         if in_sentences < max(_MIN_TIMES_IN_SENTENCES * words, _MIN_WORDS_IN_SENTENCES):
@@ -96,14 +97,18 @@ def _values(script: str) -> Iterator[str]:
     yield from values
 
 
-def _words_of_sentence(value: str) -> int:
-    """Return the number of words of a value that is a sentence; 0 for a name or a drawing."""
-    words = count_words(value)
-    return (
-        words
-        if words >= _MIN_WORDS_OF_SENTENCE and 2 * len(_LETTER.findall(value)) >= len(value)
-        else 0
+def _is_text(value: str) -> bool:
+    """Return True for a name, a number or a sentence; False for code and for a drawing."""
+    is_long = len(value) > _MAX_NAME_CHARACTERS
+    return len(_SIGN.findall(value)) <= _MAX_SIGNS * len(value) and not (
+        is_long and 2 * len(_LETTER.findall(value)) < len(value)
     )
+
+
+def _words_of_sentence(value: str) -> int:
+    """Return the number of words of a sentence; 0 for a name or a number."""
+    words = count_words(value)
+    return words if words >= _MIN_WORDS_OF_SENTENCE else 0
 
 
 def _shows(lines: Sequence[str], data: str) -> bool:

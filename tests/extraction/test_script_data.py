@@ -64,7 +64,7 @@ def test_a_notice_beside_data_is_no_content(script, extractor):
         f"{NOTICE}<p hidden>{json.dumps(STATE)}</p>",
         f"<script>{json.dumps(STATE)}</script>",
         f"{NOTICE}<script>t({json.dumps({text: text[::-1] for text in PARAGRAPHS * 9})})</script>",
-        f"{NOTICE}<script>i={json.dumps(['M13.6,62.8c-4-6-9.8-8.9z'] * 200)}</script>",
+        f"{NOTICE}<script>i={json.dumps(['M1.5 2.5l3.5-4.5c1 2 3 4 5 6z' * 9] * 20)}</script>",
         f"{NOTICE}<script>i={json.dumps(['a(5.b=6.$(c);7(5==k))'] * 200)}</script>",
         f"{NOTICE}<script>i={json.dumps(['https://a.example/picture/7.png'] * 200)}</script>",
         f"{NOTICE}<script>i={json.dumps({f'is-set-{n}': True for n in range(300)})}</script>",
