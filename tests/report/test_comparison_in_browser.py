@@ -208,3 +208,10 @@ def test_long_texts_are_bounded_and_said_to_be(opened):
     said = compared(watched)
     assert watched.page.evaluate("() => performance.now()") - took_ms < 10_000
     assert "Only the first 60,000 words" in said
+
+
+def test_the_page_whose_button_was_clicked_is_beside_its_representative(opened):
+    page = opened(of_texts(LEFT, RIGHT, LEFT)).page
+    page.locator("button.open").first.click()
+    page.locator("button.compare").nth(1).click()
+    assert page.locator("#choose-right").input_value() == "2"

@@ -289,3 +289,11 @@ def test_similar_pages_stand_apart(tmp_path):
         2,
         3,
     )
+
+
+def test_pages_that_no_other_is_near_are_counted_and_not_listed(tmp_path):
+    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        for number in range(3):
+            index.confirm(index.observe(f"page {number}", 0xFFFF << 16 * number))
+    data = report_data(tmp_path / "i")
+    assert (data["index"]["representatives"], data["pages"]["key"]) == (3, [])

@@ -84,3 +84,10 @@ def test_a_button_shows_the_clusters_of_its_host_and_of_no_other(opened):
     assert shown == hosts
     assert len(hosts["example.com"]) == 4
     watched.assert_quiet()
+
+
+@pytest.mark.parametrize("key", ["https://a.example/" + "a\u0301" + "\u0301" * 40])
+def test_heaped_accents_of_a_name_are_escaped(opened, key):
+    report, _ = of_keys(key)
+    shown = opened(report).rows()[0][0]
+    assert shown == "https://a.example/a" + "\u0301" * 16 + "\\u0301" * 25

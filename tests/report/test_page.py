@@ -330,3 +330,14 @@ def test_it_opens_with_a_sentence(crawl, most, sentence):
     page = document_fromstring(render(report))
     [summary] = page.xpath("//*[@id='summary']")
     assert " ".join(summary.text_content().split()) == sentence
+
+
+@pytest.mark.parametrize("highest", [0, 1, 3, 4, 5, 9, 10, 99, 101, 12_345, 10**9])
+def test_levels_reach_what_there_is(highest):
+    levels = timeline(
+        {"from_s": 0, "step_s": 1, "representatives": [highest], "near_duplicates": [0]}
+    ).levels
+    assert len(levels) <= 6
+    if highest:
+        assert int(levels[-1].label.replace(",", "")) >= highest
+        assert levels[0].label == "0"
