@@ -16,6 +16,7 @@ at most two.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _MASK = (1 << 64) - 1
 _MIN_LONG_LETTERS = 6
 # Scripts from here on have no letter case, or write a word with one or two characters.
-_FIRST_EXACT_SCRIPT = 0x0590
+_FIRST_EXACT_SCRIPT = "\u0590"
 # Letters are told apart by their lowest bits. These are different for the letters of one alphabet.
 _LETTERS = 64
 _LONG_WORD = xxh3_64_intdigest(b"a long word")
@@ -42,18 +43,18 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
     """
     import numpy as np
 
-    sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    is_alphabetic = np.fromiter(map(str.isalpha, tokens), bool, len(tokens))
-    # With a character more, because the last token may be empty.
-    text = "".join((*tokens, " ")).encode("utf-32-le", "surrogatepass")
-    codes = np.frombuffer(text, np.uint32)
-    highest = np.maximum.reduceat(codes, np.cumsum(sizes) - sizes)
-    is_long = (sizes >= _MIN_LONG_LETTERS) & is_alphabetic & (highest < _FIRST_EXACT_SCRIPT)
-    long_words = int(is_long.sum())
-    exact: int = int(token_hashes[~is_long].sum(dtype=np.uint64)) + long_words * _LONG_WORD
-    codes = codes[:-1][np.repeat(is_long, sizes)]
-    counts = np.bincount(codes % _LETTERS, minlength=_LETTERS).tolist()
-    fuzzy: int = sum(count * number for count, number in zip(counts, _numbers(), strict=True))
+    # A loop over the few long words, and one search in all of them, is faster than arrays.
+    marks = [len(token) >= _MIN_LONG_LETTERS and token.isalpha() for token in tokens]
+    letters = "".join(compress(tokens, marks))
+    if not letters.isascii() and max(letters) >= _FIRST_EXACT_SCRIPT:
+        pairs = zip(marks, tokens, strict=True)
+        marks = [mark and max(token) < _FIRST_EXACT_SCRIPT for mark, token in pairs]
+        letters = "".join(compress(tokens, marks))
+    is_exact = ~np.frombuffer(bytes(marks), bool)
+    exact = int(token_hashes @ is_exact) + sum(marks) * _LONG_WORD
+    codes = np.frombuffer(letters.encode("utf-32-le"), np.uint32)
+    counts = np.bincount(codes & (_LETTERS - 1), minlength=_LETTERS).view(np.uint64)
+    fuzzy = int(counts @ np.array(_numbers(), np.uint64))
     return (exact & _MASK).to_bytes(8, "big") + (fuzzy & _MASK).to_bytes(8, "big")
 
 
