@@ -83,6 +83,8 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     :param text: the text of the page, which may use the names.
     :param text_tokens: number of tokens of the text.
     """
+    if not names.title and not any(names.headings):
+        return b"", b""
     is_of_site = _site_filter(names)
     headings: dict[bytes, list[str]] = {}
     for heading in names.headings:

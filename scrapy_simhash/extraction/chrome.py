@@ -81,7 +81,7 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             rename(role.getparent(), "nav")
         elif role == "main":
             rename(role.getparent(), "main")
-    blocks = _Blocks(root)
+    blocks = _Blocks(root, named_elements(root))
     # Other consent dialogs are chrome by their tag or role already.
     for element in consent_banners(root, blocks.named):
         rename(element, "nav")
@@ -116,9 +116,14 @@ def _rename_by_tag(blocks: _Blocks, rename: Callable[[HtmlElement, str], None]) 
             rename(table, "nav")
 
 
-def aside_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the asides, in document order."""
-    blocks = _Blocks(root)
+def named_elements(root: HtmlElement) -> Named:
+    """Return the elements that may be asides or consent banners by their names."""
+    return Named(list(root.iter(*_NAMED_TAGS)))
+
+
+def aside_elements(root: HtmlElement, named: Named) -> list[HtmlElement]:
+    """Return the asides among the `named_elements`, in document order."""
+    blocks = _Blocks(root, named)
     found = blocks.asides()
     return [element for element in blocks.named.elements if element in found]
 
@@ -126,12 +131,12 @@ def aside_elements(root: HtmlElement) -> list[HtmlElement]:
 class _Blocks:
     """The elements of a page whose tags or names may make them chrome or asides.
 
-    :ivar named: all of them, with their names.
+    :param named: from `named_elements`.
     :ivar headings: the ``h1`` of the page, or else the first heading of the next two levels.
     """
 
-    def __init__(self, root: HtmlElement) -> None:
-        self.named = Named(list(root.iter(*_NAMED_TAGS)))
+    def __init__(self, root: HtmlElement, named: Named) -> None:
+        self.named = named
         self.headers = list(root.iter("header"))
         self.forms = list(root.iter("form"))
         self.tables = list(root.iter("table"))

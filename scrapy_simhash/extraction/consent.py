@@ -43,15 +43,20 @@ _MAX_ELEMENTS = 40
 _MAX_CHARACTERS = 400
 
 
-def consent_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the cookie banners and the dialogs without an ``h1``, in document order."""
-    named = set(consent_banners(root, Named(list(root.iter(*_TAGS)))))
+def consent_elements(root: HtmlElement, named: Named) -> list[HtmlElement]:
+    """Return the cookie banners and the dialogs without an ``h1``, in document order.
+
+    :param named: see `consent_banners`; in document order.
+    """
+    banners = set(consent_banners(root, named))
     return _without_h1(
         root,
         [
             element
-            for element in root.iter(*_TAGS)
-            if element in named or element.tag == "dialog" or element.get("role") in DIALOG_ROLES
+            for element in named.elements
+            if element in banners
+            or element.tag == "dialog"
+            or (element.get("role") in DIALOG_ROLES and element.tag in _TAGS)
         ],
     )
 

@@ -19,8 +19,9 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.extraction.chrome import aside_elements, hidden_elements
+from scrapy_simhash.extraction.chrome import aside_elements, hidden_elements, named_elements
 from scrapy_simhash.extraction.consent import consent_elements
+from scrapy_simhash.extraction.named import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,10 +88,12 @@ def article_of(
     characters = len(root.text_content())
 
     def prepare(tree: HtmlElement) -> HtmlElement:
+        if drop_consent or drop_asides:
+            named = named_elements(tree)
         if drop_consent:
-            drop_all(consent_elements(tree))
+            drop_all(consent_elements(tree, named))
         if drop_asides:
-            drop_all(aside_elements(tree))
+            drop_all(aside_elements(tree, named))
         return tree
 
     document = _lean_document()(prepare(root), lambda: prepare(parse_again()))
@@ -195,6 +198,9 @@ def _lean_document() -> type[Any]:
             self._parse_again = parse_again
             # While `get_editorial_leads` runs: the number of leads that it has looked at.
             self._leads_seen: int | None = None
+            # While `score_paragraphs` runs, which does not change the tree: lengths of link texts.
+            self._is_scoring = False
+            self._link_lengths: dict[HtmlElement, int] = {}
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
             # summary() parses `input` again if its first attempt finds too little.
@@ -211,7 +217,15 @@ def _lean_document() -> type[Any]:
             if self._leads_seen is not None:
                 self._leads_seen += 1
                 _spend(self._leads_seen)
-            linked = sum(_length(a.text_content()) for a in elem.iterfind(".//a"))
+            known = self._link_lengths
+            linked = 0
+            for link in elem.iterdescendants("a"):
+                length = known.get(link)
+                if length is None:
+                    length = _length(link.text_content())
+                    if self._is_scoring:
+                        known[link] = length
+                linked += length
             return linked / max(_length(elem.text_content()), 1) if linked else 0.0
 
         def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
@@ -230,8 +244,12 @@ def _lean_document() -> type[Any]:
                     if above not in candidates:
                         candidates[above] = self.score_node(above)
                     candidates[above]["content_score"] += share
+            # The same links are in many candidates.
+            self._is_scoring = True
             for element, candidate in candidates.items():
                 candidate["content_score"] *= 1 - self.get_link_density(element)
+            self._is_scoring = False
+            self._link_lengths.clear()
             return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
@@ -244,11 +262,15 @@ def _lean_document() -> type[Any]:
 
         def remove_unlikely_candidates(self) -> None:
             unlikely = []
-            for element in self.html.xpath("//*[@class or @id][not(self::html or self::body)]"):
-                names = f"{element.get('class', '')} {element.get('id', '')}"
+            for element in self.html.iter():
+                names = names_of(element)
                 is_short = len(names) <= _MAX_CACHED_CHARACTERS
                 is_unlikely = looks_unlikely if is_short else looks_unlikely.__wrapped__
-                if is_unlikely(names) and not holds_content(element):
+                if (
+                    is_unlikely(names)
+                    and element.tag not in ("html", "body")
+                    and not holds_content(element)
+                ):
                     unlikely.append(element)
             drop_all(unlikely)
 

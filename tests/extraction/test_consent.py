@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.extraction import Page, prepared
+from scrapy_simhash.extraction.chrome import named_elements
 from scrapy_simhash.extraction.consent import consent_elements
 from scrapy_simhash.extraction.selectors import Selectors
 from tests.extraction.test_lines import texts
@@ -16,7 +17,7 @@ PAGE = "<h1>Boats</h1><p>one</p>{}<p>three</p>"
 def found(html: str) -> list[str]:
     """Return the texts of the consent elements of a page."""
     root = Page(prepared(PAGE.format(html)), Selectors()).root
-    return [element.text_content() for element in consent_elements(root)]
+    return [element.text_content() for element in consent_elements(root, named_elements(root))]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,8 @@ def test_a_policy_with_the_heading_of_the_page_is_none(opened):
     tag = opened.strip("<>").partition(" ")[0]
     html = f"{opened}<div><h1>Cookies</h1></div><p>We eat them.</p>{BUTTON}</{tag}>"
     assert texts(html, chrome=False) == "Cookies|We eat them.|Accept"
-    assert consent_elements(Page(prepared(html), Selectors()).root) == []
+    root = Page(prepared(html), Selectors()).root
+    assert consent_elements(root, named_elements(root)) == []
 
 
 @pytest.mark.parametrize("element", ["<p class=cookie>two</p>", "<div data-x=cookie>two</div>"])
