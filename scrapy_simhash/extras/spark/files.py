@@ -228,7 +228,8 @@ def _line(row: dict[str, Any], bits: int) -> str:
 def _summary(judged: DataFrame) -> DedupeSummary:
     summary = DedupeSummary()
     similar = F.when(F.col("similar_to").isNotNull(), "yes").alias("similar_to")
-    for row in judged.groupBy("kind", "reason", "dropped", similar).count().collect():
+    reason = F.when(F.col("kind") == "skipped", F.col("reason")).alias("reason")
+    for row in judged.groupBy("kind", reason, "dropped", similar).count().collect():
         summary.count(row.asDict(), row["count"])
     return summary
 

@@ -82,7 +82,8 @@ def duplicates(
     :return: the columns of the order; ``position`` in the order, from 0; ``key``, by default the
         position; ``kind``: ``new``, ``near-duplicate`` or ``skipped``; ``representative``, the key
         of the row that is copied; ``similar_to``, the key of a near row that is not; ``distance``
-        and ``similarity`` to either; ``reason`` of a skipped row; ``fingerprint``.
+        and ``similarity`` to either; ``reason``: why it is skipped, a copy or none;
+        ``fingerprint``.
     """
     _check_order(order)
     folder = WorkFolder(work)
@@ -130,7 +131,8 @@ def against(
     links = nearest(links.join(same_key, ["record", "other"], "left_anti"))
     links = links.join(unchanged, "record", "left_anti").withColumn("has_same_key", F.expr("false"))
     links = links.unionByName(unchanged.withColumn("has_same_key", F.expr("true")))
-    return _verdicts(placed, links, rest)
+    # As in `dedupe --against`, only skipped rows have a reason.
+    return _verdicts(placed, links.withColumn("reason", F.lit(None).cast("string")), rest)
 
 
 def _columns_of(order: str | Sequence[str]) -> list[str]:
@@ -194,7 +196,7 @@ def _judging_of(records: DataFrame, options: DedupeOptions, folder: WorkFolder) 
 def _verdicts(placed: DataFrame, links: DataFrame, others: DataFrame) -> DataFrame:
     """Return the verdicts from the link of each row. Rows without a link are new or skipped."""
     names = others.select(F.col("position").alias("other"), F.col("key").alias("other_key"))
-    links = links.join(names, "other").withColumnRenamed("record", "position")
+    links = links.join(names, "other").withColumnsRenamed({"record": "position", "reason": "_why"})
     is_copy = F.col("confirmed") & ~F.col("has_same_key")
     kind = (
         F.when(F.col("simhash.reason").isNotNull(), "skipped")
@@ -210,6 +212,6 @@ def _verdicts(placed: DataFrame, links: DataFrame, others: DataFrame) -> DataFra
         "distance",
         "similarity",
         F.when(~F.col("confirmed"), F.col("other_key")).alias("similar_to"),
-        F.col("simhash.reason").alias("reason"),
+        F.coalesce("simhash.reason", "_why").alias("reason"),
         F.col("simhash.fingerprint").alias("fingerprint"),
     )

@@ -26,6 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.evidence import decode_evidence
 from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch, ShardRows
+from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +41,7 @@ _SHARD_SCHEMA = (
     "asks boolean, stored boolean"
 )
 _FOUND_SCHEMA = "record long, other long, distance smallint"
-_LINK_SCHEMA = f"{_FOUND_SCHEMA}, similarity double, confirmed boolean"
+_LINK_SCHEMA = f"{_FOUND_SCHEMA}, similarity double, confirmed boolean, reason string"
 _FIRST_MAX_CANDIDATES = 8
 _GROWTH = 8
 _UNLIMITED = 1 << 62
@@ -165,6 +166,7 @@ class Judging:
             F.lit(None).cast("smallint").alias("distance"),
             F.lit(None).cast("double").alias("similarity"),
             F.expr("true").alias("confirmed"),
+            F.lit(None).cast("string").alias("reason"),
         )
 
     def _asking_again(self, incomplete: DataFrame, state: DataFrame) -> DataFrame:
@@ -198,7 +200,10 @@ class Judging:
         incomplete = pairs.where(F.col("other") == MORE).select("record")
         pairs = self._with_parts(pairs, ("evidence",))
         links, _ = self.work.write(
-            pairs.mapInPandas(partial(_confirmed, confirmation.compare), _LINK_SCHEMA)
+            pairs.mapInPandas(
+                partial(_confirmed, confirmation.compare, confirmation, search.max_distance),
+                _LINK_SCHEMA,
+            )
         )
         return links, incomplete
 
@@ -215,8 +220,8 @@ class Judging:
 
         :param pairs: records with the same key, as ``record`` and ``other``.
         """
-        compare = self.confirmation.compare_versions
-        max_distance = self.search.max_distance
+        confirmation, max_distance = self.confirmation, self.search.max_distance
+        compare = confirmation.compare_versions
 
         def compared(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in frames:
@@ -226,7 +231,8 @@ class Judging:
                 )
                 bits = np.bitwise_count(one ^ two).reshape(len(frame), -1)
                 near = frame.assign(distance=bits.sum(axis=1, dtype=np.int16))
-                yield from _confirmed(compare, [near[near["distance"] <= max_distance]])
+                near = near[near["distance"] <= max_distance]
+                yield from _confirmed(compare, confirmation, max_distance, [near])
 
         pairs = self._with_parts(pairs, ("fingerprint", "evidence"))
         return pairs.mapInPandas(compared, _LINK_SCHEMA).where("confirmed")
@@ -269,7 +275,7 @@ class Judging:
 
 def nearest(links: DataFrame) -> DataFrame:
     """Return the nearest confirmed link of each record, else its nearest. On ties, the earliest."""
-    values = ("distance", "other", "similarity", "confirmed")
+    values = ("distance", "other", "similarity", "confirmed", "reason")
     best = F.min(F.struct(~F.col("confirmed"), *values)).alias("best")
     return links.groupBy("record").agg(best).select("record", *[f"best.{name}" for name in values])
 
@@ -303,12 +309,32 @@ def _search(search: CandidateSearch, frame: pd.DataFrame, max_candidates: int) -
 
 def _confirmed(
     compare: Callable[[Evidence, Evidence], Comparison],
+    confirmation: Confirmation,
+    max_distance: int,
     frames: Iterable[pd.DataFrame],
 ) -> Iterator[pd.DataFrame]:
     for frame in frames:
         ones, twos = (map(decode_evidence, frame[f"{side}_evidence"]) for side in ("one", "two"))
-        compared = [compare(*pair) for pair in zip(ones, twos, strict=True)]
+        pairs = [*zip(ones, twos, strict=True)]
+        compared = [compare(*pair) for pair in pairs]
         links = frame[["record", "other", "distance"]].copy()
         links["similarity"] = [found.similarity for found in compared]
         links["confirmed"] = [found.is_copy for found in compared]
+        links["reason"] = [
+            explain(
+                found.against,
+                distance=distance,
+                similarity=found.similarity,
+                max_distance=max_distance,
+                confirmation=confirmation,
+                names=(_name(one), _name(two)),
+            )
+            for (one, two), found, distance in zip(
+                pairs, compared, links["distance"].tolist(), strict=True
+            )
+        ]
         yield links
+
+
+def _name(evidence: Evidence) -> str:
+    return evidence.label.decode("utf-8", "replace")
