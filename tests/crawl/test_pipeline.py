@@ -32,7 +32,10 @@ class Extension:
     def __init__(self, verdict=None, fingerprints=()) -> None:
         self.warnings = []
         self.settings = SimpleNamespace(
-            item_tags=DEFAULT_TAGS, has_own_tags=False, item_fields=["text"]
+            item_tags=DEFAULT_TAGS,
+            has_own_tags=False,
+            item_fields=["text"],
+            distinct_fields=[],
         )
         self.pages = SimpleNamespace(policy=Policy(action="tag"))
         self.items = SimpleNamespace(
@@ -54,7 +57,7 @@ class Extension:
         self.fingerprinter = self
         self._fingerprints = iter(fingerprints)
 
-    async def fingerprint_fields(self, _fields, _beside):
+    async def fingerprint_fields(self, *_):
         return next(self._fingerprints)
 
 
@@ -68,7 +71,7 @@ def test_a_warning_names_only_the_fields_that_must_be_declared():
     assert "simhash_similarity" not in warning
 
 
-@pytest.mark.parametrize("reason", ["extraction_error", "timeout", "worker_died"])
+@pytest.mark.parametrize("reason", ["extraction_error", "timeout", "memory", "worker_died"])
 def test_a_failure_does_not_tell_whether_item_fields_have_text(reason):
     fingerprints = [
         PageFingerprint(skipped=reason),

@@ -36,7 +36,7 @@ def syncer(monkeypatch):
 
 def test_it_syncs_again_and_again_from_a_thread_of_its_own_though_the_disk_fails(syncer):
     index = Index()
-    syncer.start(index, None)
+    syncer.start(index)
     assert index.synced_often.wait(30)
     syncer.close()
     [thread] = set(index.threads)
