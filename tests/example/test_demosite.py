@@ -188,3 +188,40 @@ def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
     seen = [json.loads(line)["url"] for line in items.read_text(encoding="utf-8").splitlines()]
     assert set(fetched) == set(seen) == wanted
     assert len(fetched) == len(wanted)
+
+
+def months(*numbers):
+    return [f"http://127.0.0.1:8001/calendar/{number}" for number in numbers]
+
+
+def test_only_the_first_months_of_the_calendar_count(small):
+    first, second, third, *rest = months(*range(1, 10))
+    result = score([(second, first)], [first, second, third, *rest], small, calendar_limit=3)
+    assert result.planted == [second, third]
+    assert result.missed == [third]
+    late = score([(rest[0], first), (rest[1], A)], [first, *rest, A], small, calendar_limit=1)
+    assert (late.planted, late.found, late.wrong) == ([], [], [(rest[1], A)])
+
+
+def test_the_spider_follows_its_hosts_on_any_port():
+    item, urls = follow(
+        "<title> Home </title><a href='b.html?c=1'>b</a><a href='http://127.0.0.1:8002/'>m</a>"
+        "<a href='http://other.example/'>o</a><a href='mailto:a@b'>m</a><a href='x.pdf'>p</a>"
+        "<a href='x.jpg'>j</a><a href='http://sub.127.0.0.1/'>s</a>"
+    )
+    assert item == {"url": "http://127.0.0.1:8001/a/", "title": "Home"}
+    assert urls == ["http://127.0.0.1:8001/a/b.html?c=1", "http://127.0.0.1:8002/"]
+
+
+@pytest.mark.parametrize("url", ["", " , ", "example.org"])
+def test_the_spider_needs_a_complete_url(url):
+    with pytest.raises(ValueError, match="usage: scrapy crawl site -a url="):
+        SiteSpider(url=url)
+
+
+def test_a_single_page_reported_is_wrong(small):
+    assert score([(X, A)], [A, X], small).wrong == [(X, A)]
+
+
+def test_a_reported_page_counts_as_crawled(small):
+    assert score([(B, A)], [A], small).found == [(B, A)]
