@@ -31,7 +31,7 @@ def test_the_core_needs_no_slice(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert not (tmp_path / "scrapy_simhash" / "extras").exists()
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         + [f"tests/{name}" for name in TESTED],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
