@@ -41,17 +41,19 @@ def names_of(
     labels = [part for part in host.split(".")[:-1] if len(part) >= _MIN_HOST_LABEL_CHARACTERS]
     headings = _first_headings(root, lines)
     # A link to the front page may have the name of the page as its text.
-    own = {*headings, max(parts_of(title), key=len, default="")}
+    title_parts = parts_of(title)
+    own = {*headings, max(title_parts, key=len, default="")}
     linked = [text for text in _home_links(root, host) if text not in own]
     sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
     brand = next(iter(facts.sites), "")
-    site_tokens = [name_tokens(site) for site in sites]
-    parts = parts_of(facts.title)
-    told = " - ".join(part for part in parts if name_tokens(part) not in site_tokens)
-    if told and not _sameness([title])(told):
-        # The same title on all pages of a site says nothing.
-        declared_names = [*declared_names, told]
+    if facts.title not in (title, *title_parts):
+        site_tokens = [name_tokens(site) for site in sites]
+        parts = parts_of(facts.title)
+        told = " - ".join(part for part in parts if name_tokens(part) not in site_tokens)
+        if told and not _sameness([title])(told):
+            # The same title on all pages of a site says nothing.
+            declared_names = [*declared_names, told]
     title = title or facts.title or next(iter(declared_names), "")
     if headings:
         return Names(title, headings, sites=sites, brand=brand)

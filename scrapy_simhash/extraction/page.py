@@ -37,7 +37,8 @@ _REFERENCES = re.compile(
 )
 # Marks and noncharacters in UTF-8. `prepared` first looks for their first byte alone: this is
 # several times faster, and few pages in Latin script contain that byte.
-# Each element takes up to a kilobyte of memory. No page that people read has as many tags.
+# An element takes up to a kilobyte of memory, and each attribute of it 100 bytes. No page that people
+# read has as many tags.
 MAX_TAGS = 300_000
 # To add an attribute, the parser walks along those of its tag: 20,000 of them take it seconds.
 MAX_ATTRIBUTES = 200
