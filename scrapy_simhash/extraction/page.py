@@ -35,10 +35,8 @@ _REFERENCES = re.compile(
     rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-9a-fA-F]|[fF]{3}[efEF])(?![0-9a-fA-F])"
     rb");?"
 )
-# Marks and noncharacters in UTF-8. `prepared` first looks for their first byte alone: this is
-# several times faster, and few pages in Latin script contain that byte.
-# An element takes up to a kilobyte of memory, and each attribute of it 100 bytes. No page that people
-# read has as many tags.
+# An element takes up to a kilobyte of memory, and each attribute of it 100 bytes. No page that
+# people read has as many tags.
 MAX_TAGS = 300_000
 # To add an attribute, the parser walks along those of its tag: 20,000 of them take it seconds.
 MAX_ATTRIBUTES = 200
@@ -48,6 +46,8 @@ _TAG_OR_COMMENT = re.compile(rb"<(!--|[a-zA-Z][^\s/>]*)")
 _ATTRIBUTE = re.compile(rb"""[\s/]*[^\s/>][^\s/>=]*(?:\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s>]*))?""")
 # Elements without tags inside.
 _RAW_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"iframe", b"xmp", b"noframes"))
+# Marks and noncharacters in UTF-8. `prepared` first looks for their first byte alone: this is
+# several times faster, and few pages in Latin script contain that byte.
 _MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
