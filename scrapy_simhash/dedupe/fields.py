@@ -70,10 +70,15 @@ def find_fields(
         asked = replace(asked, key=min(keys, key=lambda name: name.count("."), default=None))
     if not (asked.text or asked.html):
         asked = _with_content(asked, names, records, file_name)
-    if asked.names is None:
-        found = (_named(usual, names, _ABOUT_FIELDS) for usual in NAME_FIELDS)
-        asked = replace(asked, names=tuple(name for name in found if name) or None)
-    return asked
+    return with_names(asked, names)
+
+
+def with_names(asked: Fields, names: Sequence[str]) -> Fields:
+    """Return the fields with those of usual names that name a record, unless `asked` has some."""
+    if asked.names is not None:
+        return asked
+    found = (_named(usual, names, _ABOUT_FIELDS) for usual in NAME_FIELDS)
+    return replace(asked, names=tuple(name for name in found if name) or None)
 
 
 def _with_content(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from scrapy_simhash.dedupe.fields import with_names
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.spark.candidates import CandidateSearch
 from scrapy_simhash.extras.spark.fingerprinting import content_of, fingerprinted
@@ -36,8 +37,8 @@ def fingerprints(df: DataFrame, options: DedupeOptions) -> DataFrame:
     """
     if not (options.fields.text or options.fields.html):
         raise SimhashError("name the columns with the text: fields=Fields(text=('text',))")
-    content = content_of(df, options.fields)
-    return df.withColumn("simhash", fingerprinted(content, options.fields, options))
+    fields = with_names(options.fields, df.columns)
+    return df.withColumn("simhash", fingerprinted(content_of(df, fields), fields, options))
 
 
 def near_pairs(
