@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.identity import ASKED_AGAIN_META_KEY
 
 if TYPE_CHECKING:
@@ -80,5 +81,7 @@ class AskingAgain:
 
     def _scheduled(self, request: Request) -> None:
         page = _running.get()
-        if page is not None and not page.ended:
+        # Requests of ``start()`` carry their arguments. Scrapy may schedule them in a task that
+        # inherits the context of an errback.
+        if page is not None and not page.ended and CARRIED_META_KEY not in request.meta:
             request.meta[ASKED_AGAIN_META_KEY] = True

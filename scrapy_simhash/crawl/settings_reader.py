@@ -18,7 +18,7 @@ from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.settings_table import all_settings
 from scrapy_simhash.errors import SchemeError, SettingsError
 from scrapy_simhash.extraction import find_extractor
-from scrapy_simhash.extraction.selectors import compiled_selector
+from scrapy_simhash.extraction.selectors import compiled_values
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.setting import whole
@@ -155,7 +155,7 @@ class SettingsReader:
         try:
             for value in values:
                 if not value.isidentifier():
-                    compiled_selector(value)
+                    compiled_values(value)
         except SchemeError as error:
             raise SettingsError(name, self.value(name), str(error)) from error
         return values

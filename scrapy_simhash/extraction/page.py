@@ -12,7 +12,7 @@ from scrapy_simhash.extraction.lines import join, lines_of
 from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.segments import content_lines
-from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, find_values
+from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
 from scrapy_simhash.extraction.shown import unfold
 from scrapy_simhash.extraction.targets import own_targets
 from scrapy_simhash.sites import registered_domain
@@ -232,7 +232,7 @@ class Page:
             return None
         unfold(root, parse)
         for selector in distinct:
-            self._distinct[selector] = find_values(root, selector)
+            self._distinct[selector] = compiled_values(selector)(root)
             if not self._distinct[selector]:
                 self._unmatched[selector] = None
         for selector in self._remove:

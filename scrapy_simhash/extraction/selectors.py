@@ -20,7 +20,7 @@ class Selectors:
 
     :param select: selectors of the content; an extractor runs only if none matches.
     :param remove: selectors of elements to remove first.
-    :param distinct: selectors of values that tell pages apart, see `find_values`.
+    :param distinct: selectors of values that tell pages apart, see `compiled_values`.
     """
 
     select: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
     """
     from lxml import etree
 
-    search = _search(text)
+    search = _search(text, pseudo_elements=False)
 
     def find(root: HtmlElement) -> list[HtmlElement]:
         result = search(root)
@@ -47,15 +47,21 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
     return find
 
 
-def find_values(root: HtmlElement, selector: str) -> list[str]:
-    """Return the values that a selector finds on a page: texts, attributes, and for elements the
-    attribute ``content``, ``value`` or ``datetime``, or else their text, or what they link to.
+def compiled_values(text: str) -> Callable[[HtmlElement], list[str]]:
+    """Return a function that finds the values that a selector stands for: texts, attributes, and
+    for elements the attribute ``content``, ``value`` or ``datetime``, or else their text, or what
+    they link to.
 
     CSS selectors may end in ``::text`` or ``::attr(name)``. :raises SchemeError: as
     `compiled_selector` does.
     """
-    result = _search(selector)(root)
-    return [_value(one) for one in (result if isinstance(result, list) else [result])]
+    search = _search(text, pseudo_elements=True)
+
+    def find(root: HtmlElement) -> list[str]:
+        result = search(root)
+        return [_value(one) for one in (result if isinstance(result, list) else [result])]
+
+    return find
 
 
 def _value(found: Any) -> str:
@@ -67,17 +73,21 @@ def _value(found: Any) -> str:
 
 
 @lru_cache(maxsize=256)
-def _search(text: str) -> Any:
-    """Return an XPath, compiled. :raises SchemeError: see `compiled_selector`."""
-    from cssselect import SelectorError
+def _search(text: str, *, pseudo_elements: bool) -> Any:
+    """Return an XPath, compiled. :raises SchemeError: see `compiled_selector`.
+
+    :param pseudo_elements: CSS may end in ``::text`` or ``::attr(name)``, which find no elements.
+    """
+    import cssselect
     from lxml import etree
     from parsel.csstranslator import HTMLTranslator
 
+    translator = HTMLTranslator() if pseudo_elements else cssselect.HTMLTranslator()
     try:
-        path = text if text.startswith(("/", "(")) else HTMLTranslator().css_to_xpath(text)
+        path = text if text.startswith(("/", "(")) else translator.css_to_xpath(text)
         compiled = etree.XPath(path, namespaces={"re": "http://exslt.org/regular-expressions"})
         # Unknown functions and prefixes raise only during evaluation.
         compiled(etree.Element("html"))
-    except (SelectorError, etree.XPathError, ValueError) as error:
+    except (cssselect.SelectorError, etree.XPathError, ValueError) as error:
         raise SchemeError(f"selector {text!r} is neither CSS nor XPath: {error}") from error
     return compiled

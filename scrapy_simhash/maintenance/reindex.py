@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class ReindexResult:
     """The numbers of entries and log lines of the new index, and of those that were left out.
 
-    :param near_duplicates: lines of the new near-duplicate log.
+    :param near_duplicates: number of near-duplicates in the new log, without similar pages.
     :param without_text: number of old entries, and log lines of copies, without a stored text.
     :param too_short: number of old entries, and log lines of copies, whose text gets no
         fingerprint, mostly because it has fewer tokens than `min_tokens`.
@@ -176,7 +176,7 @@ def _observe(
     if nearest is not None:
         line = log_line(page, page.number, page.last_seen_s, nearest.entry.key, nearest)
         store.log(line, next_sequence)
-        report.near_duplicates += 1
+        report.near_duplicates += line.confirmed
     if result.kind == "near-duplicate":
         return
     evidence = page.evidence._replace(certainty=b"")

@@ -42,7 +42,9 @@ def interruptible():
 def folder(tmp_path, monkeypatch):
     """The working directory: outside of any Scrapy project."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    # Scrapy sets it in a project, and nobody unsets it again.
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "")
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE")
     return tmp_path
 
 

@@ -108,6 +108,7 @@ def test_what_json_says(run, folder):
         "min_tokens": 30,
         "skipped": None,
         "error": None,
+        "distinct": {},
         "fingerprint": f"{scheme.fingerprint(text):064x}",
         "text": text,
     }

@@ -53,11 +53,13 @@ def test_an_earlier_crawl_drops_nothing_of_this_one(site, directory, tmp_path):
 
 
 def test_incremental_passes_only_content_never_seen_before(site, directory, tmp_path):
-    paths = ("/mill-copy", "/mill", "/bees", "/tram", "/bees-copy")
+    # The spider asks for all pages but the first one at idle. After an errback of the first one, the
+    # next request would count as asking again.
+    paths = ("/tram", "/mill-copy", "/mill", "/bees", "/bees-copy")
     [result] = run(copy_of(directory, tmp_path), crawl(site, *paths, **INCREMENTAL))
     assert [item["url"] for item in result.items if "from" not in item] == [site.url("/tram")]
     # The links on unchanged pages are followed.
-    assert result.seen() == ["/mill", "/bees", "/tram"]
+    assert result.seen() == ["/tram", "/mill", "/bees"]
     assert result.seen("errback") == ["/mill-copy", "/bees-copy"]
     judged = {event["path"]: event.get("judged") for event in result.events}
     assert judged["/mill-copy"]["kind"] == judged["/bees-copy"]["kind"] == "near-duplicate"

@@ -46,7 +46,7 @@ class Expected:
 
     def content(self) -> Content:
         store = self._backend._store
-        entries = {key: entry.fingerprint for key, entry in store._entries.items()}
+        entries = {entry.key: entry.fingerprint for entry in store._entries}
         return entries, [_without_numbers(line) for line in store._log.values()]
 
 

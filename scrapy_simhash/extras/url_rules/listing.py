@@ -73,8 +73,8 @@ def known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
             rules = decode_rules(row)
         except ValueError as error:
             raise SimhashError(
-                f"{error}, of the site {site}: `scrapy simhash rules --forget --site {site}` "
-                "deletes its rules"
+                f"the rules of the site {site} are damaged ({error}): `scrapy simhash rules "
+                f"--forget --site {site}` deletes them"
             ) from error
         stored += [KnownRule(site, rule, record) for rule, record in rules.items()]
     return sorted(stored, key=lambda known: (-known.record.total.spared, known.site, known.rule))
