@@ -12,6 +12,7 @@ English names in their markup, and the stem of "comment" is nearly the same in m
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,9 +64,16 @@ def is_form_to_write(form: HtmlElement) -> bool:
 
 
 def _is_aside(element: HtmlElement, names: list[str]) -> bool:
-    if any(_DISCUSSION.search(name) and not _STATE.search(name) for name in names):
-        return True
-    return any(map(_LIST.search, names)) and _is_list_of_links(element)
+    kinds = set(map(_kind, names))
+    return "discussion" in kinds or ("list" in kinds and _is_list_of_links(element))
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their names
+def _kind(name: str) -> str:
+    """Return what a class, id or property names, ``discussion`` or ``list``; empty for others."""
+    if _DISCUSSION.search(name) and not _STATE.search(name):
+        return "discussion"
+    return "list" if _LIST.search(name) else ""
 
 
 def _is_list_of_links(element: HtmlElement) -> bool:

@@ -76,7 +76,7 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
 
     for element in hidden_elements(root):
         rename(element, "script")
-    for role in _attributes("role")(root):
+    for role in attribute_search("role")(root):
         if role in _CHROME_ROLES:
             rename(role.getparent(), "nav")
         elif role == "main":
@@ -187,10 +187,10 @@ def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
     # A browser finds the text of "until-found", and shows it.
     found = [
         value.getparent()
-        for value in _attributes("hidden")(root)
+        for value in attribute_search("hidden")(root)
         if str(value).strip().lower() != "until-found"
     ]
-    found += [value.getparent() for value in _attributes("style")(root) if is_hidden(value)]
+    found += [value.getparent() for value in attribute_search("style")(root) if is_hidden(value)]
     return list(dict.fromkeys(found))
 
 
@@ -275,7 +275,7 @@ def leads_home(href: str) -> bool:
 
 
 @cache
-def _attributes(name: str) -> Any:
+def attribute_search(name: str) -> Any:
     """Return a search for the values of an attribute. One for several attributes would take
     quadratic time, to merge them.
     """

@@ -21,7 +21,7 @@ from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction.lines import join, lines_of, own_heading
 from scrapy_simhash.extraction.page import Extraction, Page, prepared
 from scrapy_simhash.extraction.readability import article_of
-from scrapy_simhash.extraction.script_data import is_notice, scripts_of
+from scrapy_simhash.extraction.script_data import is_notice
 from scrapy_simhash.extraction.segments import words_of
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.markup import is_markup, repaired
@@ -55,8 +55,8 @@ def extract(
         about = page.about
         if page.selected is not None:
             return replace(about, text=page.selected, way="selected")
-        # An extractor may remove the scripts.
-        scripts = [] if page.root is None else scripts_of(page.root)
+        # An extractor may remove the scripts from the tree.
+        scripts = [] if page.root is None else list(page.root.iter("script"))
         text = extract_text(page)
         notice = is_notice(text, scripts)
         return replace(about, text=text, way=page.way or extractor, is_notice=notice)

@@ -143,26 +143,31 @@ def _split(marked: str) -> list[Line]:
     # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
     has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
-    for raw in filter(None, map(str.strip, marked.split(_BREAK))):
-        text = raw
+    for text in filter(None, map(str.strip, marked.split(_BREAK))):
         row = heading = False
-        mark = raw[0]  # all marks except `_LINK` come right after a break
+        mark = text[0]  # all marks except `_LINK` come right after a break
         if _HEADING <= mark <= _END_MAIN:
-            text = raw[1:].lstrip(" ")
-            row, heading = mark == _ROW, mark == _HEADING
-            if mark >= _CHROME:
+            text = text[1:].lstrip(" ")
+            if mark == _ROW:
+                row = True
+            elif mark == _HEADING:
+                heading = True
+            else:
                 # An unclosed tag may put the content of a page into its chrome.
                 if mark == _MAIN:
                     outside_main.append((chrome, aside, in_link))
                     chrome, aside, in_link = 0, 0, False
                 elif mark == _END_MAIN:
                     chrome, aside, in_link = outside_main.pop()
-                elif mark <= _END_CHROME:  # what no text followed was on the other side
+                elif targets and mark <= _END_CHROME:  # what no text followed is on the other side
                     _add_targets([] if chrome else lines, targets)
                 opened = _OPENED[mark]
                 chrome, aside, level = chrome + opened[0], aside + opened[1], level + opened[2]
-        link_characters = len(text) if in_link else 0
-        if _LINK in text:
+            if not text:
+                continue
+        if _LINK not in text:
+            link_characters = len(text) if in_link else 0
+        else:
             # Each second part is in a link, and begins with its target. In a `main` inside a link,
             # all links are nested, and each other part may begin with a target.
             first = 0 if in_link else 1
@@ -171,19 +176,22 @@ def _split(marked: str) -> list[Line]:
                 target, mark, parts[place] = parts[place].rpartition(_TARGET)
                 if mark:
                     targets += target.split(_TARGET)
-            characters = sum(map(len, parts[first::2]))
+            link_characters = sum(map(len, parts[first::2]))
             in_link ^= len(parts) % 2 == 0
             text = "".join(parts).strip(" ")
             if "  " in text:
                 text = " ".join(text.split())
-            link_characters = min(characters, len(text))
-        if text:
-            words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-            of_line = tuple(filter(None, targets)) if targets else ()
-            facts = (chrome > 0, row, heading, of_line, aside > 0, level)
-            lines.append(_make_line((text, words, link_characters, *facts)))
-            if targets:
-                targets = []
+            if link_characters > len(text):
+                link_characters = len(text)
+            if not text:
+                continue
+        words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
+        of_line = ()
+        if targets:
+            of_line = tuple(filter(None, targets))
+            targets = []
+        facts = (text, words, link_characters, chrome > 0, row, heading, of_line, aside > 0, level)
+        lines.append(_make_line(facts))
     _add_targets([] if chrome else lines, targets)
     return lines
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.chrome import HOME_PATHS, is_logo, leads_home
+from scrapy_simhash.extraction.chrome import HOME_PATHS, attribute_search, is_logo, leads_home
 from scrapy_simhash.name_tokens import name_tokens, parts_of
 from scrapy_simhash.names import Names
 
@@ -129,21 +129,12 @@ def _lower_headings(root: HtmlElement, lines: Sequence[Line], count: int) -> lis
 
 def _with_role(root: HtmlElement) -> list[HtmlElement]:
     """Return the elements with the role of a heading."""
-    headings: list[HtmlElement] = _role_search()(root)
-    return headings
+    return [role.getparent() for role in attribute_search("role")(root) if role == "heading"]
 
 
 def _of_level(headings: Iterable[HtmlElement], level: str) -> list[HtmlElement]:
     """Return those with the role of a heading of a level; without a level, it is 2."""
     return [heading for heading in headings if heading.get("aria-level", "2").strip() == level]
-
-
-@lru_cache(maxsize=1)
-def _role_search() -> Any:
-    """Return a search for elements with the role of a heading."""
-    from lxml.etree import XPath
-
-    return XPath("//*[@role='heading']")
 
 
 def _home_links(root: HtmlElement, host: str) -> list[str]:
@@ -153,13 +144,14 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
     """
     found: dict[str, None] = {}
     for link in islice(root.iter("a"), _MAX_LINKS):
-        href = link.get("href", "").strip()
         # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
+        href = link.get("href", "")
+        if href.count("/") > _MAX_HOME_SLASHES:
+            continue
+        href = href.strip()
         rest = href.partition("://")[2]
         path = rest.partition("/")[2] if rest else href
-        if path.strip("/") not in HOME_PATHS or href.count("/") > _MAX_HOME_SLASHES:
-            continue
-        if not leads_home(href):
+        if path.strip("/") not in HOME_PATHS or not leads_home(href):
             continue
         linked = host_of(href)
         if linked and linked != (host := host or linked):

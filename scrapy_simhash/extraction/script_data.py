@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.extraction.lines import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from lxml.html import HtmlElement
 
@@ -54,23 +54,21 @@ _WORDS_OF_PHRASE = 3
 _MIN_WORDS_OF_SENTENCE = 4
 
 
-def scripts_of(root: HtmlElement) -> list[str]:
-    """Return the scripts of a page that are long enough for data."""
-    texts = (script.text or "" for script in root.iter("script"))
-    return [text[:_MAX_CHARACTERS] for text in texts if len(text) >= _MIN_CHARACTERS]
-
-
-def is_notice(text: str, scripts: Sequence[str]) -> bool:
+def is_notice(text: str, elements: Iterable[HtmlElement]) -> bool:
     """Return True if the text of a page is a few words beside large data that it does not show.
 
     :param text: the text that was extracted.
-    :param scripts: from `scripts_of`.
+    :param elements: the ``script`` elements of the page.
     """
-    if sum(map(len, scripts)) < len(text):
-        return False
     lines = text.split("\n")
-    words = sum(map(count_words, lines))
-    if not 0 < words <= _MAX_WORDS:
+    words = 0
+    for line in lines:
+        words += count_words(line)
+        if words > _MAX_WORDS:  # which holds for most pages
+            return False
+    texts = (element.text or "" for element in elements)
+    scripts = [script[:_MAX_CHARACTERS] for script in texts if len(script) >= _MIN_CHARACTERS]
+    if not words or sum(map(len, scripts)) < len(text):
         return False
     values = [value for script in scripts for value in _values(script)]
     values = list(filter(_is_text, values))
