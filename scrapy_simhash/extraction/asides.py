@@ -36,7 +36,7 @@ _LIST = re.compile(
 )
 # Every match of these contains one of these words.
 _WORDS = (
-    *("comment", "komment", "coment", "koment", "disqus", "respond", "review", "aggregaterating"),
+    *("omment", "oment", "disqus", "respond", "review", "aggregaterating"),
     *("related", "recommend", "shar", "social", "newsletter", "subscri"),
 )
 # The content of a page may be named so, too ("social-policy"), but has fewer links.

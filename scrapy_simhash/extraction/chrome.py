@@ -137,10 +137,11 @@ class _Blocks:
 
     def __init__(self, root: HtmlElement, named: Named) -> None:
         self.named = named
-        self.headers = list(root.iter("header"))
-        self.forms = list(root.iter("form"))
-        self.tables = list(root.iter("table"))
-        self.headings = list(root.iter("h1")) or list(islice(root.iter("h2", "h3"), 1))
+        by_tag: dict[str, list[HtmlElement]] = {"header": [], "form": [], "table": [], "h1": []}
+        for element in root.iter(*by_tag):
+            by_tag[element.tag].append(element)
+        self.headers, self.forms, self.tables, self.headings = by_tag.values()
+        self.headings = self.headings or list(islice(root.iter("h2", "h3"), 1))
 
     def asides(self) -> dict[HtmlElement, None]:
         """Return the asides by name, and the forms to write something."""

@@ -86,7 +86,9 @@ def _with_lists(content: list[Line], lines: Sequence[Line]) -> list[Line]:
 def _lists_in(lines: Sequence[Line]) -> list[Line]:
     """Return the lines of lists: of many different list-like lines in a row, outside chrome."""
     found: list[Line] = []
-    for is_listed, group in groupby(lines, key=lambda line: _is_short(line) and not line.chrome):
+    if len(lines) < _MIN_LINES_OF_LIST:
+        return found
+    for is_listed, group in groupby(lines, key=lambda line: not line.chrome and _is_short(line)):
         if is_listed:
             stretch = list(group)
             if len({line.text for line in stretch}) >= _MIN_LINES_OF_LIST:

@@ -56,12 +56,16 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     if not any(line.aside for line in content):
         lines = [line for line in lines if not line.aside]
     words = sum(line.words for line in content)
-    # A list may stand outside the element with the heading and the introduction.
-    linked = (
-        _linked(around_heading(lines), _MIN_SHARE_OF_CONTENT * words)
-        or _linked(lines, _MIN_SHARE_OF_PAGE * words)
-        or _entries(lines)
-    )
+    linked: Sequence[Line] = [line for line in lines if line.targets and not line.chrome]
+    if _links_fill(linked, _MIN_SHARE_OF_CONTENT * words):  # else they do not around the heading
+        # A list may stand outside the element with the heading and the introduction.
+        around = [line for line in around_heading(lines) if line.targets and not line.chrome]
+        if _links_fill(around, _MIN_SHARE_OF_CONTENT * words):
+            linked = around
+        elif not _links_fill(linked, _MIN_SHARE_OF_PAGE * words):
+            linked = _entries(linked)
+    else:
+        linked = _entries(linked)
     weights: dict[str, int] = {}
     for line in linked:
         targets = set(line.targets)
@@ -73,19 +77,18 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     return weights
 
 
-def _linked(lines: Sequence[Line], least_words: float) -> Sequence[Line]:
-    """Return the lines with links outside chrome; none if their links have few words."""
-    linked = [line for line in lines if line.targets and not line.chrome]
+def _links_fill(linked: Sequence[Line], least_words: float) -> bool:
+    """Return True if the links of lines have enough words."""
     # Texts are content, and so are the links in them.
     words = sum(_words_of_links(line) for line in linked if line.row or line.is_links)
-    return linked if words and words >= least_words else ()
+    return words > 0 and words >= least_words
 
 
-def _entries(lines: Sequence[Line]) -> list[Line]:
+def _entries(linked: Sequence[Line]) -> list[Line]:
     """Return the lines whose links are many, with one text and different targets, or pictures."""
     by_text: dict[str, dict[tuple[str, ...], Line]] = {}
-    for line in lines:
-        if line.targets and not line.chrome and (line.is_links or not line.link_characters):
+    for line in linked:
+        if line.is_links or not line.link_characters:
             by_text.setdefault(line.text, {})[line.targets] = line
     return [
         line
