@@ -66,7 +66,11 @@ def consent_banners(root: HtmlElement, named: Named) -> list[HtmlElement]:
 
     :param named: elements of the page, among them all that may be banners.
     """
-    banners = [element for element, _ in named.with_words(_TOPICS) if element.tag in _TAGS]
+    banners = [
+        element
+        for element, names in named.with_words(_TOPICS)
+        if element.tag in _TAGS and any(map(_has_topic, names))
+    ]
     fixed = {one for one in banners if _FIXED.search(one.get("style", "").lower())}
     named_so = {one for one in banners if _says_banner(one) or _is_short_banner(one)} - fixed
     if named_so:

@@ -143,16 +143,14 @@ def _split(marked: str) -> list[Line]:
     # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
     has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
-    for text in filter(None, map(str.strip, marked.split(_BREAK))):
+    for raw in filter(None, map(str.strip, marked.split(_BREAK))):
+        text = raw
         row = heading = False
-        mark = text[0]  # all marks except `_LINK` come right after a break
+        mark = raw[0]  # all marks except `_LINK` come right after a break
         if _HEADING <= mark <= _END_MAIN:
-            text = text[1:].lstrip(" ")
-            if mark == _ROW:
-                row = True
-            elif mark == _HEADING:
-                heading = True
-            else:
+            text = raw[1:].lstrip(" ")
+            row, heading = mark == _ROW, mark == _HEADING
+            if mark >= _CHROME:
                 # An unclosed tag may put the content of a page into its chrome.
                 if mark == _MAIN:
                     outside_main.append((chrome, aside, in_link))
@@ -165,35 +163,47 @@ def _split(marked: str) -> list[Line]:
                 chrome, aside, level = chrome + opened[0], aside + opened[1], level + opened[2]
             if not text:
                 continue
-        if _LINK not in text:
-            link_characters = len(text) if in_link else 0
-        else:
+        link_characters = len(text) if in_link else 0
+        if _LINK in text:
             # Each second part is in a link, and begins with its target. In a `main` inside a link,
             # all links are nested, and each other part may begin with a target.
             first = 0 if in_link else 1
             parts = text.split(_LINK)
-            for place in range(0 if outside_main else first, len(parts), 1 if outside_main else 2):
-                target, mark, parts[place] = parts[place].rpartition(_TARGET)
-                if mark:
-                    targets += target.split(_TARGET)
-            link_characters = sum(map(len, parts[first::2]))
+            _move_targets(parts, targets, *((0, 1) if outside_main else (first, 2)))
+            characters = sum(map(len, parts[first::2]))
             in_link ^= len(parts) % 2 == 0
             text = "".join(parts).strip(" ")
             if "  " in text:
                 text = " ".join(text.split())
-            if link_characters > len(text):
-                link_characters = len(text)
-            if not text:
-                continue
-        words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
-        of_line = ()
-        if targets:
-            of_line = tuple(filter(None, targets))
-            targets = []
-        facts = (text, words, link_characters, chrome > 0, row, heading, of_line, aside > 0, level)
-        lines.append(_make_line(facts))
+            link_characters = min(characters, len(text))
+        if text:
+            words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
+            of_line = tuple(filter(None, targets)) if targets else ()
+            is_chrome, is_aside = chrome > 0, aside > 0
+            facts = (
+                text,
+                words,
+                link_characters,
+                is_chrome,
+                row,
+                heading,
+                of_line,
+                is_aside,
+                level,
+            )
+            lines.append(_make_line(facts))
+            if targets:
+                targets = []
     _add_targets([] if chrome else lines, targets)
     return lines
+
+
+def _move_targets(parts: list[str], targets: list[str], start: int, step: int) -> None:
+    """Move the targets that parts of a line begin with to `targets`."""
+    for place in range(start, len(parts), step):
+        target, mark, parts[place] = parts[place].rpartition(_TARGET)
+        if mark:
+            targets += target.split(_TARGET)
 
 
 def _add_targets(lines: list[Line], targets: list[str]) -> None:

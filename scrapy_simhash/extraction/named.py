@@ -1,7 +1,7 @@
 """Find the elements whose class, id or microdata property has one of some words.
 
-Most elements have none of them. So all names of a page are searched together, word by word. This is
-several times as fast as a search in each name.
+Most elements have none of them. So all attributes of a page are searched together, word by word,
+and names are read only where a word is found. This is several times as fast as reading all names.
 """
 
 from __future__ import annotations
@@ -15,17 +15,23 @@ if TYPE_CHECKING:
 
 
 class Named:
-    """Elements with their names: classes, id and microdata property, in lower case.
+    """Elements, to find some by their names.
 
     :param elements: in document order.
     """
 
     def __init__(self, elements: Sequence[HtmlElement]) -> None:
         self.elements = elements
-        self._text = "\n".join(map(_all_names, elements)).lower()
+        values = [" ".join(element.values()) for element in elements]
+        text = "\n".join(values)
+        if text.count("\n") >= len(elements):  # in a value
+            text = "\n".join(value.replace("\n", " ") for value in values)
+        self._text = text.lower()
 
     def with_words(self, words: Iterable[str]) -> list[tuple[HtmlElement, list[str]]]:
-        """Return the elements with a name that contains one of the words, and their names."""
+        """Return the elements with an attribute that contains one of the words, and their names:
+        classes, id and microdata property, in lower case.
+        """
         text = self._text
         hits = []
         for word in words:
@@ -37,21 +43,16 @@ class Named:
         place = last = 0
         end = -1
         for at in sorted(hits):
-            if at > end:  # not in the names of the last element
+            if at > end:  # not in the attributes of the last element
                 place += text.count("\n", last, at)
                 last = at
                 end = text.find("\n", at) % (len(text) + 1)
-                names = text[text.rfind("\n", 0, at) + 1 : end].split()
-                found.append((self.elements[place], names))
+                element = self.elements[place]
+                names = f"{names_of(element)} {element.get('itemprop', '')}"
+                found.append((element, names.lower().split()))
         return found
 
 
 def names_of(element: HtmlElement) -> str:
     """Return the classes and the id of an element."""
     return f"{element.get('class', '')} {element.get('id', '')}"
-
-
-def _all_names(element: HtmlElement) -> str:
-    get = element.get
-    names = f"{get('class', '')} {get('id', '')} {get('itemprop', '')}"
-    return names.replace("\n", " ") if "\n" in names else names

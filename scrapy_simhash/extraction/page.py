@@ -38,6 +38,7 @@ _REFERENCES = re.compile(
 # An element takes up to a kilobyte of memory, and each attribute of it 100 bytes. No page that
 # people read has as many tags.
 MAX_TAGS = 300_000
+_LESS = ord("<")
 # To add an attribute, the parser walks along those of its tag: 20,000 of them take it seconds.
 MAX_ATTRIBUTES = 200
 # Tags of less than three blocks keep all attributes, if they have more.
@@ -94,13 +95,16 @@ def prepared(html: str) -> bytes:
 
     :raises ValueError: the page has more than `MAX_TAGS` tags.
     """
+    import numpy as np
+
     data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
     if b"\xef" in data:
         data = _NONCHARACTERS.sub(b" ", data)
     if b"\xee" in data:
         data = _MARKS.sub(b" ", data)
-    if len(data) > MAX_TAGS and data.count(b"<") > MAX_TAGS:
+    # numpy counts several times as fast.
+    if len(data) > MAX_TAGS and np.count_nonzero(np.frombuffer(data, np.uint8) == _LESS) > MAX_TAGS:
         raise ValueError(f"the page has more than {MAX_TAGS} tags")
     return _with_few_attributes(data).strip()
 
