@@ -63,6 +63,7 @@ _ADVICE = {
     'pip install "scrapy-simhash[files]"',
     "surplus_fields": "they have more fields than the first line; --delimiter names the character "
     "between fields",
+    "not_json": "they are no JSON objects; --verdicts FILE shows which",
     "no_field": "--text-field or --html-field names another field",
 }
 _MAX_NAME_BYTES = 255

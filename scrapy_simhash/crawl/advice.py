@@ -71,8 +71,8 @@ def warn_of_copies(errors: ErrorLog, stats: CrawlStats, what: str, location: Loc
         host_option = f" --host {shlex.quote(host)}" if host else ""
         of = "each other" if count.original == count.pattern else f"{what} like {count.original}"
         errors.warn(
-            "simhash: %d of %d %s like %s %s copies of %s: `%s` shows them; SIMHASH_DISTINCT_BY "
-            "keeps them apart",
+            "simhash: %d of %d %s like %s %s copies of %s: `%s` shows them; if they are different "
+            "%s, name in SIMHASH_DISTINCT_BY what tells them apart",
             count.dropped or count.copies,
             count.pages,
             what,
@@ -80,6 +80,7 @@ def warn_of_copies(errors: ErrorLog, stats: CrawlStats, what: str, location: Loc
             "were dropped as" if count.dropped else "are",
             loggable(of),
             f"scrapy simhash index clusters {option}{host_option}",
+            what,
         )
     further = len(patterns) - _MAX_SHOWN_PATTERNS
     if further > 0:

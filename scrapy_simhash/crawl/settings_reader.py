@@ -151,7 +151,11 @@ class SettingsReader:
     def distinct_by(self) -> tuple[str, ...]:
         """Return SIMHASH_DISTINCT_BY: fields of items, which are single words, and selectors."""
         name = "SIMHASH_DISTINCT_BY"
-        values = self._selectors(name)
+        given = self.value(name)
+        words = given.split(",") if isinstance(given, str) else [""]
+        fields = tuple(word.strip() for word in words)
+        # From the command line, as Scrapy reads lists; other commas are part of CSS.
+        values = fields if all(map(str.isidentifier, fields)) else self._selectors(name)
         try:
             for value in values:
                 if not value.isidentifier():
@@ -170,7 +174,11 @@ class SettingsReader:
         if not isinstance(values, (list, tuple)) or not all(
             isinstance(selector, str) and selector for selector in values
         ):
-            raise SettingsError(name, value, "must be a list of CSS selectors and XPaths")
+            raise SettingsError(
+                name,
+                value,
+                "must be a list of CSS selectors and XPaths (with -s, as JSON)",
+            )
         return tuple(values)
 
     def _changed(self, scheme: Scheme, name: str, **changes: Any) -> Scheme:

@@ -251,7 +251,7 @@ class SettlingLane:
     def _observe_again(
         self, copies: Sequence[DroppedCopy], then: Callable[[Sequence[Observation] | None], None]
     ) -> None:
-        """Observe dropped copies again, leaving none pending.
+        """Observe dropped copies again, leaving none pending, and no line in the log.
 
         :param then: called with the observations, or with None if the index is closed or fails.
         """
@@ -262,6 +262,7 @@ class SettlingLane:
                 in_scope = self.identity.scope_filter(copy.key)
                 seen = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
                 index.discard(seen)
+                index.acted(seen, None)  # the log has the line of the first look
                 observations.append(seen)
             return observations
 

@@ -239,8 +239,11 @@ class Index(Protocol):
         :param observed: see `confirm`.
         """
 
-    def acted(self, observed: Observation, action: Action) -> None:
-        """Record what was done with a page in its line of the near-duplicate log, if it has one."""
+    def acted(self, observed: Observation, action: Action | None) -> None:
+        """Record what was done with a page in its line of the near-duplicate log, if it has one.
+
+        :param action: None removes the line, because the observation was only a second look.
+        """
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """Return a match for each key of a stored or pending page within k, sorted: confirmed

@@ -183,7 +183,7 @@ class ObservingIndex(CrawlIndex, Index):
                     self._shared.store.unlog(pending.observation.sequence)
                     self._last_line = None
 
-    def acted(self, observed: Observation, action: Action) -> None:
+    def acted(self, observed: Observation, action: Action | None) -> None:
         if observed.representative is None and observed.similar_to is None:
             return
         with self._shared.lock:
@@ -191,7 +191,12 @@ class ObservingIndex(CrawlIndex, Index):
             line = self._last_line
             if line is None or line.sequence != sequence:
                 line = next(iter(store.near_duplicates(sequence)), None)
-            if line is not None and (line.sequence, line.key) == (sequence, observed.key):
+            if line is None or (line.sequence, line.key) != (sequence, observed.key):
+                return
+            if action is None:
+                store.unlog(sequence)
+                self._last_line = None
+            else:
                 store.log(replace(line, action=action), self._shared.next_sequence)
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:

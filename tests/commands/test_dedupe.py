@@ -197,6 +197,9 @@ def test_what_was_not_judged_is_said(run, folder):
     assert ran.code == 0
     assert "1 of 3 records were not judged (surplus_fields): they have more fields" in ran.err
     assert "1 of 3 records were not judged (not_its_encoding): --encoding names another" in ran.err
+    written(folder, '{"url": 1, "text": "a"}\n{"url": 2\n', "broken.jsonl")
+    advice = run("dedupe", "broken.jsonl", "-o", "o.jsonl").err
+    assert "1 of 2 records were not judged (not_json): they are no JSON objects" in advice
     (folder / "site").mkdir()
     written(folder / "site", "<p>x</p>", "a.php?t=1")
     written(folder / "site", "p {}", "a.css")

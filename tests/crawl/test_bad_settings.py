@@ -136,6 +136,22 @@ def test_a_setting_that_is_none_has_its_default(tmp_path):
     assert vars(SimhashSettings(given, "spider")) == vars(by_default)
 
 
+@pytest.mark.parametrize(
+    ("given", "fields", "selectors"),
+    [
+        ("sku, size", ("sku", "size"), ()),
+        (".sku, .size", (), (".sku, .size",)),
+        ('["sku", ".size"]', ("sku",), (".size",)),
+    ],
+)
+def test_commas_of_the_command_line_separate_fields_but_not_selectors(
+    tmp_path, given, fields, selectors
+):
+    others = {"SIMHASH_DIR": str(tmp_path), "SIMHASH_ITEM_FIELDS": "text"}
+    read = SimhashSettings(Settings({"SIMHASH_DISTINCT_BY": given, **others}), "spider")
+    assert (read.distinct_fields, read.distinct_selectors) == (fields, selectors)
+
+
 def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
     file = tmp_path / "file"
     file.write_text("not a directory")

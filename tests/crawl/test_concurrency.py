@@ -36,7 +36,7 @@ def site_with_family(site):
     return site
 
 
-@pytest.mark.parametrize("action", ["drop", "tag"])
+@pytest.mark.parametrize("action", ["drop", "tag", "follow"])
 def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
     site_with_family, tmp_path, action
 ):
@@ -45,7 +45,8 @@ def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
         tmp_path,
         Crawl(
             requests=[{"url": url, "errback": True} for url in urls],
-            settings=AT_ONCE | {"SIMHASH_ACTION": action},
+            settings=AT_ONCE
+            | ({"SIMHASH_FOLLOW": True} if action == "follow" else {"SIMHASH_ACTION": action}),
             arguments={"at_once": True},
         ),
     )
@@ -60,6 +61,11 @@ def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
     assert representatives == {None, site_with_family.url(original["path"])}
     assert len(result.seen("callback")) == (1 if action == "drop" else FAMILY)
     assert len(result.lines("near-duplicate page")) == FAMILY - 1
+    with open_index(tmp_path / "simhash" / "spiders" / "pages") as index:
+        done = [line.action for line in index.near_duplicates()]
+    assert done == [{"drop": "dropped", "tag": "tagged", "follow": "followed"}[action]] * (
+        FAMILY - 1
+    )
 
 
 def two(site, *, names=("one", "two"), together=True, **settings):

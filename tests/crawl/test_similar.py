@@ -160,6 +160,7 @@ def test_a_part_of_a_site_whose_pages_are_dropped_is_a_warning(results, site, mo
         f"`scrapy simhash index clusters --index {directory} --host {pattern.split('/')[0]}`"
         in line
     )
+    assert "if they are different pages, name in SIMHASH_DISTINCT_BY what tells" in line
     assert not results["drop"].lines("WARNING", "copies of")
 
 

@@ -134,6 +134,17 @@ def test_settling_what_is_not_pending_does_nothing(index):
     assert index.query(D) == []
 
 
+def test_a_second_look_at_a_copy_leaves_no_line_in_the_log(index):
+    index.confirm(index.observe("a", A))
+    looks = [index.observe("copy", flip(A, 0)) for _ in range(2)]
+    index.acted(looks[0], "dropped")
+    index.acted(looks[1], None)
+    index.acted(looks[1], None)
+    assert [(line.sequence, line.action) for line in index.near_duplicates()] == [
+        (looks[0].sequence, "dropped")
+    ]
+
+
 def test_unchanged_pages_keep_the_stored_fingerprint_so_that_they_do_not_drift(index):
     index.confirm(index.observe("a", A))
     for bits in ((0,), (0, 1), (0, 1, 2)):

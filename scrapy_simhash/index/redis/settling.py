@@ -114,17 +114,21 @@ class SettlingIndex(CrawlIndex, RedisContent):
             for observation in similar
         )
 
-    def acted(self, observed: Observation, action: Action) -> None:
+    def acted(self, observed: Observation, action: Action | None) -> None:
         """See `Index.acted`."""
         if observed.representative is None and observed.similar_to is None:
             return
         self._require_open()
         sequence = observed.sequence
-        value = self.server.call("HGET", self.layout.log_key(sequence), sequence)
-        if value is not None:
-            line = self._decoded_line(sequence, value)
-            if line.key == observed.key:
-                self.write_line(replace(line, action=action))
+        log_key = self.layout.log_key(sequence)
+        value = self.server.call("HGET", log_key, sequence)
+        line = None if value is None else self._decoded_line(sequence, value)
+        if line is None or line.key != observed.key:
+            return
+        if action is None:
+            self.server.call("HDEL", log_key, sequence)
+        else:
+            self.write_line(replace(line, action=action))
 
     def stop_waiting(self) -> None:
         """If the server cannot be reached, let all further calls fail at once."""
