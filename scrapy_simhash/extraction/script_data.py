@@ -43,7 +43,7 @@ _STRINGS = re.compile(_STRING, re.DOTALL)
 # A string, the colon after a key, or a number.
 _VALUE = re.compile(rf"({_STRING})(\s*:)?|\d[\d.:-]*", re.DOTALL)
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _SIGN = re.compile(r"[^\w\s]|_")
 _WORD = re.compile(r"\w+")
 _TAG = re.compile(r"<[^<>]*>")
@@ -82,7 +82,7 @@ def is_notice(text: str, elements: Iterable[HtmlElement]) -> bool:
 def _values(script: str) -> Iterator[str]:
     """Yield the texts and numbers in the data of a script; nothing of code and of translations."""
     sample = script[:_SAMPLE_CHARACTERS]
-    if len(_LETTER.findall(_STRINGS.sub("", sample))) > _MAX_LETTERS_OF_DATA * len(sample):
+    if _count_letters(_STRINGS.sub("", sample)) > _MAX_LETTERS_OF_DATA * len(sample):
         return
     values = []
     for found in _VALUE.finditer(script):
@@ -95,11 +95,15 @@ def _values(script: str) -> Iterator[str]:
     yield from values
 
 
+def _count_letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
+
+
 def _is_text(value: str) -> bool:
     """Return True for a name, a number or a sentence; False for code and for a drawing."""
     is_long = len(value) > _MAX_NAME_CHARACTERS
     return len(_SIGN.findall(value)) <= _MAX_SIGNS * len(value) and not (
-        is_long and 2 * len(_LETTER.findall(value)) < len(value)
+        is_long and 2 * _count_letters(value) < len(value)
     )
 
 
