@@ -95,6 +95,7 @@ class Buckets:
         *,
         flipped: bool = False,
         mark: int | None = None,  # noqa: ARG002 - see `Runs`
+        extra: int = 0,  # noqa: ARG002 - see `Runs`
     ) -> set[int]:
         """Return the ordinals of the entries that share a bucket with the fingerprint and whose
         checks are within the distance. The fingerprints of some of them may be farther away.

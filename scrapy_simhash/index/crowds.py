@@ -7,6 +7,10 @@ An index must not read and compare them all for each further one. So a search fo
   nearest, those with the page's own request first;
 - of the others, the `OTHERS` nearest: one of them may be the nearest similar page.
 
+Tables may still hold pages that were removed or discarded, or that have changed. Who reads the
+pages sees which are gone. These take no places, up to `GONE` of them: the search is repeated for as
+many more (`extra`).
+
 The tables themselves become long lists then. If the probed buckets have more than `CROWD` positions
 together, only some are compared: all pages with the page's own name (up to `SCANNED`), and of the
 buckets with the page's own prefixes, `SCANNED` positions, of which marks leave the pages that can
@@ -45,7 +49,7 @@ COMPARED = 1 << 13
 """How many pages of a crowd that can be copies are compared by their fingerprints."""
 SAMPLE = 1 << 11
 """How many pages of a crowd are compared to find a similar page."""
-COPIES, OTHERS = 64, 16
+COPIES, OTHERS, GONE = 64, 16, 1 << 10
 # A page is in the results of a search once for each table, and of a few more look-ups.
 _REPEATS = 16
 # In the rank of a page, from the most significant bit: another request, the distance, the ordinal.
@@ -94,11 +98,13 @@ def nearest_copies(
     mark: int,
     near: Near,
     is_probed: Callable[[NDArray[np.uint64]], NDArray[np.bool_]],
+    extra: int = 0,
 ) -> NDArray[np.uint64]:
     """Return the ids of the pages to read, as the docstring of this module says.
 
     :param fingerprint: of the page, in words.
     :param is_probed: returns True for the fingerprints of pages that the search may return.
+    :param extra: see `more_to_choose`.
     """
     if len(near.ids) <= OTHERS:
         return near.ids[is_probed(near.fingerprints)]
@@ -109,11 +115,24 @@ def nearest_copies(
     other_requests = have_other_requests(mark, near.marks.take(copies)).astype(np.uint64)
     ranks[copies] |= other_requests << _REQUEST_SHIFT
     chosen = []
-    for rows, count in ((copies, COPIES), (others, OTHERS)):
+    for rows, count in ((copies, COPIES + extra), (others, OTHERS + extra)):
         lowest = _lowest(ranks, rows, 4 * count)
         probed = lowest[is_probed(near.fingerprints.take(lowest, axis=0))]
         chosen.append(probed[:count])
     return near.ids.take(np.concatenate(chosen))
+
+
+def more_to_choose(chosen: int, there: int, extra: int) -> int:
+    """Return how many more pages a repeated search must choose, because pages that are gone took
+    places of others; 0 if no other page can be missing.
+
+    :param chosen: number of pages that the search returned.
+    :param there: how many of them are not gone.
+    :param extra: how many more the search chose already.
+    """
+    gone = chosen - there
+    is_enough = gone <= extra or extra == GONE or chosen < OTHERS
+    return 0 if is_enough else min(2 * gone, GONE)
 
 
 def positions_in_crowd(
@@ -121,6 +140,7 @@ def positions_in_crowd(
     scanned: Sequence[NDArray[np.uint32]],
     named: Sequence[NDArray[np.uint32]],
     marks_of: Callable[[NDArray[np.uint32]], NDArray[np.uint64]],
+    extra: int = 0,
 ) -> NDArray[np.uint32]:
     """Return the positions of a crowd to compare, sorted, as the docstring of this module says.
 
@@ -128,10 +148,12 @@ def positions_in_crowd(
     :param scanned: positions in the buckets with the page's own prefixes, in parts.
     :param named: positions of pages that may have the page's name, in parts.
     :param marks_of: returns the marks of the positions in a part.
+    :param extra: see `more_to_choose`.
     """
-    chosen = [np.concatenate(scanned)[:SAMPLE]]
-    chosen += [part[may_be_copies(mark, marks_of(part))][:COMPARED] for part in scanned]
-    chosen += [with_key(mark, part, marks_of(part)) for part in named]
+    compared = COMPARED + _REPEATS * extra
+    chosen = [np.concatenate(scanned)[: SAMPLE + _REPEATS * extra]]
+    chosen += [part[may_be_copies(mark, marks_of(part))][:compared] for part in scanned]
+    chosen += [with_key(mark, part, marks_of(part), compared) for part in named]
     # numpy's `unique` takes much longer.
     positions = np.concatenate(chosen)
     positions.sort()
@@ -141,16 +163,16 @@ def positions_in_crowd(
 
 
 def with_key(
-    mark: int, positions: NDArray[np.uint32], marks: NDArray[np.uint64]
+    mark: int, positions: NDArray[np.uint32], marks: NDArray[np.uint64], count: int
 ) -> NDArray[np.uint32]:
-    """Return the positions of pages whose names have the key of `mark`, at most `COMPARED`: those
+    """Return the positions of pages whose names have the key of `mark`, at most `count`: those
     with its request first.
     """
     is_same = have_key(mark, marks)
     positions, marks = positions[is_same], marks[is_same]
-    if len(positions) > COMPARED:
+    if len(positions) > count:
         order = have_other_requests(mark, marks).argsort(kind="stable")
-        positions = positions[order[:COMPARED]]
+        positions = positions[order[:count]]
     return positions
 
 

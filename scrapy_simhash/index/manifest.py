@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 FILE_NAME = "manifest.json"
 # A marker file that exists while an index is being repaired.
 REPAIRING = ".repairing"

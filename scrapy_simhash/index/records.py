@@ -1,4 +1,4 @@
-"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 4).
+"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 5).
 
 A *record* in a bucket is the ordinal of an entry and its *check* (`fold`), by which a query rejects
 most entries without reading them. The *head* of a row's key is its first bytes, which tell the kind

@@ -135,39 +135,46 @@ class Runs:
         *,
         flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
         mark: int | None = None,
+        extra: int = 0,
     ) -> set[int]:
         """Return the ordinals of the entries that are within the distance and in a probed bucket,
         including removed entries that a run still holds.
 
         :param mark: of the page (`scrapy_simhash.index.marks`). With it, entries are left out as
             `scrapy_simhash.index.crowds` says.
+        :param extra: see `scrapy_simhash.index.crowds.more_to_choose`.
         """
         marks = None if mark is None else [mark]
-        return self.find_near_many([(fingerprint, certainty)], max_distance, marks)[0]
+        return self.find_near_many([(fingerprint, certainty)], max_distance, marks, extra)[0]
 
     def find_near_many(
         self,
         queries: Sequence[tuple[int, bytes]],
         max_distance: int,
         marks: Sequence[int] | None = None,
+        extra: int = 0,
     ) -> list[set[int]]:
         """Return the result of `find_near` for each (fingerprint, certainty), in less time."""
         # The prober uses the certainties of all queries or of none.
         if len({len(certainty) for _, certainty in queries}) > 1:
             return [
-                self.find_near_many([query], max_distance, marks and [marks[number]])[0]
+                self.find_near_many([query], max_distance, marks and [marks[number]], extra)[0]
                 for number, query in enumerate(queries)
             ]
         found: list[set[int]] = []
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             stop = start + _QUERIES_AT_ONCE
             found += self._find_batch(
-                queries[start:stop], max_distance, marks and marks[start:stop]
+                queries[start:stop], max_distance, marks and marks[start:stop], extra
             )
         return found
 
     def _find_batch(
-        self, queries: Sequence[tuple[int, bytes]], max_distance: int, marks: Sequence[int] | None
+        self,
+        queries: Sequence[tuple[int, bytes]],
+        max_distance: int,
+        marks: Sequence[int] | None,
+        extra: int,
     ) -> list[set[int]]:
         pages = self.pages
         rows = pages.packed([fingerprint for fingerprint, _ in queries])
@@ -185,7 +192,7 @@ class Runs:
                 own_prefixes = self._all_prefixes.read(rows[owner : owner + 1])[0]
                 exact = prefixes[is_own] == own_prefixes.take(tables[is_own]).astype(np.int64)
                 crowds[owner] = self._positions_in_crowd(
-                    marks[owner], begins[:, is_own][:, exact], counts[:, is_own][:, exact]
+                    marks[owner], begins[:, is_own][:, exact], counts[:, is_own][:, exact], extra
                 )
                 counts[:, is_own] = 0
         positions, ends = self._lookup.read(begins, counts)
@@ -224,7 +231,7 @@ class Runs:
             if marks is None:
                 ids = own.ids[is_probed(own.fingerprints)]
             else:
-                ids = nearest_copies(rows[owner], marks[owner], own, is_probed)
+                ids = nearest_copies(rows[owner], marks[owner], own, is_probed, extra)
             found[owner].update(map(ordinal_of, ids.tolist()))
         return found
 
@@ -240,7 +247,7 @@ class Runs:
         return is_probed
 
     def _positions_in_crowd(
-        self, mark: int, begins: NDArray[np.uint32], counts: NDArray[np.int64]
+        self, mark: int, begins: NDArray[np.uint32], counts: NDArray[np.int64], extra: int
     ) -> NDArray[np.uint32]:
         """Return the positions of a crowd to compare, sorted; see `scrapy_simhash.index.crowds`.
 
@@ -248,15 +255,17 @@ class Runs:
         :param counts: the numbers of their positions.
         """
         assert self._lookup is not None
-        share = SCANNED // max(int(np.count_nonzero(counts)), 1)
+        share = SCANNED // max(int(np.count_nonzero(counts)), 1) + extra
         scanned, ends = self._lookup.read(begins, np.minimum(counts, share))
         in_files = ends[len(self.runs) - 1] if self.runs else 0
         key, named = key_of(mark), []
         for run in (*self.runs, *self._in_memory()) if key else ():
             slot = key >> KEY_BITS - run.bits
-            named.append(run.buckets(-1, slot, slot + 1)[:SCANNED])
+            named.append(run.buckets(-1, slot, slot + 1)[: SCANNED + extra])
         parts = scanned[:in_files], scanned[in_files:]
-        return positions_in_crowd(mark, parts, named, lambda part: self.pages.marks(part).ravel())
+        return positions_in_crowd(
+            mark, parts, named, lambda part: self.pages.marks(part).ravel(), extra
+        )
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
         """Yield the result of `find_near` as a whole."""

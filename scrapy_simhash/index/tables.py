@@ -154,11 +154,19 @@ class TableStore(RowReader, Store):
             ordinals = self._buckets.find_near(
                 fingerprint, max_distance, certainty, flipped=flipped, mark=mark
             )
-        if not ordinals:
-            return []
+        entries = [*self._entries_of(ordinals)]
+        if mark is not None and len(entries) < len(ordinals):
+            from scrapy_simhash.index.crowds import more_to_choose  # loads numpy
+
+            extra = 0
+            while extra := more_to_choose(len(ordinals), len(entries), extra):
+                ordinals = self._buckets.find_near(
+                    fingerprint, max_distance, certainty, mark=mark, extra=extra
+                )
+                entries = [*self._entries_of(ordinals)]
         return [
             (distance, entry)
-            for entry in self._entries_of(ordinals)
+            for entry in entries
             if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
         ]
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.index import TablePlan, crowds, memory, runs
+from scrapy_simhash.index import PageToObserve, TablePlan, crowds, memory, runs
 from scrapy_simhash.index.redis import replica
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.names import name_bytes
 
-from .backends import INSTALLED_KINDS, KINDS, make_backend
+from .backends import INSTALLED_KINDS, KINDS, make_backend, seen
 from .conftest import REDIS_KINDS
 from .redis_servers import RedisBackend
 from .test_runs import small_runs
@@ -151,6 +151,46 @@ def test_a_page_that_got_another_name_is_found_by_it_and_the_others_by_theirs(ba
         assert index.observe("print", (1 << 127) // 3, evidence).representative == key
 
 
+def leave_gone_pages(index, way, pages):
+    """Leave pages in the tables that are not stored any more."""
+    for number, (page_key, fingerprint, evidence) in enumerate(pages):
+        # Either one page, each time with another text, or pages with one text.
+        key = "https://a.example/changing" if way == "changed" else page_key
+        text = random.Random(number if way == "changed" else way).randbytes(128)
+        observed = index.observe(key, fingerprint, evidence._replace(sketch=text))
+        if way == "superseded" and number:
+            assert observed.kind == "near-duplicate"
+            index.supersede(observed)
+        if way == "discarded":
+            index.discard(observed)
+        else:
+            index.confirm(observed)
+    if way == "changed":
+        index.confirm(index.observe(key, 0))
+
+
+@pytest.mark.parametrize("way", ["discarded", "changed", "superseded"])
+@pytest.mark.parametrize("crowd", [30, 1000])
+def test_pages_that_are_gone_take_no_places(backend, way, crowd, monkeypatch):
+    rng = random.Random(6)
+    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
+    template, own = (1 << 127) // 3, rng.randbytes(128)
+    farther = template
+    for bit in range(4, 13):  # within the prefix of one table
+        farther ^= 1 << bit
+    with small_crowds(crowd=crowd), small_runs(young=10, memory=60):
+        for _ in range(2):  # in memory, and in files
+            with backend.open(max_distance=K, confirmation=NAMED, incremental=True) as index:
+                gone = [page_of_template(rng, number, name="", flips=3) for number in range(120)]
+                leave_gone_pages(index, way, gone)
+                if index.entry("farther") is None:
+                    evidence = Evidence(site=1, sketch=own)
+                    index.confirm(index.observe("farther", farther, evidence))
+                page = ("copy", template, Evidence(site=1, sketch=own))
+                for observed in (index.observe(*page), *index.observe_all([PageToObserve(*page)])):
+                    assert seen(observed) == ("near-duplicate", "farther", 9)
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32), st.data())
 def test_verdicts_equal_those_of_a_scan_of_all_pages(tmp_path_factory, seed, data):
@@ -176,9 +216,6 @@ def test_verdicts_equal_those_of_a_scan_of_all_pages(tmp_path_factory, seed, dat
         ):
             # At this distance, the tables find all pairs.
             verdicts.append(
-                [
-                    (seen.kind, seen.representative, seen.distance, seen.similar_to is None)
-                    for seen in store(index, pages)
-                ]
+                [(*seen(observed), observed.similar_to is None) for observed in store(index, pages)]
             )
     assert verdicts[0] == verdicts[1]

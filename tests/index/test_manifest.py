@@ -69,7 +69,7 @@ def test_a_person_can_read_it(tmp_path):
     MANIFEST.write(tmp_path)
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
     assert content["format"] == "scrapy-simhash index"
-    assert content["format_version"] == 4
+    assert content["format_version"] == 5
     assert content["database"] == "leveldb"
     assert content["scheme_id"] == MANIFEST.scheme.id
     assert content["plan"] == {
@@ -129,7 +129,7 @@ def test_a_format_version_that_is_not_known_is_a_mismatch_that_names_both(writte
     with pytest.raises(IndexMismatch) as caught:
         Manifest.read(directory)
     text = str(caught.value)
-    assert f"format version {version!r}, this release reads 4: use the release" in text
+    assert f"format version {version!r}, this release reads 5: use the release" in text
     assert "SIMHASH_RESET" in text
     assert "rebuild" not in text
     assert files(directory) == before

@@ -47,6 +47,12 @@ def extend(replica, rows):
     assert replica.extend(end, end.rows, rows)
 
 
+def digests_near(replica, fingerprint, max_distance, certainty=b""):
+    end, [found] = replica.near([(fingerprint, certainty)], max_distance)
+    assert end == replica.end
+    return set(found.values())
+
+
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
@@ -71,7 +77,7 @@ def test_it_finds_what_a_linear_scan_finds_in_the_probed_buckets(plan, data):
                 for number, one in enumerate(fingerprints[:at])
                 if (one ^ centre).bit_count() <= k and is_probed(one)
             }
-            assert replica.near([(centre, certainty)], k) == (replica.end, [expected])
+            assert digests_near(replica, centre, k, certainty) == expected
             if at == len(fingerprints):
                 return
             count = data.draw(st.integers(1, len(fingerprints) - at))
@@ -86,10 +92,10 @@ def test_it_grows_and_keeps_all_rows():
     fingerprints = [rng.getrandbits(64) for _ in range(30_000)]
     for first in range(0, 30_000, 700):
         extend(replica, rows_of(layout, fingerprints[first : first + 700], first))
-        assert replica.near([(fingerprints[first], b"")], 3)[1][0] == {digest_of(str(first))}
+        assert digests_near(replica, fingerprints[first], 3) == {digest_of(str(first))}
     assert replica.end.rows == 30_000
     for number in range(0, 30_000, 997):
-        assert replica.near([(fingerprints[number] ^ 5, b"")], 3)[1][0] == {digest_of(str(number))}
+        assert digests_near(replica, fingerprints[number] ^ 5, 3) == {digest_of(str(number))}
 
 
 def test_a_sort_leaves_the_runs_that_another_thread_searches(monkeypatch):
@@ -127,8 +133,8 @@ def test_it_is_emptied_if_the_journal_does_not_have_its_last_row():
     end, rows = replica.end, rows_of(layout, [C])
     assert replica.extend(end, 0, rows)
     assert replica.end == (1, 1, rows[0])
-    assert replica.near([(A, b"")], 0)[1][0] == set()
-    assert replica.near([(C, b"")], 0)[1][0] == {digest_of("0")}
+    assert digests_near(replica, A, 0) == set()
+    assert digests_near(replica, C, 0) == {digest_of("0")}
     assert not replica.extend(end, 2, rows)  # of before
     assert replica.extend(replica.end, 0, [])
     assert replica.end.rows == 0

@@ -228,8 +228,8 @@ def test_without_a_manifest_that_can_be_read_there_is_nothing_to_check(sound, co
 def test_an_index_of_another_version_is_refused(sound):
     manifest = sound / "manifest.json"
     text = manifest.read_text(encoding="utf-8")
-    manifest.write_text(text.replace('"format_version": 4', '"format_version": 3'), "utf-8")
-    with pytest.raises(IndexMismatch, match="version 3"):
+    manifest.write_text(text.replace('"format_version": 5', '"format_version": 4'), "utf-8")
+    with pytest.raises(IndexMismatch, match="version 4"):
         check(sound)
 
 

@@ -36,6 +36,9 @@ class Asked:
     :param mark: see `Store.within`; None for a query, which finds all pages within k.
     :param packed: the entry to store if the page is new, encoded, without its sequence number.
     :param candidates: digests of the pages that the replica finds.
+    :param rows: the rows of the replica that gave these, by number.
+    :param extra: how many more the next search chooses, see
+        `scrapy_simhash.index.crowds.more_to_choose`.
     :param sequence: number of the observation.
     :param since: number of the last admission up to which the replica has all pages.
     :param is_admitted: it was admitted at once.
@@ -48,6 +51,8 @@ class Asked:
     mark: int | None = None
     packed: bytes = b""
     candidates: set[bytes] = field(default_factory=set)
+    rows: dict[int, bytes] = field(default_factory=dict)
+    extra: int = 0
     sequence: int = 0
     since: int = 0
     is_admitted: bool = False
@@ -114,11 +119,13 @@ class Admissions:
         """
         queries = [(one.page.fingerprint, one.page.evidence.certainty) for one in asked]
         marks = [one.mark for one in asked if one.mark is not None] or None
+        extra = max(one.extra for one in asked)
         while True:
-            end, found = self.replica.near(queries, self._max_distance, after, marks)
+            end, found = self.replica.near(queries, self._max_distance, after, marks, extra)
             if followed is None or end.load == followed.load:
                 for one, digests in zip(asked, found, strict=True):
-                    one.candidates |= digests
+                    one.candidates.update(digests.values())
+                    one.rows |= digests
                 return end
             # Another thread has emptied the replica, and may not have read all rows again.
             followed = self.follow()

@@ -40,7 +40,7 @@ from scrapy_simhash.index.base import (
     PageToObserve,
 )
 from scrapy_simhash.index.crawl_index import check_page, matches
-from scrapy_simhash.index.crowds import OTHERS
+from scrapy_simhash.index.crowds import more_to_choose
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
@@ -394,11 +394,11 @@ class RedisIndex(SettlingIndex):
                     view.last = page.entry
                 elif page.digest in candidates:
                     self._add_if_near(view.pending, page.entry, fingerprint)
-        found = len(view.stored) + len(view.pending)
-        if one.mark is not None and len(candidates) > max(OTHERS, 2 * found):
-            # Rows of discarded pages, which stay in the journal, may have taken the places of
-            # others: compare all.
-            one.mark = None
+        there = {entry.key for _, entry in (*view.stored, *view.pending)}
+        extra = more_to_choose(len(one.rows), len(there) + (digest in candidates), one.extra)
+        if one.mark is not None and extra:
+            # The journal keeps the rows of pages that are gone.
+            one.extra = extra
             self._admissions.search([one], self._admissions.follow())
             return self._read_view(one, judged, known)
         view.last = view.last or view.own

@@ -121,14 +121,16 @@ class Replica:
         max_distance: int,
         after: End | None = None,
         marks: Sequence[int] | None = None,
-    ) -> tuple[End, list[set[bytes]]]:
+        extra: int = 0,
+    ) -> tuple[End, list[dict[int, bytes]]]:
         """Return (the end of the replica that was searched; for each query, the digests of the rows
-        in it that are within the distance and in a probed bucket).
+        in it that are within the distance and in a probed bucket, by the number of the row).
 
         :param queries: (fingerprint, certainty). All certainties are known, or none is.
         :param after: an earlier end: rows before it may be left out.
         :param marks: of the queried pages. With them, rows are left out as
             `scrapy_simhash.index.crowds` says.
+        :param extra: see `scrapy_simhash.index.crowds.more_to_choose`.
         """
         wanted = self._packed([fingerprint for fingerprint, _ in queries])
         probes = None
@@ -144,7 +146,11 @@ class Replica:
         else:
             probes = self._probes(queries)
             positions, position_owners = self._looked_up(
-                lookup, probes, wanted, None if marks is None else (marks, all_marks[:first_young])
+                lookup,
+                probes,
+                wanted,
+                None if marks is None else (marks, all_marks[:first_young]),
+                extra,
             )
         young = np.arange(first_young, end.rows, dtype=np.uint32)
         positions = np.concatenate([positions, np.tile(young, len(queries))])
@@ -153,7 +159,7 @@ class Replica:
         differing = fingerprints.take(positions, axis=0)
         differing ^= wanted.take(position_owners, axis=0)
         near = np.flatnonzero(row_sums(np.bitwise_count(differing)) <= max_distance)
-        found: list[set[bytes]] = [set() for _ in queries]
+        found: list[dict[int, bytes]] = [{} for _ in queries]
         if not len(near):
             return end, found
         # Leave out rows that have no probed prefix: results must not depend on what is sorted.
@@ -169,8 +175,12 @@ class Replica:
             else:
                 ids = rows.astype(np.uint64)
                 pages = Near(near_owners, one, ids, all_marks.take(rows))
-                rows = nearest_copies(wanted[owner], marks[owner], pages, is_probed)
-            found[owner].update(digest.tobytes() for digest in digests.take(rows.astype(np.int64)))
+                rows = nearest_copies(wanted[owner], marks[owner], pages, is_probed, extra)
+            numbers = rows.astype(np.int64)
+            found[owner] = {
+                row: digest.tobytes()
+                for row, digest in zip(numbers.tolist(), digests.take(numbers), strict=True)
+            }
         return end, found
 
     def _looked_up(
@@ -179,6 +189,7 @@ class Replica:
         probes: tuple[NDArray[np.int64], Words, NDArray[np.int64]],
         wanted: Words,
         marks: tuple[Sequence[int], Words] | None,
+        extra: int,
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return (the positions of rows to compare, for each the number of its query).
 
@@ -197,11 +208,11 @@ class Replica:
                 own_hashes = self._hashes(wanted[owner : owner + 1])[0]
                 is_exact = is_own & (hashes == own_hashes.take(tables))
                 exact = counts[:, is_exact]
-                share = SCANNED // max(int(np.count_nonzero(exact)), 1)
+                share = SCANNED // max(int(np.count_nonzero(exact)), 1) + extra
                 scanned, _ = lookup.read(begins[:, is_exact], np.minimum(exact, share))
                 mark = own_marks[owner]
                 named = np.flatnonzero(have_key(mark, row_marks)).astype(np.uint32)
-                crowds[owner] = positions_in_crowd(mark, [scanned], [named], row_marks.take)
+                crowds[owner] = positions_in_crowd(mark, [scanned], [named], row_marks.take, extra)
                 counts[:, is_own] = 0
         positions, ends = lookup.read(begins, counts)
         position_owners = np.tile(owners, len(ends)).repeat(counts.ravel())
