@@ -1,11 +1,10 @@
 """Measure what the plugin costs a crawl, beside crawls without it and with other methods.
 
 One process serves the pages on loopback. For each contestant and round, a new process crawls them.
-Contestants take turns, so compare figures of one run only. Without folders, the pages are
-generated. A folder is a page set (``docs.jsonl`` with ``id``, ``lang`` and ``file``), or has HTML
-files, which may be gzip-compressed.
+Contestants take turns, so compare figures of one run only. A folder is a page set (``docs.jsonl``
+with ``id``, ``lang`` and ``file``), or has HTML files, which may be gzip-compressed.
 
-    python benchmarks/crawl.py [FOLDER…] [--repeat N] [--pages N] [--network-bound] [--json FILE]
+    python benchmarks/crawl.py FOLDER… [--repeat N] [--pages N] [--network-bound] [--json FILE]
 
 ``warm`` figures leave out the first tenth of the pages, while workers start and load dictionaries.
 """
@@ -59,7 +58,7 @@ def main() -> None:
         print(f"{name}: {value}")
     pages = corpus.chosen(arguments.folders, arguments.pages, arguments.seed)
     if not pages:
-        sys.exit("there are no pages")
+        sys.exit("there are no pages: name folders of HTML files")
     print(described(pages), flush=True)
     names = []
     for name in arguments.contestants:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from fingerprints_lib.timing import Spread
+import statistics
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawl_lib.contestants import CONTESTANTS, OFF
 from crawl_lib.crawling import STEPS
@@ -19,6 +18,19 @@ if TYPE_CHECKING:
 _MEGABYTE = 1e6
 _NOT_RUN = {"missing": "not run"}
 _WAYS = {"whole": "pages_per_s", "warm": "warm_pages_per_s"}
+
+
+class Spread(NamedTuple):
+    """Median, least and most of some rounds."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return that of at least one value."""
+        return cls(statistics.median(values), min(values), max(values))
 
 
 def figures(result: dict[str, Any], pages: int) -> Figures:
