@@ -93,14 +93,6 @@ def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     assert "damaged" in ran.err
     assert "restore a backup of the server" in ran.err
     assert "--repair" not in ran.err
-    with filled.open() as opened:
-        opened.change_side_row("notes", "example.com", lambda _: b"{")
-    for command in ("rules", "report report.html"):
-        ran = run(*command.split(), *options)
-        assert ran.code == 1
-        assert "the rules of the site example.com are damaged" in ran.err
-    assert run("rules", "--forget", "--site", "example.com", *options).code == 0
-    assert run("rules", *options).code == 0
     assert run("index", "remove", "--all", *options).code == 0
     assert filled.delete() is False
 
