@@ -71,12 +71,11 @@ def decisive_key(evidence: Evidence) -> int:
     have different names. It is 0 for a page about which it tells nothing.
     """
     heading, title = evidence.heading, evidence.title
-    unused_bits = 8 * (KEY_BYTES - BASE_BYTES)
     if heading:
         is_one = len(heading) <= KEY_BYTES + 1 and not _flags(heading) & IS_WEAK
-        return int.from_bytes(heading[:BASE_BYTES], "big") << unused_bits | 1 if is_one else 0
+        return int.from_bytes(heading[:BASE_BYTES], "big") | 1 if is_one else 0
     if title and title[:KEY_BYTES] == _whole(title):
-        return int.from_bytes(title[:BASE_BYTES], "big") << unused_bits
+        return int.from_bytes(title[:BASE_BYTES], "big") & ~1
     return 0
 
 

@@ -6,7 +6,7 @@ symbol by symbol (`scrapy_simhash.name_tokens`): "Alto Jacket, red" is not "Alto
 of a name are a part of a title that only repeats what the page itself declares as the name of its
 site, and a part that only names a view of the page, such as "(print version)".
 
-A name is stored as a *key*: the hash of all its tokens in order, however long it is. 48 bits are of
+A name is stored as a *key*: the hash of all its tokens in order, however long it is. 64 bits are of
 the tokens without diacritics, 16 of the diacritics (zeros if there are none). The title of a page
 becomes three keys: without those parts, of the whole title, and of what the title says beyond the
 headings (zeros if nothing); one key if the first two are equal and the third is zeros. Each heading
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
-KEY_BYTES = 8
+KEY_BYTES = 10
 NAME_FIELDS = ("title", "name", "headline")
 """The fields that may contain the name of a record; the first one with a text is used."""
 _MAX_HEADINGS = 4
@@ -47,7 +47,7 @@ BRAND_IS_USED = 32  # the text uses the name of the site
 WORD_IS_USED = 64  # the text uses a word that the title has beyond the headings, of any part
 HAS_AFFIX = 128  # the title consists of a heading and of further parts
 # Bytes of a key that do not depend on diacritics.
-BASE_BYTES = 6
+BASE_BYTES = 8
 NO_DIACRITICS = bytes(KEY_BYTES - BASE_BYTES)
 _MIN_USED_CHARACTERS = 3
 _MIN_LONG_TEXT_TOKENS = 1000
@@ -72,7 +72,7 @@ class Names(NamedTuple):
 
 
 def name_bytes(text: str) -> bytes:
-    """Return the key of a name, 8 bytes; empty if the text has no words and no symbols."""
+    """Return the key of a name, 10 bytes; empty if the text has no words and no symbols."""
     tokens = name_tokens(text)
     return _key(tokens) if tokens else b""
 
@@ -212,8 +212,8 @@ def _key(tokens: Sequence[str]) -> bytes:
         return NO_KEY
     name = "\0".join(tokens)
     plain = name if name.isascii() else without_diacritics(name)
-    marks = NO_DIACRITICS if plain == name else _digest(name)[BASE_BYTES:]
-    return _digest(plain)[:BASE_BYTES] + marks
+    marks = NO_DIACRITICS if plain == name else _digest(name)[: KEY_BYTES - BASE_BYTES]
+    return _digest(plain) + marks
 
 
 def _digest(text: str) -> bytes:

@@ -165,7 +165,7 @@ class TestEvidence:
         tokens = SCHEME.tokens(text)
         names = Names("Ferry news", ["A new ferry"], sites=["ferry.example"])
         title, heading = page_names(names, text)
-        assert heading[:8] == name_bytes("A new ferry")
+        assert heading[:10] == name_bytes("A new ferry")
         assert found.evidence == Evidence(
             sketch=sketch(token_hashes(tokens)),
             site=site_number("ferry.example"),
