@@ -21,7 +21,6 @@ from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.documents.masking import loggable
-from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.extras.error_pages.answers import ErrorAnswers, impossible_url, is_home
 from scrapy_simhash.policy import DROP, PASS
 from scrapy_simhash.verdict import Verdict
@@ -98,12 +97,7 @@ class ErrorPages:
         crawl = SimhashExtension.of(crawler)
         with logged_settings_errors():
             action = SettingsReader(crawler.settings)("SIMHASH_ERROR_PAGES")
-            if not crawl.settings.pages:
-                raise SettingsError(
-                    "SIMHASH_ERROR_PAGES",
-                    action,
-                    "cannot be used with SIMHASH_PAGES = False: it needs pages",
-                )
+            crawl.require_pages("SIMHASH_ERROR_PAGES", action)
         pages = cls(
             crawler,
             crawl.stats,

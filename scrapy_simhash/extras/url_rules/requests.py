@@ -22,7 +22,7 @@ from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.crawl.stats import CrawlStats
-from scrapy_simhash.errors import SettingsError, StorageError
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
 from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules
 from scrapy_simhash.extras.url_rules.rows import combined, decode_rules, encode_rules
@@ -112,12 +112,7 @@ class RequestRules:
         crawl = SimhashExtension.of(crawler)
         with logged_settings_errors():
             mode = SettingsReader(crawler.settings)("SIMHASH_URL_RULES")
-            if not crawl.settings.pages:
-                raise SettingsError(
-                    "SIMHASH_URL_RULES",
-                    mode,
-                    "cannot be used with SIMHASH_PAGES = False: it needs pages",
-                )
+            crawl.require_pages("SIMHASH_URL_RULES", mode)
         stats = CrawlStats(crawler.stats, "simhash/url_rules")
         rules = cls(crawl.pages, stats, crawl.errors, crawl.schedule, mode=mode)
         for handler, signal in (
