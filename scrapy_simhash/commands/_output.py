@@ -86,19 +86,6 @@ def writable(file: str) -> Path:
     return path
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a text to a file in UTF-8, with unchanged line ends.
-
-    :raises SimhashError: the file cannot be written, for example because the disk is full.
-    """
-    try:
-        path.write_bytes(text.encode())
-    except OSError as error:
-        raise SimhashError(
-            f"{path} cannot be written ({error.strerror}): choose another file"
-        ) from error
-
-
 def bar(count: int, highest: int, characters: int) -> str:
     """Return a bar of a chart: empty for 0, else at least one character.
 

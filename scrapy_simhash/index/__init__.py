@@ -77,7 +77,6 @@ __all__ = [
     "move_index",
     "new_manifest",
     "open_index",
-    "open_tables",
     "reset_index",
 ]
 
@@ -108,7 +107,6 @@ class IndexSpec:
     plan: TablePlan | None = None
     expected_pages: int = DEFAULT_EXPECTED_PAGES
     confirmation: Confirmation | None = None
-    probing: bool = True
 
     def to_manifest(self) -> Manifest:
         """Return the manifest of a new index. For errors, see `open_index`."""
@@ -119,7 +117,7 @@ class IndexSpec:
         elif scans:  # A store in memory has no tables; any plan will do.
             plan = TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
         else:
-            plan = choose_plan(scheme.bits, max_distance, self.expected_pages, probing=self.probing)
+            plan = choose_plan(scheme.bits, max_distance, self.expected_pages)
         confirmation = self.confirmation
         return Manifest(
             scheme,
@@ -241,14 +239,6 @@ def open_index(
         return ObservingIndex(
             shared, rules=rules, incremental=incremental, on_close=_release, crawl_start=crawl_start
         )
-
-
-def open_tables(
-    directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
-) -> TableStore:
-    """Open an unshared store, or create one with unprobed tables. For errors, see `open_index`."""
-    spec = IndexSpec(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
-    return _open_tables(directory, spec, sync)[0]
 
 
 def new_manifest(

@@ -17,7 +17,7 @@ from scrapy_simhash.index.buffer import Buffer, without
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, NO_CLOSED_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.buffer import Slot
@@ -36,7 +36,6 @@ SPILL_EVERY = 8
 _MIN_CAPACITY = 4096
 _LARGE_STEP_SLOTS = 4096
 _CACHED_PAGES = 256
-_TABLES_PER_STEP = 4
 
 
 class Buckets:
@@ -57,16 +56,12 @@ class Buckets:
 
         self._equal_ordinals, self._near_ordinals = equal_ordinals, near_ordinals
         self._database = database
-        self._plan = plan
         self._check_bits = check_bits
         self._key_table = len(plan.tables)
         self._heads = records.bucket_heads(plan)
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        # If each prefix is one block: masks that flip one bit in each block. Each bit is in a mask.
-        step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
-        self._flips = [sum(1 << i for i in range(low, plan.bits, step)) for low in range(step)]
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
         self._capacity = max(self._buffer.capacity(size_bytes), _MIN_CAPACITY)
         self._slots_per_step = 0
@@ -93,30 +88,17 @@ class Buckets:
         max_distance: int,
         certainty: bytes = b"",  # noqa: ARG002 - see `Runs`
         *,
-        flipped: bool = False,
         mark: int | None = None,  # noqa: ARG002 - see `Runs`
         extra: int = 0,  # noqa: ARG002 - see `Runs`
     ) -> set[int]:
         """Return the ordinals of the entries that share a bucket with the fingerprint and whose
         checks are within the distance. The fingerprints of some of them may be farther away.
-
-        :param flipped: if each prefix is one block, also look it up with each of its bits flipped.
         """
         prefixes, check = self._prefixes_and_check(fingerprint)
         packed = self._find(0, prefixes)
-        for mask in self._flips if flipped else ():
-            packed += self._find(0, self._plan.prefixes(fingerprint ^ mask))
         if not packed:
             return set()
         return self._near_ordinals(packed, check, self._check_bits, max_distance)
-
-    def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Yield the result of `find_near` for four tables at a time. Ordinals may repeat."""
-        prefixes, check = self._prefixes_and_check(fingerprint)
-        for first in range(0, self._key_table, _TABLES_PER_STEP):
-            packed = self._find(first, prefixes[first : first + _TABLES_PER_STEP])
-            if packed:
-                yield self._near_ordinals(packed, check, self._check_bits, max_distance)
 
     def find_key(self, key: str) -> list[int]:
         """Return the ordinals of the entries whose page key has the same 48-bit hash."""

@@ -1,8 +1,7 @@
 """Estimate the cost of table plans, and choose the cheapest plan that finds enough pairs.
 
-``python benchmarks/index.py --cost-model --sizes …`` measures plans, fits the constants, and shows
-how far estimates are from measurements. The constants are rounded and from one machine, but only
-their ratios decide which plan is chosen.
+The constants are rounded measurements of one machine, but only their ratios decide which plan is
+chosen.
 """
 
 from __future__ import annotations

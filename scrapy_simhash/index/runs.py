@@ -133,7 +133,6 @@ class Runs:
         max_distance: int,
         certainty: bytes = b"",
         *,
-        flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
         mark: int | None = None,
         extra: int = 0,
     ) -> set[int]:
@@ -266,10 +265,6 @@ class Runs:
         return positions_in_crowd(
             mark, parts, named, lambda part: self.pages.marks(part).ravel(), extra
         )
-
-    def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Yield the result of `find_near` as a whole."""
-        yield self.find_near(fingerprint, max_distance)
 
     def find_key(self, key: str) -> list[int]:
         """Return the ordinals of the entries whose page key has the same hash, including removed

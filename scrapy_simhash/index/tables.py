@@ -141,19 +141,12 @@ class TableStore(RowReader, Store):
         max_distance: int,
         certainty: bytes = b"",
         *,
-        flipped: bool = False,
         mark: int | None = None,
     ) -> list[tuple[int, Entry]]:
-        """See `Store.within`.
-
-        :param flipped: see `Buckets.find_near`; no effect on tables that are probed.
-        :param mark: no effect on tables that are not probed.
-        """
+        """See `Store.within`. `mark` has no effect on tables that are not probed."""
         ordinals = self._prefetched.get((fingerprint, certainty, mark, max_distance))
         if ordinals is None:
-            ordinals = self._buckets.find_near(
-                fingerprint, max_distance, certainty, flipped=flipped, mark=mark
-            )
+            ordinals = self._buckets.find_near(fingerprint, max_distance, certainty, mark=mark)
         entries = [*self._entries_of(ordinals)]
         if mark is not None and len(entries) < len(ordinals):
             from scrapy_simhash.index.crowds import more_to_choose  # loads numpy
@@ -181,16 +174,6 @@ class TableStore(RowReader, Store):
             (*query, max_distance): ordinals
             for query, ordinals in zip(queries, results, strict=True)
         }
-
-    def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the result of `within`. Buckets are searched a few tables at a time, on demand."""
-        seen: set[int] = set()
-        for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
-            for entry in self._entries_of(ordinals - seen):
-                distance = hamming_distance(fingerprint, entry.fingerprint)
-                if distance <= max_distance:
-                    yield distance, entry
-            seen |= ordinals
 
     def skip_to(self, next_sequence: int) -> None:
         """Raise the next sequence number to at least this one."""
