@@ -82,7 +82,7 @@ class Circumstances:
 
     :param preferred: the representative names this page as its canonical URL, and the settings
         prefer canonical pages.
-    :param is_flood: returns True if the cluster has more pages than SIMHASH_CLUSTER_LIMIT.
+    :param is_flood: the cluster has as many copies as SIMHASH_CLUSTER_LIMIT allows.
     :param method: HTTP method of the request.
     :param has_password: returns True if the page has a field for a password.
     :param asked_again: the spider requested the page again after it was dropped.
@@ -100,7 +100,7 @@ class Circumstances:
     """
 
     preferred: bool = False
-    is_flood: Callable[[], bool] = bool
+    is_flood: bool = False
     method: str = "GET"
     has_password: Callable[[], bool] = bool
     asked_again: bool = False
@@ -166,7 +166,7 @@ class Policy:
             and (around.gives_items or action.call)
         ):
             action, reason = Action(follow=follow), "no_items" if hides_items else None
-        elif hides_items and around.is_flood():
+        elif hides_items and around.is_flood:
             action, reason = PASS, "flood"
         elif around.no_retry and observation is not None and observation.provisional:
             action, reason = PASS, around.no_retry

@@ -85,7 +85,7 @@ IN_ORDER = {
     "rescheduled": {"rescheduled": True},
     "request": {"request_has_changed": True},
     "password": {"has_password": lambda: True},
-    "flood": {"is_flood": lambda: True},
+    "flood": {"is_flood": True},
     "held_too_many": {"no_retry": "held_too_many"},
 }
 # These matter only if items would not pass.

@@ -10,9 +10,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from scrapy.utils.datatypes import LocalCache
+
 from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
 from scrapy_simhash.crawl.canonical import CanonicalUrls
-from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SHOWN_CHARACTERS = 200
+# The cluster whose last copy is oldest is forgotten first, so a growing flood is kept.
+_REMEMBERED_CLUSTERS = 10_000
 
 
 class Lane(SettlingLane):
@@ -75,7 +77,9 @@ class Lane(SettlingLane):
         self.size_at_opening = 0
         self.location = settings.index_location(what)
         self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
-        self._floods = Floods(settings.cluster_limit if is_for_pages else 0)
+        self._cluster_limit = settings.cluster_limit if is_for_pages else 0
+        # Representative → number of its copies that were hidden, or tagged as the settings say.
+        self._copies: LocalCache[str, int] = LocalCache(_REMEMBERED_CLUSTERS)
         self._canonical_urls = CanonicalUrls()
 
     def open(self, starts: CrawlStarts) -> None:
@@ -237,7 +241,6 @@ class Lane(SettlingLane):
         verdict: Verdict,
         request: Request | None,
         around: Circumstances,
-        excerpt: str = "",
         response: Response | None = None,
     ) -> tuple[Action, KeptReason | None]:
         """Decide what to do with a page, and count the outcome. Return the result of the policy.
@@ -247,12 +250,9 @@ class Lane(SettlingLane):
 
         :param request: repeats the page; None for an item of ``start()``.
         :param around: the circumstances, as far as this object does not know them.
-        :param excerpt: the beginning of the text, for the warning about a flood.
         :param response: the response of a page; None for an item.
         """
         observation = verdict.observation
-        if self.policy.action == "tag":
-            self._is_flood(verdict, excerpt)  # warns
         preferred = verdict.canonical == "page" and self.settings.prefer_canonical
         no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
         action, reason = self.policy.decide(
@@ -260,7 +260,7 @@ class Lane(SettlingLane):
             replace(
                 around,
                 preferred=preferred,
-                is_flood=lambda: self._is_flood(verdict, excerpt),
+                is_flood=self._is_flood(verdict),
                 refused=self.refused.has(observation),
                 gives_items=self.retries.gives_items or around.rescheduled,
                 no_retry="no_page" if request is None else no_retry,
@@ -268,6 +268,8 @@ class Lane(SettlingLane):
         )
         if verdict.kind == "near-duplicate" and observation is not None:
             self._make_pending(observation, preferred=preferred, reason=reason)
+        if reason in (None, "flood"):
+            self._count_copy(verdict)
         if reason == "no_items":
             return action, reason  # counted when it is known whether the page gives items
         if reason is not None:
@@ -295,22 +297,29 @@ class Lane(SettlingLane):
         if observation is not None and isinstance(calls, ThreadedCalls):
             calls.call_in_loop(self._settle_index, observation, False)  # noqa: FBT003 - discarded
 
-    def _is_flood(self, verdict: Verdict, excerpt: str) -> bool:
-        """Add a near-duplicate to its cluster; return True, and warn once, if it is a flood now."""
-        representative = verdict.representative
-        if representative is None or not self._floods.add(representative, verdict.key):
-            return False
-        self.errors.warn_once(
-            f"flood of {representative}",
-            "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
-            "a broken extraction? Further copies of it are tagged, not dropped "
-            "(SIMHASH_CLUSTER_LIMIT). The last copy, %s, begins: %s",
-            self._floods.limit,
-            loggable(representative),
-            loggable(verdict.key),
-            loggable(excerpt[:_SHOWN_CHARACTERS]),
-        )
-        return True
+    def _is_flood(self, verdict: Verdict) -> bool:
+        """Return True if a near-duplicate would exceed SIMHASH_CLUSTER_LIMIT."""
+        copies = self._copies.get(verdict.representative or "", 0)
+        return verdict.kind == "near-duplicate" and 0 < self._cluster_limit <= copies
+
+    def _count_copy(self, verdict: Verdict) -> None:
+        """Count a near-duplicate in its cluster, and warn once if the cluster is a flood now: more
+        often a ban page, a soft 404 or a broken extraction than real copies.
+        """
+        if (representative := verdict.representative) is None:
+            return
+        if self._is_flood(verdict):
+            self.errors.warn_once(
+                f"flood of {representative}",
+                "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
+                "a broken extraction? Further copies of it are tagged, not dropped "
+                "(SIMHASH_CLUSTER_LIMIT). `scrapy simhash compare` shows it beside %s",
+                self._cluster_limit,
+                loggable(representative),
+                loggable(verdict.key),
+            )
+        copies = self._copies.pop(representative, 0)  # the youngest is last
+        self._copies[representative] = copies + 1
 
     def _log(self, verdict: Verdict) -> None:
         like = verdict.representative or verdict.similar_to

@@ -240,7 +240,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 depth_limited=extension.depth_limited,
                 is_start=_is_start(request),
             ),
-            page.excerpt,
             response,
         )
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)

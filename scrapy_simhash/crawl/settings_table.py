@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.redis import DEFAULT_LEASE_S
@@ -168,7 +167,7 @@ CORE = (
     Setting(
         "SIMHASH_CLUSTER_LIMIT",
         whole(0, 1 << 32),
-        default=DEFAULT_CLUSTER_LIMIT,
+        default=100,
         meaning=(
             "Upper limit for the dropped near-duplicates of one page. Further ones are tagged, "
             "and a warning is logged: a large cluster is more often a ban page or a broken "
