@@ -13,8 +13,8 @@ page_fingerprinted = object()
 """
 
 page_judged = object()
-"""Sent before the callback of a page runs, with ``page`` (a `PageState`), ``response`` and ``text``
-(the main text, or "" if the crawl does not keep it). Also sent for pages that are dropped.
+"""Sent before the callback of a page runs, with ``page`` (a `PageState`) and ``response``. Also
+sent for pages that are dropped.
 """
 
 item_judged = object()

@@ -19,6 +19,7 @@ import re
 import types
 import uuid
 from collections import deque
+from dataclasses import replace
 from datetime import date, time, timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from scrapy_simhash.detector import PageFingerprint
 
 CARRIED_META_KEY = "simhash_carried"
 """The names of the user's own meta and of the ``cb_kwargs`` of a request: two lists."""
@@ -86,10 +90,12 @@ class Arguments:
     """Knows what the requests of one crawl carry, and hashes it.
 
     :param ignored: names of ``cb_kwargs`` and meta that don't count (SIMHASH_IGNORE_ARGUMENTS).
+    :param crawler: has the spider of the crawl, once it is opened.
     """
 
-    def __init__(self, ignored: Iterable[str] = ()) -> None:
+    def __init__(self, ignored: Iterable[str] = (), crawler: Crawler | None = None) -> None:
         self._ignored = frozenset(ignored)
+        self._crawler = crawler
         # Response → what downloader middlewares had added to the meta of its request.
         self._added: WeakKeyDictionary[Response, dict[str, Any]] = WeakKeyDictionary()
 
@@ -122,12 +128,17 @@ class Arguments:
             if added:
                 self._added[response] = added
 
-    def hash(self, request: Request, spider: Spider | None) -> bytes:
+    @property
+    def _spider(self) -> Spider | None:
+        return None if self._crawler is None else self._crawler.spider
+
+    def hash(self, request: Request) -> bytes:
         """Return 8 bytes: the same for requests that call the same callback with equal arguments.
 
         :return: `UNLIKE_ANY` if a request carries an object that cannot be compared.
         """
         names, keywords = self.names(request)
+        spider = self._spider
         rule = _rule(request, spider)
         if rule is not None:
             names = [name for name in names if name != "rule"]
@@ -150,10 +161,17 @@ class Arguments:
         keywords = [name for name in request.cb_kwargs if name not in self._ignored]
         return [name for name in request.meta if self._counts(name)], keywords
 
-    def share_objects(self, one: Request, other: Request, spider: Spider | None) -> bool:
+    def added_to(self, page: PageFingerprint, request: Request) -> PageFingerprint:
+        """Return a page with what its callback is called with, and its depth."""
+        depth = request.meta.get("depth")
+        depth = depth if isinstance(depth, int) else 0
+        evidence = page.evidence._replace(request=self.hash(request), depth=depth)
+        return replace(page, evidence=evidence)
+
+    def share_objects(self, one: Request, other: Request) -> bool:
         """Return True if two requests carry the same object, which a callback may change."""
         of_one, of_other = _changeable(self._values(one)), _changeable(self._values(other))
-        return bool(of_one.keys() & of_other.keys() - {id(spider)})
+        return bool(of_one.keys() & of_other.keys() - {id(self._spider)})
 
     def _values(self, request: Request) -> Any:
         names, _ = self.names(request)

@@ -15,38 +15,44 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
-from scrapy_simhash.crawl.extension import Component, SimhashExtension
-from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, OTHER_URL_META_KEY
-from scrapy_simhash.detector import evidence_of
-from scrapy_simhash.index import PageToObserve
+from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, VERDICT_META_KEY
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from typing_extensions import Self
 
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import Observation
 
-VERDICT_META_KEY = "simhash"
 FLAG = "near-duplicate"
-# Indexed pages with these statuses count as gone; other pages that cannot be judged do not.
-_GONE_STATUSES = (404, 410)
 
 
-class SimhashDownloaderMiddleware(Component):
+class SimhashDownloaderMiddleware:
     """The downloader middleware: fingerprints pages, and answers requests with kept pages."""
 
-    def __init__(self, extension: SimhashExtension) -> None:
-        super().__init__(extension)
+    def __init__(self, crawl: SimhashExtension) -> None:
+        self._signals = crawl.crawler.signals
+        self._fingerprinter = crawl.fingerprinter
+        self._fingerprinted = crawl.fingerprinted
+        self._max_bytes = crawl.settings.max_bytes
+        self._identity = crawl.identity
+        self._arguments = crawl.arguments
+        self._pages = crawl.pages
+        self._arrivals = crawl.arrivals
         # Request for a dropped copy → the kept response of that copy.
         self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
+        return cls(SimhashExtension.of(crawler))
 
     def process_request(self, request: Request) -> Response | None:
         """Return the response that was kept for a request, or None."""
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
-        self._extension.is_idle = False
-        answer = self._extension.pages.retries.answer_to(request)
+        answer = self._arrivals.answer_to(request)
         if answer is not None:
             self._answers[request] = answer
             return _again(answer, request)
@@ -54,78 +60,52 @@ class SimhashDownloaderMiddleware(Component):
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint a page, or count the reason not to. Return the response."""
-        extension = self._extension
         answer = self._answers.pop(request, None)
         if answer is not None:  # other middlewares have seen it already, and may have changed it
             response = _again(answer, request)
         page = await self._fingerprint(request, response)
-        if 200 <= response.status < 300:  # noqa: PLR2004 - success
-            self._compare_with_earlier(request, page)
-        if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
-            extension.pages.mark_not_judged(extension.identity.key(request))
-        if page is None:
-            record_arrival(extension, request)
-            return response
-        if extension.pages.calls.in_threads and page.fingerprint is not None:
-            page = with_request(page, request, extension.request_hash(request))
-            await extension.pages.ask_early(extension.identity.key(request), page, response)
-        extension.fingerprints[response] = page
+        self._arrivals.downloaded(request, response, page)
+        if page is not None and page.fingerprint is not None and self._pages.lane.calls.in_threads:
+            page = self._arguments.added_to(page, request)
+            await self._pages.ask_early(self._identity.key(request), page, response)
+            self._fingerprinted[response] = page, None
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
-        self._extension.pages.mark_not_judged(self._extension.identity.key(request))
-        record_arrival(self._extension, request)
-
-    def _compare_with_earlier(self, request: Request, page: PageFingerprint | None) -> None:
-        """Compare a page with an earlier one under its key, whose copies may have been dropped for
-        a content that the spider did not want.
-        """
-        extension = self._extension
-        if extension.pages.index is None or request.callback is NO_CALLBACK:
-            return
-        key = extension.identity.key(request)
-        text = None
-        if page is not None and page.fingerprint is not None:
-            text = PageToObserve(key, page.fingerprint, evidence_of(key, page))
-        if CARRIED_META_KEY not in request.meta:  # no spider output: perhaps an inline download
-            extension.settlement.downloaded(key, text)
-        extension.pages.answered(key, text)
-        # A page is refused, too, if its callback gave nothing but a request for this one.
-        other = request.meta.get(OTHER_URL_META_KEY)
-        if other is not None and other in extension.replaced_keys:
-            extension.pages.answered(other, text)
+        self._arrivals.lost(request)
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
-        extension, stats = self._extension, self._extension.stats
-        if extension.pages.index is None:  # pages are not judged, or the index is not open
+        """Return the fingerprint of a page, and keep it for the spider middleware."""
+        lane = self._pages.lane
+        if lane.index is None:  # pages are not judged, or the index is not open
             return None
         reason = self._reason_to_skip(request, response)
         if reason is not None or not isinstance(response, HtmlResponse):
-            stats.skip(reason or "not_html")
+            lane.stats.skip(reason or "not_html")
             return None
         try:
-            page, is_cached = await extension.fingerprinter.fingerprint(response)
+            page, is_cached = await self._fingerprinter.fingerprint(response)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            extension.errors.count_error("fingerprint", error, response.url)
+            lane.errors.count_error("fingerprint", error, response.url)
             return None
-        results = await extension.crawler.signals.send_catch_log_async(
+        results = await self._signals.send_catch_log_async(
             signals.page_fingerprinted, request=request, response=response, page=page
         )
-        given = [result for _, result in results if isinstance(result, tuple)]
-        if given:
-            extension.given[response] = given[0]
+        given = next((result for _, result in results if isinstance(result, tuple)), None)
+        if given is not None:
             # Without a fingerprint, the index is not asked. The page does not count as skipped.
             page = replace(page, fingerprint=None, skipped=None)
+        self._fingerprinted[response] = page, given
         if is_cached:
-            stats.count("exact_duplicate")
-        stats.fingerprinted(page)
+            lane.stats.count("exact_duplicate")
+        lane.stats.fingerprinted(page)
         if page.way:
-            stats.count(f"extraction/{page.way}")
+            lane.stats.count(f"extraction/{page.way}")
         if page.error is not None:
-            extension.errors.count_error("extraction", page.error, response.url)
+            lane.errors.count_error("extraction", page.error, response.url)
         if page.tokens:
-            extension.unmatched_selectors.count(page.unmatched)
+            lane.unmatched.count(page.unmatched)
         return page
 
     def _reason_to_skip(self, request: Request, response: Response) -> str | None:
@@ -135,7 +115,7 @@ class SimhashDownloaderMiddleware(Component):
             "status": not 200 <= response.status < 300,  # noqa: PLR2004 - success
             "empty": not response.body,
             "not_html": not isinstance(response, HtmlResponse),
-            "too_large": len(response.body) > self._extension.settings.max_bytes,
+            "too_large": len(response.body) > self._max_bytes,
         }
         return next((reason for reason, applies in reasons.items() if applies), None)
 
@@ -145,22 +125,3 @@ def _again(response: Response, request: Request) -> Response:
     again = response.replace(flags=[flag for flag in response.flags if flag != FLAG])
     again.request = request
     return again
-
-
-def with_request(page: PageFingerprint, request: Request, request_hash: bytes) -> PageFingerprint:
-    """Return a page with what its callback is called with, and its depth."""
-    depth = request.meta.get("depth")
-    depth = depth if isinstance(depth, int) else 0
-    return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
-
-
-def record_arrival(
-    extension: SimhashExtension, request: Request, observation: Observation | None = None
-) -> bool:
-    """Record that the page of a request arrived, or never will. Return True if the request was a
-    retry, of the page or of one of its items.
-
-    :param observation: None if the page was not judged.
-    """
-    for_item = extension.items.retries.arrived(request, None)
-    return extension.pages.retries.arrived(request, observation) or for_item

@@ -1,7 +1,6 @@
 """SimhashExtension: connects the parts of one crawl, opens its indexes, and closes them.
 
-If an index cannot be opened, the crawl runs without the plugin. If an index fails later, the error
-is counted, and the page passes.
+If an index cannot be opened, the crawl runs without the plugin.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ from weakref import WeakKeyDictionary
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
-from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.arguments import Arguments
+from scrapy_simhash.crawl.arrivals import Arrivals
 from scrapy_simhash.crawl.asking_again import AskingAgain
 from scrapy_simhash.crawl.browser_pages import close_browser_pages
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
@@ -25,6 +23,7 @@ from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
+from scrapy_simhash.crawl.judging import Judging
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on
 from scrapy_simhash.crawl.settings_errors import logged_settings_errors
@@ -49,23 +48,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED_KEYS = 10_000
-
-
-class Component:
-    """A middleware or pipeline of one crawl."""
-
-    def __init__(self, extension: SimhashExtension) -> None:
-        self._extension = extension
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the component of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
-        return cls(SimhashExtension.of(crawler))
-
 
 class SimhashExtension:
-    """The parts of the plugin for one crawl. :raises SettingsError: a setting is invalid."""
+    """The parts of the plugin for one crawl, which its components take when they are made.
+
+    :raises SettingsError: a setting is invalid.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         stats = crawler.stats
@@ -76,48 +64,27 @@ class SimhashExtension:
         self.settings = settings = SimhashSettings(crawler.settings, str(spider.name))
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
-        self.arguments = Arguments(settings.ignore_arguments)
+        self.arguments = Arguments(settings.ignore_arguments, crawler)
         self.asking_again = AskingAgain(crawler.signals)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
         self.fingerprinter = Fingerprinter(settings)
-        lane = partial(
-            Lane,
-            settings=settings,
-            identity=self.identity,
-            errors=self.errors,
-            schedule=self.schedule,
-        )
-        self.pages = lane("page", detector=self.fingerprinter.detector, stats=self.stats)
-        self.items = lane(
-            "item",
-            detector=self.fingerprinter.item_detector,
-            stats=CrawlStats(stats, "simhash/item"),
-        )
-        self._lanes = (self.pages, self.items)
+        lane = partial(Lane, settings=settings, identity=self.identity, errors=self.errors)
+        page_lane = lane("page", detector=self.fingerprinter.detector, stats=self.stats)
+        item_stats = CrawlStats(stats, "simhash/item")
+        item_lane = lane("item", detector=self.fingerprinter.item_detector, stats=item_stats)
+        self.pages = Judging(page_lane, self.schedule)
+        self.items = Judging(item_lane, self.schedule)
         self.settlement = Settlement(
-            self.pages.settle_page,
-            self.items.settle,
-            self._finished,
-            self.pages.refused,
+            self.pages.settle_page, self.items.settle, self._finished, self.pages.contents
         )
+        self.arrivals = Arrivals(self.pages, self.items, self.settlement, self.identity)
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
         # copy to other requests. Weak, because a response may never reach a callback.
-        self.fingerprints: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
-        self.given: WeakKeyDictionary[Response, tuple[Verdict, Action]] = WeakKeyDictionary()
-        """Page → the verdict and the action that a handler of `signals.page_fingerprinted` gave."""
-        scheme = settings.scheme
-        self.unmatched_selectors = UnmatchedNames(
-            (*scheme.select, *scheme.remove, *settings.distinct_selectors),
-            UNMATCHED_SELECTORS,
-            self.errors.warn,
-        )
-        self.unmatched_fields = UnmatchedNames(settings.item_fields, EMPTY_FIELDS, self.errors.warn)
+        self.fingerprinted: WeakKeyDictionary[
+            Response, tuple[PageFingerprint, tuple[Verdict, Action] | None]
+        ] = WeakKeyDictionary()
+        """Page → its fingerprint, and what a handler of `signals.page_fingerprinted` gave."""
         self.has_output_middleware = False
-        self.depth_limited = crawler.settings.getint("DEPTH_LIMIT") > 0
-        self.replaced_keys: LocalCache[str, None] = LocalCache(_REMEMBERED_KEYS)
-        """Keys of pages whose callbacks gave only a request for the page under another query."""
-        self.is_idle = False
-        """No request was made since the crawl was idle."""
         self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
@@ -177,14 +144,14 @@ class SimhashExtension:
             self.fingerprinter.start()
         try:
             if settings.pages:
-                self.pages.open(self._starts)
+                self.pages.lane.open(self._starts)
             if settings.item_fields:
-                self.items.open(self._starts)
+                self.items.lane.open(self._starts)
         except SimhashError as error:
             self._go_without_index(error)
             return
-        opened = [lane.index for lane in self._lanes if lane.index is not None]
-        index = opened[0]
+        opened = [lane.index for lane in self._lanes() if lane.index is not None]
+        index, lane = opened[0], self._first_lane()
         embedded = [index for index in opened if isinstance(index, ObservingIndex)]
         self._syncer.start(*embedded)
         logger.info(
@@ -196,25 +163,26 @@ class SimhashExtension:
             index.confirmation.min_resemblance,
             index.confirmation.same_name,
             index.plan,
-            (settings.policy if settings.pages else settings.item_policy).action,
+            lane.policy.action,
             index.location,
-            (self.pages if settings.pages else self.items).size_at_opening,
+            lane.size_at_opening,
             extra={"spider": spider},
         )
 
     def spider_idle(self) -> None:
         """Settle all pages. :raises DontCloseSpider: dropped copies wait, or are requested."""
-        self.is_idle = True
+        self.arrivals.is_idle = True
         self.settlement.close()  # in an idle crawl, unfinished output is never read
-        if any([lane.idle() for lane in self._lanes]):  # noqa: C419 - call both
+        waiting = self.pages.idle(), self.items.idle()
+        if any(waiting):
             raise DontCloseSpider
 
     async def settle_all(self) -> None:
         """Settle all pages and items, before the scheduler closes."""
         self.settlement.close()
         self.crawler.signals.send_catch_log(signals.crawl_settled)
-        for lane in self._lanes:
-            await lane.finish(pausing=not self.is_idle)
+        for judging in (self.pages, self.items):
+            await judging.finish(pausing=not self.arrivals.is_idle)
 
     def spider_closed(self, reason: str) -> None:
         """Settle the rest, log the summary, close the indexes, and write the report."""
@@ -222,11 +190,9 @@ class SimhashExtension:
         self.fingerprinter.close()
         if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
             self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
-        opened = any(lane.index is not None for lane in self._lanes)
-        for lane in self._lanes:
-            lane.end(finished=reason == "finished")
-        self.unmatched_selectors.close()
-        self.unmatched_fields.close()
+        opened = any(lane.index is not None for lane in self._lanes())
+        self.pages.end(finished=reason == "finished")
+        self.items.end(finished=reason == "finished")
         if not opened:
             self.errors.warn(
                 "simhash: this crawl ran without the plugin, because it could not open the index: "
@@ -236,12 +202,7 @@ class SimhashExtension:
         if reason == "finished":
             self._starts.delete()
         if opened:
-            lane = self.pages if self.settings.pages else self.items
-            write_crawl_report(self.crawler, self.settings, lane.location, reason)
-
-    def request_hash(self, request: Request) -> bytes:
-        """Return `Evidence.request` of a request."""
-        return self.arguments.hash(request, self.crawler.spider)
+            write_crawl_report(self.crawler, self.settings, self._first_lane().location, reason)
 
     def item_done(
         self,
@@ -261,8 +222,7 @@ class SimhashExtension:
     def _finished(self, page: PageState, confirmed: bool) -> None:
         if page.dropped:  # not earlier, because an errback may use the browser page
             close_browser_pages(page.request, self.errors)
-        if page.other_url and page.outputs == 1:
-            self.replaced_keys[page.key] = None
+        self.arrivals.settled(page)
         self.crawler.signals.send_catch_log(signals.page_settled, page=page, confirmed=confirmed)
 
     def _go_without_index(self, error: SimhashError) -> None:
@@ -278,8 +238,15 @@ class SimhashExtension:
 
     def _close_indexes(self) -> None:
         self._syncer.close()
-        for lane in self._lanes:
+        for lane in self._lanes():
             lane.close()
+
+    def _lanes(self) -> tuple[Lane, Lane]:
+        return self.pages.lane, self.items.lane
+
+    def _first_lane(self) -> Lane:
+        """Return the lane of pages, or of items if no pages are judged."""
+        return (self.pages if self.settings.pages else self.items).lane
 
     def schedule(self, request: Request) -> None:
         """Schedule a request past the spider and its middlewares, and count it."""

@@ -20,6 +20,7 @@ Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
 OPT_OUT_META_KEY = "dont_simhash"
+VERDICT_META_KEY = "simhash"
 # Marks a request by which a callback refuses a page and asks for it again. The value is the
 # fingerprint of the refused page, or None if the page was not judged.
 REFUSED_META_KEY = "simhash_asked_again"

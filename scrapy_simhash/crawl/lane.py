@@ -1,58 +1,45 @@
-"""Judge the pages (or the items) of one crawl, and decide what to do with them.
-
-`scrapy_simhash.crawl.settling` does what follows.
-"""
+"""The index of the pages (or the items) of one crawl: open it, ask it, count what it says."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from scrapy.utils.datatypes import LocalCache
-
-from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
+from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.canonical import CanonicalUrls
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
-from scrapy_simhash.crawl.settling import SettlingLane
-from scrapy_simhash.crawl.unclaimed import UnclaimedVerdicts
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness
 from scrapy_simhash.documents.masking import loggable
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.index import PageToObserve, reset_index
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.policy import PASS, Action
+from scrapy_simhash.policy import outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Request
-    from scrapy.http import Response
-
     from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.jobdir import CrawlStarts
     from scrapy_simhash.crawl.settings import SimhashSettings
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
+    from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
-# The cluster whose last copy is oldest is forgotten first, so a growing flood is kept.
-_REMEMBERED_CLUSTERS = 10_000
 
+class Lane:
+    """The index of one crawl's pages, or of its items.
 
-class Lane(SettlingLane):
-    """The index, policy, stats and retries of one crawl's pages, or of its items.
+    If the index fails, the error is counted and the page passes: no page is lost, and no crawl
+    stops. All this holds for items, too.
 
-    For the parameters see `SettlingLane`.
+    :param what: ``page`` or ``item``.
     """
 
     def __init__(
@@ -64,23 +51,33 @@ class Lane(SettlingLane):
         identity: Identity,
         stats: CrawlStats,
         errors: ErrorLog,
-        schedule: Callable[[Request], None],
     ) -> None:
-        super().__init__(
-            what, settings, identity=identity, stats=stats, errors=errors, schedule=schedule
-        )
         is_for_pages = what == "page"
+        self.what = what
+        self.settings = settings
         self.detector = detector
+        self.identity = identity
+        self.stats = stats
+        self.errors = errors
         self.policy = settings.policy if is_for_pages else settings.item_policy
-        # Names of arguments with which copies passed.
-        self._passed_for_arguments: Counter[str] = Counter()
+        self.calls = IndexCalls(None, errors)
+        """Calls to the index. `open` and `close` replace this object."""
         self.size_at_opening = 0
         self.location = settings.index_location(what)
-        self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
-        self._cluster_limit = settings.cluster_limit if is_for_pages else 0
-        # Representative → number of its copies that were hidden, or tagged as the settings say.
-        self._copies: LocalCache[str, int] = LocalCache(_REMEMBERED_CLUSTERS)
+        self._history: CrawlHistory | None = None
+        self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
         self._canonical_urls = CanonicalUrls()
+        selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
+        self.unmatched = (
+            UnmatchedNames(selectors, UNMATCHED_SELECTORS, errors.warn)
+            if is_for_pages
+            else UnmatchedNames(settings.item_fields, EMPTY_FIELDS, errors.warn)
+        )
+
+    @property
+    def index(self) -> ObservingIndex | RedisIndex | None:
+        """The open index; None before `open` and after `close`."""
+        return self.calls.index
 
     def open(self, starts: CrawlStarts) -> None:
         """Open the index of the settings.
@@ -125,27 +122,11 @@ class Lane(SettlingLane):
             self.calls = IndexCalls(index, self.errors)
             self.size_at_opening = len(index)
         starts.record(index)
-        self.history = CrawlHistory(index)
+        self._history = CrawlHistory(index)
 
     def _warn_of_opening(self, message: str, *arguments: object) -> None:
         self.stats.count("index_does_not_fit")
         self.errors.warn(message, *arguments)
-
-    def idle(self) -> bool:
-        """Discard verdicts that no callback took; return True if dropped copies still wait."""
-        self._unclaimed.discard_all()
-        self.calls.hurry()
-        return self.retries.idle()
-
-    async def finish(self, *, pausing: bool) -> None:
-        """Request the copies that are still held. Wait until all calls of `tell` have ended.
-
-        :param pausing: the crawl was not idle before, so it may go on later.
-        """
-        self._unclaimed.discard_all()
-        await self.calls.finish()
-        self.retries.close(pausing=pausing)
-        await self.calls.finish()
 
     def close(self) -> None:
         """Close the index, if it is open. An error is counted."""
@@ -156,170 +137,92 @@ class Lane(SettlingLane):
         self.calls = IndexCalls(None, self.errors)
 
     def end(self, *, finished: bool) -> None:
-        """Count and log the results of the crawl, and write its end into the history of the index.
+        """Count the size of the index, write the end of the crawl into its history, and log the
+        results of the crawl.
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         """
-        if self.index is None:
-            return
         ending = self.calls.now("the end of the crawl", lambda index: index.ending())
         if ending is not None:
             self.stats.index_size(ending.size)
-            if self.history is not None:
+            if self._history is not None:
                 try:
-                    self.history.close(ending.next_sequence, finished=finished)
+                    self._history.close(ending.next_sequence, finished=finished)
                 except StorageError as error:
-                    self.errors.count_error("history", error, self.index.location)
+                    self.errors.count_error("history", error, str(self.location))
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self.what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
-        warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
-        warn_of_copies(self.errors, self.stats, f"{self.what}s", self.location)
+        self.unmatched.close()
+
+    def ask_now(self, key: str, page: PageFingerprint) -> Verdict | None:
+        """Return the verdict of an embedded index; see `ask`."""
+        in_scope = self.identity.scope_filter(key)
+        return self.calls.now(
+            key, lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
+        )
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
         calls, fingerprint = self.calls, page.fingerprint
         if fingerprint is None or not isinstance(calls, ThreadedCalls):
-            return self._judge_now(key, page)  # without a fingerprint, no index is called
+            return self.ask_now(key, page)  # without a fingerprint, no index is called
         in_scope = self.identity.scope_filter(key)
         answer = await calls.observe(
             PageToObserve(key, fingerprint, evidence_of(key, page), in_scope)
         )
         return None if answer is None else self.detector.verdict(*answer)
 
-    async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
-        """Ask an index on the network before a callback is known; keep the verdict for `judge`."""
-        verdict = await self.ask(key, page)
-        if verdict is not None:
-            self._unclaimed.put(response, verdict)
-
-    def judge(
-        self,
-        key: str,
-        page: PageFingerprint,
-        canonical: str | None = None,
-        response: Response | None = None,
-    ) -> Verdict | None:
-        """Record the verdict of an embedded index, or the one that `ask_early` kept; return it.
-
-        :param canonical: the canonical URL that the page names, see `canonical_url`.
-        :param response: the response for which `ask_early` kept a verdict.
-        :return: None if the index is closed or failed.
-        """
-        if self.calls.in_threads:
-            verdict = None if response is None else self._unclaimed.take(response)
-        else:
-            verdict = self._judge_now(key, page)
-        return None if verdict is None else self.record_verdict(verdict, page, canonical)
-
     def record_verdict(
         self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
     ) -> Verdict:
-        """Count a verdict, keep the text of the page, and return the verdict with `canonical`."""
-        if self._max_text_bytes and verdict.observation is not None:
-            text = KeptText(page.title, page.text)
-            if verdict.kind == "near-duplicate":  # stored now, because few are confirmed later
-                self._store_text(self.index, verdict.key, text)
-            else:
-                self._held_texts[verdict.observation.sequence] = text
+        """Count a verdict, keep the text of a near-duplicate, and return the verdict with
+        `canonical`.
+        """
+        if verdict.kind == "near-duplicate":  # now, because few are confirmed later
+            self.keep_text(verdict.key, page.title, page.text)
         verdict = self._canonical_urls.completed(verdict, canonical)
-        if self.history is not None:
-            self.history.judged(verdict)
+        if self._history is not None:
+            self._history.judged(verdict)
         if self.stats.count_verdict(verdict) or self.settings.debug:
             self._log(verdict)
         return verdict
 
     def count_verdict(self, verdict: Verdict, action: Action) -> None:
-        """Count a verdict that is not from `judge`, such as on an error page, and its outcome."""
-        if self.history is not None:
-            self.history.judged(verdict)
+        """Count a verdict that is not from the index, such as on an error page, and its outcome."""
+        if self._history is not None:
+            self._history.judged(verdict)
         self.stats.count_verdict(verdict)
-        self._count_outcome(verdict, action)
+        self.count_outcome(verdict, action)
 
-    def act_on(
-        self,
-        verdict: Verdict,
-        request: Request | None,
-        around: Circumstances,
-        response: Response | None = None,
-    ) -> tuple[Action, KeptReason | None]:
-        """Decide what to do with a page, and count the outcome. Return the result of the policy.
+    def count_outcome(self, verdict: Verdict, action: Action) -> None:
+        """Count what is done with a judged page, also in the near-duplicate log."""
+        self.stats.count_outcome(verdict, action)
+        outcome, observation = outcome_of(verdict, action), verdict.observation
+        if outcome is not None and verdict.kind != "unchanged" and observation is not None:
+            self.calls.tell(verdict.key, lambda index: index.acted(observation, outcome))
 
-        A copy of a pending page is held if the action hides it or a part of its output. It is
-        requested again if that page fails, or gives no items.
+    def mark_not_judged(self, key: str) -> None:
+        """Record that an indexed page cannot be judged now, so that it does not count as gone."""
+        if (history := self._history) is not None:
 
-        :param request: repeats the page; None for an item of ``start()``.
-        :param around: the circumstances, as far as this object does not know them.
-        :param response: the response of a page; None for an item.
-        """
-        observation = verdict.observation
-        preferred = verdict.canonical == "page" and self.settings.prefer_canonical
-        no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
-        action, reason = self.policy.decide(
-            verdict,
-            replace(
-                around,
-                preferred=preferred,
-                is_flood=self._is_flood(verdict),
-                refused=self.refused.has(observation),
-                gives_items=self.retries.gives_items or around.rescheduled,
-                no_retry="no_page" if request is None else no_retry,
-            ),
-        )
-        if verdict.kind == "near-duplicate" and observation is not None:
-            self._make_pending(observation, preferred=preferred, reason=reason)
-        if reason in (None, "flood"):
-            self._count_copy(verdict)
-        if reason == "no_items":
-            return action, reason  # counted when it is known whether the page gives items
-        if reason is not None:
-            self.stats.count_kept(verdict, reason)
-        if reason == "request":
-            self._passed_for_arguments.update(around.arguments)
-        self._count_outcome(verdict, action)
-        if action != PASS and request is not None and observation is not None:
-            if not action.call:
-                self._keep_dropped(observation, request, response)
-            # Otherwise `settle_page` keeps it, if the callback gave something that was withheld.
-            if observation.provisional:
-                self._settle_index(observation, confirmed=False, settles_copies=False)
-        return action, reason
+            def record(entry: Entry | None) -> None:
+                if entry is not None:
+                    history.crawl.failed(key)
 
-    def _judge_now(self, key: str, page: PageFingerprint) -> Verdict | None:
-        in_scope = self.identity.scope_filter(key)
-        return self.calls.now(
-            key, lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
-        )
+            self.calls.tell(key, lambda index: index.entry(key), record)
 
-    def _discard_unclaimed(self, verdict: Verdict) -> None:
-        """Discard the observation of a page that no callback got. May run in any thread."""
-        calls, observation = self.calls, verdict.observation
-        if observation is not None and isinstance(calls, ThreadedCalls):
-            calls.call_in_loop(self._settle_index, observation, False)  # noqa: FBT003 - discarded
-
-    def _is_flood(self, verdict: Verdict) -> bool:
-        """Return True if a near-duplicate would exceed SIMHASH_CLUSTER_LIMIT."""
-        copies = self._copies.get(verdict.representative or "", 0)
-        return verdict.kind == "near-duplicate" and 0 < self._cluster_limit <= copies
-
-    def _count_copy(self, verdict: Verdict) -> None:
-        """Count a near-duplicate in its cluster, and warn once if the cluster is a flood now: more
-        often a ban page, a soft 404 or a broken extraction than real copies.
-        """
-        if (representative := verdict.representative) is None:
+    def keep_text(self, key: str, title: str, text: str) -> None:
+        """Store the text of a page beside the index, if SIMHASH_KEEP_TEXT says so."""
+        index: Any = self.index
+        if not self._max_text_bytes or index is None:
             return
-        if self._is_flood(verdict):
-            self.errors.warn_once(
-                f"flood of {representative}",
-                "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
-                "a broken extraction? Further copies of it are tagged, not dropped "
-                "(SIMHASH_CLUSTER_LIMIT). `scrapy simhash compare` shows it beside %s",
-                self._cluster_limit,
-                loggable(representative),
-                loggable(verdict.key),
-            )
-        copies = self._copies.pop(representative, 0)  # the youngest is last
-        self._copies[representative] = copies + 1
+        try:
+            index.texts.max_bytes = self._max_text_bytes
+            if not index.texts.keep(key, KeptText(title, text)):
+                self.stats.count("texts_not_kept")
+        except SimhashError as error:
+            self.errors.count_error("texts", error, key)
 
     def _log(self, verdict: Verdict) -> None:
         like = verdict.representative or verdict.similar_to

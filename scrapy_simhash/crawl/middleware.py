@@ -18,18 +18,14 @@ from scrapy import Request
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.canonical import canonical_url
-from scrapy_simhash.crawl.downloader_middleware import (
-    FLAG,
-    VERDICT_META_KEY,
-    record_arrival,
-    with_request,
-)
+from scrapy_simhash.crawl.downloader_middleware import FLAG
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
-from scrapy_simhash.crawl.extension import Component, SimhashExtension
+from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import (
     ASKED_AGAIN_META_KEY,
     OTHER_URL_META_KEY,
     REFUSED_META_KEY,
+    VERDICT_META_KEY,
     has_other_query,
     has_password,
 )
@@ -41,18 +37,29 @@ from scrapy_simhash.policy import PASS, Circumstances
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from typing_extensions import Self
 
     from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
 
-class _SpiderMiddleware(Component):
+class _SpiderMiddleware:
     """A spider middleware that filters the output of a page, and records how the output ends."""
 
-    def __init__(self, extension: SimhashExtension) -> None:
-        super().__init__(extension)
-        self._settlement = extension.settlement
+    def __init__(self, crawl: SimhashExtension) -> None:
+        self._settlement = crawl.settlement
+        self._identity = crawl.identity
+        self._arguments = crawl.arguments
+        self._asking_again = crawl.asking_again
+        self._pages = crawl.pages
+        self._item_lane = crawl.items.lane
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
+        return cls(SimhashExtension.of(crawler))
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Yield the requests and items for which `_passes` returns True; record how they end."""
@@ -85,9 +92,9 @@ class _SpiderMiddleware(Component):
     def _state_of(self, response: Response) -> PageState | None:
         page = self._settlement.page(response)
         request = response.request
-        if page is None and request is not None and self._extension.items.index is not None:
+        if page is None and request is not None and self._item_lane.index is not None:
             # The page was not judged, but its items will be.
-            key = self._extension.identity.key(request)
+            key = self._identity.key(request)
             return self._settlement.begin(response, PageState(key, None, PASS, request))
         return page
 
@@ -106,9 +113,9 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     middlewares let pass, and the end of a page's output.
     """
 
-    def __init__(self, extension: SimhashExtension) -> None:
-        super().__init__(extension)
-        extension.has_output_middleware = True
+    def __init__(self, crawl: SimhashExtension) -> None:
+        super().__init__(crawl)
+        crawl.has_output_middleware = True
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield the output of ``start()``."""
@@ -124,38 +131,35 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             self._output_failed(page)
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
-        extension = self._extension
         if isinstance(request_or_item, Request):
             self._leaves_spider(request_or_item, response)
             if page is not None:
                 self._see_request(page, response, request_or_item)
         elif request_or_item is not None:
-            extension.pages.begin_giving()
+            self._pages.begin_giving()
             if page is not None:
                 self._settlement.item_yielded(page, request_or_item)
         return True
 
     def _leaves_spider(self, request: Request, response: Response | None = None) -> None:
-        extension = self._extension
-        extension.arguments.leaves_spider(request, response)
-        if extension.asking_again.was_dropped(extension.identity.key(request)):
+        self._arguments.leaves_spider(request, response)
+        if self._asking_again.was_dropped(self._identity.key(request)):
             request.meta[ASKED_AGAIN_META_KEY] = True
 
     def _see_request(self, page: PageState, response: Response, request: Request) -> None:
-        extension = self._extension
         if page.dropped:  # an errback asks again
             request.meta[ASKED_AGAIN_META_KEY] = True
             return
-        if extension.identity.repeats(response, request):
+        if self._identity.repeats(response, request):
             self._settlement.refuse(page)
-            extension.pages.retries.requested_by_callback(page.key)
+            self._pages.retries.requested_by_callback(page.key)
             # If the index has the page already, an incremental crawl would drop it as unchanged.
             # This mark makes it reach the callback.
             request.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
             return
-        observation = page.verdict and page.verdict.observation
+        observation = page.observation
         if observation and page.outputs == 1 and has_other_query(response, request):
-            page.other_url = extension.request_hash(request) == observation.evidence.request
+            page.other_url = self._arguments.hash(request) == observation.evidence.request
             if page.other_url:
                 request.meta[OTHER_URL_META_KEY] = page.key
 
@@ -174,15 +178,20 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     :raises SettingsError: `SimhashOutputMiddleware` is missing, or comes after this one.
     """
 
-    def __init__(self, extension: SimhashExtension) -> None:
-        super().__init__(extension)
-        if not extension.has_output_middleware:
+    def __init__(self, crawl: SimhashExtension) -> None:
+        super().__init__(crawl)
+        settings = crawl.crawler.settings
+        if not crawl.has_output_middleware:
             raise SettingsError(
                 "SPIDER_MIDDLEWARES",
-                dict(extension.crawler.settings.getdict("SPIDER_MIDDLEWARES")),
+                dict(settings.getdict("SPIDER_MIDDLEWARES")),
                 "must contain scrapy_simhash.crawl.middleware.SimhashOutputMiddleware, before all "
                 "others",
             )
+        self._depth_limited = settings.getint("DEPTH_LIMIT") > 0
+        self._signals = crawl.crawler.signals
+        self._fingerprinted = crawl.fingerprinted
+        self._arrivals = crawl.arrivals
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
@@ -190,71 +199,69 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if request is None:  # pragma: no cover - Scrapy always sets it
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
-        extension = self._extension
-        extension.asking_again.page_arrived()
-        request_hash = extension.request_hash(request)
+        self._asking_again.page_arrived()
+        request_hash = self._arguments.hash(request)
         was_refused = REFUSED_META_KEY in request.meta
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
         # them: without, a callback that gives up and yields an item would confirm a ban page.
         repeatable = request.copy()
         refused_fingerprint = request.meta.pop(REFUSED_META_KEY, None)
         asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
-        key = extension.identity.key(request)
+        key = self._identity.key(request)
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
-        asked_again = (by_engine and extension.asking_again.claims(key, request)) or asked_again
+        asked_again = (by_engine and self._asking_again.claims(key, request)) or asked_again
         request.meta.pop(OTHER_URL_META_KEY, None)
-        names, keywords = extension.arguments.names(request)
-        extension.arguments.reaches_spider(response, request)
-        page = extension.fingerprints.pop(response, None)
+        names, keywords = self._arguments.names(request)
+        self._arguments.reaches_spider(response, request)
+        page, given = self._fingerprinted.pop(response, (None, None))
         if page is None:
             return
-        given = extension.given.pop(response, None)
         if given is not None:
             self._act_on_given(response, repeatable, key, *given)
             return
         verdict, reason = None, page.skipped
         asked_with = page.evidence.request
         if reason is None:
-            page = with_request(page, request, request_hash)
-            canonical = canonical_url(response, page.canonical)
-            verdict = extension.pages.judge(key, page, canonical, response)
+            page = self._arguments.added_to(page, request)
+            verdict = self._pages.judge(
+                key, page, canonical_url(response, page.canonical), response
+            )
         if verdict is None:
-            record_arrival(extension, request)
+            self._arrivals.ended(request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason or "index_error"}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        observation = verdict.observation
-        action, kept_reason = extension.pages.act_on(
+        action, kept_reason = self._pages.act_on(
             verdict,
             repeatable,
             Circumstances(
                 method=request.method,
                 has_password=lambda: has_password(response),
                 asked_again=asked_again,
-                rescheduled=record_arrival(extension, request, observation) or was_refused,
+                rescheduled=self._arrivals.ended(request, verdict.observation) or was_refused,
                 request_has_changed=asked_with not in (b"", request_hash)
                 or self._is_shared(verdict, repeatable),
                 arguments=(*names, *keywords),
-                depth_limited=extension.depth_limited,
+                depth_limited=self._depth_limited,
                 is_start=_is_start(request),
             ),
             response,
         )
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
-        state.reason = kept_reason
+        state.reason, state.title, state.text = kept_reason, page.title, page.text
         if state.dropped:
-            extension.asking_again.dropped(state, request, by_engine=by_engine)
-            self._tell(state, response, page.text)
-            raise NearDuplicatePage(response, verdict)
-        self._settlement.recognize_refused(state, refused_fingerprint)
-        self._tell(state, response, page.text)
+            self._asking_again.dropped(state, request, by_engine=by_engine)
+        else:
+            self._settlement.recognize_refused(state, refused_fingerprint)
+        self._tell(state, response)
 
-    def _tell(self, page: PageState, response: Response, text: str = "") -> None:
-        self._extension.crawler.signals.send_catch_log(
-            signals.page_judged, page=page, response=response, text=text
-        )
+    def _tell(self, page: PageState, response: Response) -> None:
+        """Send `page_judged`. :raises NearDuplicatePage: the callback must not run."""
+        self._signals.send_catch_log(signals.page_judged, page=page, response=response)
+        if page.dropped and page.verdict is not None:
+            raise NearDuplicatePage(response, page.verdict)
 
     def _is_shared(self, verdict: Verdict, request: Request) -> bool:
         """Return True if the callback of the representative is at work on an object that the
@@ -263,9 +270,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         observation = verdict.observation
         if observation is None or not observation.provisional:
             return False
-        share, spider = self._extension.arguments.share_objects, self._extension.crawler.spider
         return any(
-            share(request, page.request, spider)
+            self._arguments.share_objects(request, page.request)
             for page in self._settlement.at_work(verdict.representative or verdict.key)
             if not page.ended
         )
@@ -278,18 +284,13 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         :param request: can be scheduled to download the page again.
         :raises NearDuplicatePage: the callback must not run.
         """
-        extension = self._extension
-        record_arrival(extension, response.request or request)
+        self._arrivals.ended(response.request or request)
         verdict = replace(verdict, key=key)
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
         response.flags.append(verdict.kind)
-        extension.pages.count_verdict(verdict, action)
-        output_action = action if action.call else PASS  # the output of an errback passes
-        state = self._settlement.begin(response, PageState(key, verdict, output_action, request))
-        state.dropped = not action.call
+        self._pages.lane.count_verdict(verdict, action)
+        state = self._settlement.follow_callback(response, key, verdict, action, request)
         self._tell(state, response)
-        if state.dropped:
-            raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(
         self, response: Response, exception: Exception
@@ -309,11 +310,11 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if not isinstance(request_or_item, Request):
             is_withheld, what = page.withholds_item(), "items"
         else:
-            repeats = self._extension.identity.repeats(response, request_or_item)
+            repeats = self._identity.repeats(response, request_or_item)
             is_withheld, what = not page.action.follow and not repeats, "requests"
         if is_withheld:
             page.withheld += 1
-            self._extension.stats.count(f"dropped_{what}")
+            self._pages.lane.stats.count(f"dropped_{what}")
         return not is_withheld
 
     def _output_ended(self, page: PageState) -> None:

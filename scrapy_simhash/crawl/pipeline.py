@@ -10,7 +10,7 @@ from itemadapter import ItemAdapter
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
-from scrapy_simhash.crawl.extension import Component, SimhashExtension
+from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.fingerprinting import NOT_CACHED
 from scrapy_simhash.crawl.item_tags import tag_item
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
@@ -21,17 +21,24 @@ from scrapy_simhash.names import NAME_FIELDS
 from scrapy_simhash.policy import NOTHING_SPECIAL
 
 if TYPE_CHECKING:
-    from scrapy_simhash.crawl.settlement import PageState
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from scrapy_simhash.crawl.settlement import ItemState
     from scrapy_simhash.verdict import Verdict
 
 
-class SimhashPipeline(Component):
+class SimhashPipeline:
     """The item pipeline: writes verdicts into items; with SIMHASH_ITEM_FIELDS also judges them."""
 
-    def __init__(self, extension: SimhashExtension) -> None:
-        super().__init__(extension)
-        self._lane = extension.items
-        self._settings = extension.settings
+    def __init__(self, crawl: SimhashExtension) -> None:
+        self._settings = crawl.settings
+        self._settle_all = crawl.settle_all
+        self._signals = crawl.crawler.signals
+        self._settlement = crawl.settlement
+        self._fingerprinter = crawl.fingerprinter
+        self._page_lane = crawl.pages.lane
+        self._items = crawl.items
         # Item classes need not declare these fields, unless SIMHASH_ITEM_TAGS is set.
         optional = () if self._settings.has_own_tags else TAGGED_WHERE_KNOWN
         self._optional_fields = {self._settings.item_tags[field] for field in optional}
@@ -39,41 +46,45 @@ class SimhashPipeline(Component):
         self._crawl_id = uuid4().hex
         self._numbers_without_page = itertools.count()
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
+        return cls(SimhashExtension.of(crawler))
+
     async def close_spider(self) -> None:
         """Settle all pages, now that all items are done and the scheduler is still open."""
-        await self._extension.settle_all()
+        await self._settle_all()
 
     async def process_item(self, item: Any) -> Any:
         """Judge and tag an item, and return it. :raises NearDuplicateItem: it is dropped."""
-        extension = self._extension
-        page, ordinal = extension.settlement.take_origin(item)
-        verdict = None if page is None else page.verdict
-        policy = extension.pages.policy
+        state = self._settlement.item_arrived(item)
+        lane = self._page_lane
+        verdict = None if state.page is None else state.page.verdict
         text = None
-        if self._lane.index is not None:
+        if self._items.lane.index is not None:
             fingerprint = await self._fingerprint(item)
             text = fingerprint.text
-            item_verdict = await self._judge(item, page, ordinal, fingerprint)
+            item_verdict = await self._judge(state, fingerprint)
             if item_verdict is not None:
-                verdict, policy = item_verdict, self._lane.policy
+                verdict, lane = item_verdict, self._items.lane
         # In drop mode, originals would be the only items without the tags, or all would have fields
         # that no pipeline of the user expects.
-        if verdict is not None and (policy.action == "tag" or self._settings.has_own_tags):
+        if verdict is not None and (lane.policy.action == "tag" or self._settings.has_own_tags):
             tag_item(
                 item,
                 self._tags(verdict),
                 "SIMHASH_ITEM_TAGS",
-                extension.stats,
-                extension.errors,
+                self._page_lane.stats,
+                lane.errors,
                 optional=self._optional_fields,
             )
-        extension.crawler.signals.send_catch_log(
-            signals.item_judged, item=item, page=page, ordinal=ordinal, text=text
+        self._signals.send_catch_log(
+            signals.item_judged, item=item, page=state.page, ordinal=state.ordinal, text=text
         )
         return item
 
     async def _fingerprint(self, item: Any) -> PageFingerprint:
-        extension = self._extension
+        lane = self._items.lane
         try:
             adapter = ItemAdapter(item)
             identities = [name for name in adapter if name.lower() in IDENTITY_FIELDS]
@@ -85,37 +96,35 @@ class SimhashPipeline(Component):
                     self._settings.distinct_fields,
                 )
             )
-            fingerprint = await extension.fingerprinter.fingerprint_fields(*content)
+            fingerprint = await self._fingerprinter.fingerprint_fields(*content)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
-            extension.errors.count_error("item", error, repr(type(item)))
+            lane.errors.count_error("item", error, repr(type(item)))
             return PageFingerprint()
-        self._lane.stats.fingerprinted(fingerprint)
+        lane.stats.fingerprinted(fingerprint)
         # After a failure, `unmatched` is empty, although no field was read.
         if fingerprint.skipped not in (*NOT_CACHED, "extraction_error"):
-            extension.unmatched_fields.count(fingerprint.unmatched)
+            lane.unmatched.count(fingerprint.unmatched)
         return fingerprint
 
-    async def _judge(
-        self, item: Any, page: PageState | None, ordinal: int, fingerprint: PageFingerprint
-    ) -> Verdict | None:
+    async def _judge(self, state: ItemState, fingerprint: PageFingerprint) -> Verdict | None:
         """Return the verdict on an item; None if it has no fingerprint, or the index fails."""
         if fingerprint.fingerprint is None:
             return None
         # The content is part of the key, because a new item at the top of a list moves all others.
         content = to_hex(fingerprint.fingerprint, self._settings.scheme.bits)
-        if page is None:
+        if state.page is None:
             key = f"crawl {self._crawl_id} item {next(self._numbers_without_page)} {content}"
         else:
-            key = f"{page.key} item {ordinal} {content}"
-        verdict = await self._lane.ask(key, fingerprint)
+            key = f"{state.page.key} item {state.ordinal} {content}"
+        verdict = await self._items.lane.ask(key, fingerprint)
         if verdict is None or (observation := verdict.observation) is None:
             return None
-        verdict = self._lane.record_verdict(verdict, fingerprint)
-        request = None if page is None else page.request
-        action, _ = self._lane.act_on(verdict, request, NOTHING_SPECIAL)
+        verdict = self._items.lane.record_verdict(verdict, fingerprint)
+        request = None if state.page is None else state.page.request
+        action, _ = self._items.act_on(verdict, request, NOTHING_SPECIAL)
         if not action.items:
             raise NearDuplicateItem(verdict)
-        self._extension.settlement.item_observed(page, item, observation)
+        self._settlement.item_observed(state, observation)
         return verdict
 
     def _tags(self, verdict: Verdict) -> dict[str, Any]:

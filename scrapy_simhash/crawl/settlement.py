@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.refused import RefusedContents
+    from scrapy_simhash.crawl.contents import Contents
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Action, KeptReason
@@ -39,6 +39,8 @@ class PageState:
     :param action: decides which output of the callback passes.
     :param request: downloads the page again if it is scheduled.
     :param dropped: the callback does not run.
+    :param title: title of the page, and `text` its main text, until the page is done. Empty if the
+        crawl does not keep texts.
     :param outputs: number of requests and items that the callback returned.
     :param handled: the output of the callback (or errback) was read to its end, or the callback did
         not run, because the page was dropped.
@@ -57,9 +59,7 @@ class PageState:
         pages say.
     :param stand_in: the copy that has given items while this page had given none.
     :param other_url: the callback has requested the same page under a URL with another query.
-    :param in_transit: ids of the yielded items that have not reached `SimhashPipeline`.
-    :param item_observations: id of an item → its pending observation.
-    :param replaced_observations: observations of items whose id now belongs to another item.
+    :param item_states: the items on their way to the pipeline, and the observed ones.
     """
 
     key: str
@@ -67,6 +67,8 @@ class PageState:
     action: Action
     request: Request
     dropped: bool = False
+    title: str = ""
+    text: str = ""
     outputs: int = 0
     handled: bool = False
     items: int = 0
@@ -81,9 +83,12 @@ class PageState:
     awaited: Sequence[PageState] = ()
     stand_in: PageState | None = None
     other_url: bool = False
-    in_transit: set[int] = field(default_factory=set)
-    item_observations: dict[int, Observation] = field(default_factory=dict)
-    replaced_observations: list[Observation] = field(default_factory=list)
+    item_states: set[ItemState] = field(default_factory=set)
+
+    @property
+    def observation(self) -> Observation | None:
+        """The pending or seen content of the page; None if there is nothing to settle."""
+        return None if self.verdict is None else self.verdict.observation
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""
@@ -96,13 +101,29 @@ class PageState:
         return not self.awaited
 
 
+@dataclass(eq=False)
+class ItemState:
+    """An item on its way to `SimhashPipeline`, or one with an observation until it is settled.
+
+    :param item: the object that the callback yielded, or that an earlier pipeline made of it.
+    :param page: None for an item of ``start()``, and for an object that no callback yielded.
+    :param ordinal: position of the item among those of its page, from 0.
+    :param observation: the pending content of the item, once `SimhashPipeline` has judged it.
+    """
+
+    item: Any
+    page: PageState | None = None
+    ordinal: int = 0
+    observation: Observation | None = None
+
+
 class Settlement:
     """The pages in progress, from their verdicts until they are confirmed or discarded.
 
     :param settle_page: called with (page, confirmed) when an observed page is done.
     :param settle_item: called with (observation, confirmed) when a judged item is done.
     :param on_finished: called with (page, confirmed) when any page is done.
-    :param refused: contents that the spider has refused.
+    :param contents: what the spider has refused.
     """
 
     def __init__(
@@ -110,20 +131,17 @@ class Settlement:
         settle_page: Callable[[PageState, bool], None],
         settle_item: Callable[[Observation, bool], None],
         on_finished: Callable[[PageState, bool], None],
-        refused: RefusedContents,
+        contents: Contents,
     ) -> None:
         self._settle_page = settle_page
         self._settle_item = settle_item
         self._on_finished = on_finished
-        self._refused = refused
-        self._rules = refused.rules
+        self._contents = contents
+        self._rules = contents.rules
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
-        # By id of the item, because its class may have no hash or no weak references: item, page,
-        # and the position of the item among those of the page.
-        self._origins: dict[int, tuple[Any, PageState, int]] = {}
-        # By id of the item: item, and its pending observation.
-        self._without_page: dict[int, tuple[Any, Observation]] = {}
+        # By id of the item, because its class may have no hash or no weak references.
+        self._items: dict[int, ItemState] = {}
         self._may_have_failed_without_page = False
 
     def begin(self, response: Response, page: PageState) -> PageState:
@@ -161,7 +179,7 @@ class Settlement:
             refused is not None
             and hamming_distance(fingerprint, refused) <= self._rules.max_distance
         )
-        page.refused = self._refused.has(page.verdict.observation)
+        page.refused = self._contents.is_refused(page.observation)
 
     def downloaded(self, key: str, page: Text | None) -> None:
         """Record that a page arrived that was requested by engine methods. If the callback of an
@@ -170,8 +188,7 @@ class Settlement:
         :param page: the content; None if it cannot be judged.
         """
         for earlier in self.at_work(key):
-            verdict = earlier.verdict
-            observed = None if verdict is None else verdict.observation
+            observed = earlier.observation
             if observed is not None and (page is None or not self._rules.same_text(observed, page)):
                 self.refuse(earlier)
 
@@ -185,36 +202,28 @@ class Settlement:
 
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""
-        self._origins[id(item)] = (item, page, page.items)
-        page.in_transit.add(id(item))
+        # If the same object is in the pipelines already, its state stays in `item_states`.
+        state = self._items[id(item)] = ItemState(item, page, page.items)
+        page.item_states.add(state)
         page.items += 1
         page.unsettled += 1
 
-    def take_origin(self, item: Any) -> tuple[PageState | None, int]:
-        """Return and forget the page of an item, and the item's position on it, from 0.
-
-        The page is None for an object that no callback yielded.
+    def item_arrived(self, item: Any) -> ItemState:
+        """Return the state of an item that has reached `SimhashPipeline`. Each state is returned
+        once; the state of an object that no callback yielded has no page.
         """
-        yielded, page, ordinal = self._origins.get(id(item), (None, None, 0))
-        if page is None or yielded is not item:
-            return None, 0
-        del self._origins[id(item)]
-        page.in_transit.discard(id(item))
-        return page, ordinal
+        state = self._state_of(item)
+        if state is None or state.observation is not None:
+            return ItemState(item)
+        self._forget(state)  # without an observation, it need not be settled
+        return state
 
-    def item_observed(self, page: PageState | None, item: Any, observation: Observation) -> None:
-        """Record the pending observation of an item.
-
-        :param page: None for an item of ``start()``, and for an object by which a pipeline before
-            `SimhashPipeline` replaced an item.
-        """
-        if page is None:
-            self._without_page[id(item)] = (item, observation)
-            return
-        previous = page.item_observations.get(id(item))
-        if previous is not None:  # of an item that was deleted; the new item has its id
-            page.replaced_observations.append(previous)
-        page.item_observations[id(item)] = observation
+    def item_observed(self, state: ItemState, observation: Observation) -> None:
+        """Record the pending observation of an item."""
+        state.observation = observation
+        self._items[id(state.item)] = state
+        if state.page is not None:
+            state.page.item_states.add(state)
 
     def item_settled(
         self, response: Response | None, item: Any, *, kept: bool, failed: bool
@@ -224,14 +233,11 @@ class Settlement:
         :param item: the last object if the item was kept, else the object that was yielded.
         """
         page = self.page(response)
-        observed, observation = self._without_page.get(id(item), (None, None))
-        if observation is not None and observed is item:
-            del self._without_page[id(item)]
-        else:
-            observation = None if page is None else page.item_observations.pop(id(item), None)
-        if observation is not None:
-            self._settle_item(observation, kept)
-        elif failed and (page is None or id(item) in page.in_transit):
+        state = self._state_of(item)
+        if state is not None and state.observation is not None:
+            self._forget(state)
+            self._settle_item(state.observation, kept)
+        elif failed and (page is None or state is not None):
             # A pipeline before `SimhashPipeline` failed, or replaced the item by another object.
             self._may_have_failed_without_page = True
         if page is None:
@@ -244,8 +250,8 @@ class Settlement:
     def refuse(self, page: PageState) -> None:
         """Record that the spider asks for a page again."""
         page.failed = page.asked_again = page.refused = True
-        if page.verdict is not None and page.verdict.observation is not None:
-            self._refused.add(page.verdict.observation)
+        if page.observation is not None:
+            self._contents.refuse(page.observation)
 
     def output_ended(self, page: PageState) -> None:
         """Record that no more output of a page comes."""
@@ -258,9 +264,10 @@ class Settlement:
             self._finish(page)
         # No signal names these items: a later pipeline replaced them by other objects, or an
         # earlier one did, and then they failed.
-        for _, observation in self._without_page.values():
-            self._settle_item(observation, not self._may_have_failed_without_page)
-        self._without_page.clear()
+        for state in self._items.values():
+            if state.observation is not None:
+                self._settle_item(state.observation, not self._may_have_failed_without_page)
+        self._items.clear()
 
     def _close_if_done(self, page: PageState) -> None:
         if page.ended and page.unsettled <= 0 and page in self._open:
@@ -269,13 +276,24 @@ class Settlement:
     def _finish(self, page: PageState) -> None:
         self._open.discard(page)
         page.ended = True
-        for item_id in page.in_transit:
-            self._origins.pop(item_id, None)
-        page.in_transit.clear()
-        # No signal names these items, because a later pipeline replaced them by other objects.
-        for observation in [*page.replaced_observations, *page.item_observations.values()]:
-            self._settle_item(observation, True)  # noqa: FBT003 - confirmed
+        # No signal names these items: a later pipeline replaced them by other objects, or they are
+        # the same object as another item. If anything failed, it may be one of them.
+        for state in [*page.item_states]:
+            self._forget(state)
+            if state.observation is not None:
+                self._settle_item(state.observation, not page.failed)
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
-        if page.verdict is not None and page.verdict.observation is not None:
+        if page.observation is not None:
             self._settle_page(page, confirmed)
         self._on_finished(page, confirmed)
+        page.title = page.text = ""  # others may keep the page
+
+    def _state_of(self, item: Any) -> ItemState | None:
+        state = self._items.get(id(item))
+        return state if state is not None and state.item is item else None
+
+    def _forget(self, state: ItemState) -> None:
+        if self._items.get(id(state.item)) is state:
+            del self._items[id(state.item)]
+        if state.page is not None:
+            state.page.item_states.discard(state)

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 import scrapy
@@ -65,12 +66,16 @@ class Ruled(CrawlSpider):
         """Parse an item."""
 
 
-def hash_of(callback=None, spider=None, arguments=None, **given):
+def arguments_of(spider=None, ignored=()):
+    return Arguments(ignored, SimpleNamespace(spider=spider or Pages()))
+
+
+def hash_of(callback=None, spider=None, ignored=(), **given):
     """Return the hash of a request that has left the spider."""
-    arguments = arguments or Arguments()
+    arguments = arguments_of(spider, ignored)
     request = Request(URL, callback, **given)
     arguments.leaves_spider(request)
-    return arguments.hash(request, spider or Pages())
+    return arguments.hash(request)
 
 
 def enclosing(value):
@@ -210,30 +215,30 @@ def test_meta_for_downloading_does_not_count(key):
 
 
 def test_ignored_arguments_do_not_count():
-    ignoring = Arguments(["place"])
+    ignoring = ["place"]
     for carries in ("meta", "cb_kwargs"):
-        assert hash_of(arguments=ignoring, **{carries: {"place": 1}}) == hash_of()
-        assert hash_of(arguments=ignoring, **{carries: {"other": 1}}) != hash_of()
+        assert hash_of(ignored=ignoring, **{carries: {"place": 1}}) == hash_of()
+        assert hash_of(ignored=ignoring, **{carries: {"other": 1}}) != hash_of()
 
 
 class Passing:
     """A request on its way to its callback, and the requests that this makes."""
 
     def __init__(self, **given):
-        self.arguments = Arguments()
+        self.arguments = arguments_of()
         self.request = Request(URL, **given)
         self.arguments.leaves_spider(self.request)
         self.response = HtmlResponse(URL, request=self.request)
 
     def arrive(self):
-        self.hash = self.arguments.hash(self.request, None)
+        self.hash = self.arguments.hash(self.request)
         self.arguments.reaches_spider(self.response, self.request)
         return self.response
 
     def following(self, **given):
         request = Request(URL, **given)
         self.arguments.leaves_spider(request, self.response)
-        return self.arguments.hash(request, None)
+        return self.arguments.hash(request)
 
 
 def test_what_middlewares_add_does_not_count_even_if_it_is_passed_on():
@@ -260,18 +265,18 @@ def test_values_are_those_at_the_time_of_arrival():
 def test_a_request_that_no_middleware_has_seen_carries_all_that_it_has():
     request = Request(URL, meta={"name": "shoe", "depth": 3}, cb_kwargs={"size": 41})
     expected = hash_of(meta={"name": "shoe"}, cb_kwargs={"size": 41})
-    assert Arguments().hash(request, Pages()) == expected
+    assert arguments_of().hash(request) == expected
 
 
 def test_requests_that_carry_one_object():
     pages, state = Pages(), {"missing": 3}
-    arguments = Arguments()
+    arguments = arguments_of(pages)
 
     def share(one, other):
         requests = [Request(URL, pages.parse, **given) for given in (one, other)]
         for request in requests:
             arguments.leaves_spider(request)
-        return arguments.share_objects(*requests, pages)
+        return arguments.share_objects(*requests)
 
     assert share({"cb_kwargs": {"state": state}}, {"meta": {"state": state}})
     assert share({"cb_kwargs": {"state": [(1, state)]}}, {"cb_kwargs": {"state": [(2, state)]}})

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy.http import HtmlResponse, Request, Response
-from scrapy.settings import Settings
+from scrapy.http import HtmlResponse, Response
 
-from scrapy_simhash import Detector, Scheme, open_index
+from scrapy_simhash import open_index
 from scrapy_simhash.crawl import canonical
 from scrapy_simhash.crawl.canonical import canonical_url, comparable
-from scrapy_simhash.crawl.identity import Identity
-from scrapy_simhash.crawl.jobdir import CrawlStarts
-from scrapy_simhash.crawl.lane import Lane
-from scrapy_simhash.crawl.settings import SimhashSettings
-from scrapy_simhash.crawl.stats import CrawlStats
-from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url
-from scrapy_simhash.policy import NOTHING_SPECIAL, PASS
+from scrapy_simhash.verdict import Verdict
 from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
 
@@ -246,87 +237,24 @@ def test_the_next_crawl_knows_the_page_that_took_the_place(site, preferring, tmp
     assert incremental.stat("kept/canonical") == 0
 
 
-class Collector(Counter):
-    """A stats collector."""
-
-    def inc_value(self, name, by):
-        self[name] += by
-
-    def set_value(self, name, value):
-        self[name] = value
+def verdict(key, representative=None):
+    kind = "new" if representative is None else "near-duplicate"
+    return Verdict(kind=kind, key=key, bits=64, representative=representative)
 
 
-class Judged:
-    """A `Lane` with an index in memory, which judges texts."""
-
-    def __init__(self, tmp_path, scope="all"):
-        settings = Settings({"SIMHASH_DIR": str(tmp_path), "SIMHASH_PREFER_CANONICAL": True})
-        self.detector = Detector(Scheme.preset("wide"), min_tokens=3)
-        self.failures = []
-        self.lane = Lane(
-            "page",
-            SimhashSettings(settings, "pages"),
-            self.detector,
-            identity=Identity(Request, scope),
-            stats=CrawlStats(Collector(), "simhash"),
-            errors=self,
-            schedule=lambda request: None,
-        )
-        self.lane.open(CrawlStarts(settings))
-
-    spider = None
-
-    def count_error(self, step, error, key):
-        self.failures.append((str(error), key))
-
-    def warn(self, *_):
-        pass
-
-    def warn_once(self, *_):
-        pass
-
-    def judge(self, key, text, canonical=None):
-        verdict = self.lane.judge(key, self.detector.fingerprint_text(text), canonical)
-        if verdict.kind != "near-duplicate":
-            self.lane.settle(verdict.observation, confirmed=True)
-        return verdict
+def test_what_a_page_named_before_it_changed_counts_no_more():
+    urls, copy = canonical.CanonicalUrls(), verdict("http://a/new", "http://a/old")
+    urls.completed(verdict("http://a/old"), "http://a/new")
+    assert urls.completed(copy, None).canonical == "page"
+    urls.completed(verdict("http://a/old"), None)
+    assert urls.completed(copy, None).canonical is None
 
 
-FERRY = "The ferry leaves at nine and comes back at six in the evening, with bread and letters."
-ROOF = "Eleven hives stand on a roof above the market, and nobody but the attendant knows of them."
-PAPER = "Making paper by hand needs three vats, two people, some cotton shirts and no conversation."
-
-
-def test_what_a_page_named_before_it_changed_counts_no_more(tmp_path):
-    judged = Judged(tmp_path)
-    judged.judge("http://a/old", FERRY, "http://a/new")
-    assert judged.judge("http://a/old", ROOF).kind == "changed"
-    assert judged.judge("http://a/new", ROOF).canonical is None
-    judged.judge("http://a/old", FERRY, "http://a/new")
-    assert judged.judge("http://a/new", FERRY).canonical == "page"
-
-
-def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch, tmp_path):
+def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch):
     monkeypatch.setattr(canonical, "_REMEMBERED", 1)
-    judged = Judged(tmp_path)
-    judged.judge("http://a/old", FERRY, "http://a/new")
-    judged.judge("http://b/itself", ROOF, "http://b/itself")
-    assert judged.judge("http://a/new", FERRY).canonical == "page"
-    assert judged.judge("http://c/old", PAPER, "http://c/new").kind == "new"
-    assert judged.judge("http://a/new", FERRY).canonical is None
-
-
-def test_an_index_that_fails_lets_the_canonical_page_pass(monkeypatch, tmp_path):
-    judged = Judged(tmp_path)
-    judged.judge("http://a/old", FERRY, "http://a/new")
-    verdict = judged.judge("http://a/new", FERRY)
-
-    def fail(_):
-        raise StorageError("/index", "the disk is full")
-
-    monkeypatch.setattr(judged.lane.index, "supersede", fail)
-    action, reason = judged.lane.act_on(verdict, Request("http://a/new"), NOTHING_SPECIAL)
-    assert (action, reason) == (PASS, "canonical")
-    [(message, key)] = judged.failures
-    assert "the disk is full" in message
-    assert key == "http://a/new"
+    urls, copy = canonical.CanonicalUrls(), verdict("http://a/new", "http://a/old")
+    urls.completed(verdict("http://a/old"), "http://a/new")
+    urls.completed(verdict("http://b/itself"), "http://b/itself")  # takes no room
+    assert urls.completed(copy, None).canonical == "page"
+    urls.completed(verdict("http://c/old"), "http://c/new")
+    assert urls.completed(copy, None).canonical is None

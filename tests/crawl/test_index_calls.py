@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import replace
 from queue import Queue
 
 from scrapy_simhash.crawl import index_calls
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
 from scrapy_simhash.errors import IndexCorrupt, IndexUnreachable
 from scrapy_simhash.index import Observation, PageToObserve
-from tests.crawl.test_canonical import FERRY, PAPER, ROOF, Judged
 
 TIMEOUT_S = 30
 THREADS = 4  # of each kind
@@ -419,25 +417,3 @@ def test_an_embedded_index_confirms_at_once_and_discards_after_an_error():
     assert made == [(name, key) for key in "ab" for name in ("confirm", "discard")]
     assert errors.counted == [("b", DAMAGED)]
     assert then == [None, None]
-
-
-def test_verdicts_are_the_same_in_threads(tmp_path, monkeypatch):
-    """Pages that are observed together get the verdicts of pages that are judged one by one."""
-    monkeypatch.setattr(index_calls, "_OBSERVE_THREADS", 1)  # observes pages in their order
-    pages = [(f"http://a/{n}", text) for n, text in enumerate((FERRY, ROOF, FERRY, PAPER, ROOF))]
-    one_by_one, together = Judged(tmp_path / "1"), Judged(tmp_path / "2")
-    fingerprints = [(key, one_by_one.detector.fingerprint_text(text)) for key, text in pages]
-
-    def comparable(verdicts):
-        return [replace(verdict, index_ms=0.0) for verdict in verdicts]
-
-    async def ask():
-        lane = together.lane
-        lane.calls = ThreadedCalls(lane.index, together, patience_s=0.0)
-        return await asyncio.gather(*(lane.ask(key, page) for key, page in fingerprints))
-
-    expected = comparable(one_by_one.lane.judge(key, page) for key, page in fingerprints)
-    assert [verdict.kind for verdict in expected].count("near-duplicate") == 2
-    assert comparable(asyncio.run(ask())) == expected
-    for judged in (one_by_one, together):
-        judged.lane.close()

@@ -38,8 +38,8 @@ class Witness:
             return Verdict(kind="error-page", key=response.url, bits=64, reason="mine"), DROP
         return None
 
-    def page_judged(self, page, response, text):
-        self.count(f"judged/{page.verdict.kind}/{page.dropped}/{bool(text)}")
+    def page_judged(self, page, response):
+        self.count(f"judged/{page.verdict.kind}/{page.dropped}/{bool(page.text)}")
 
     def item_judged(self, item, page, ordinal, text):
         self.count(f"item/{ordinal}/{text is None}/{page.verdict.kind}")

@@ -55,12 +55,10 @@ _MAX_CHARACTERS = 500_000
 class _Texts:
     """The texts of a page in progress.
 
-    :param page: main text of the page; empty if unknown.
     :param items: position of an item → its text.
     :param reports: position of an item, or -1 for the page → the report on the text.
     """
 
-    page: str = ""
     items: dict[int, str] = field(default_factory=dict)
     reports: dict[int, Future[PassageReport]] = field(default_factory=dict)
 
@@ -98,7 +96,6 @@ class PassagesPipeline:
         for handler, signal in (
             (pipeline.open, scrapy_signals.spider_opened),
             (pipeline.close, scrapy_signals.spider_closed),
-            (pipeline.page_judged, signals.page_judged),
             (pipeline.item_judged, signals.item_judged),
             (pipeline.page_settled, signals.page_settled),
         ):
@@ -113,11 +110,6 @@ class PassagesPipeline:
             self._errors.count_error("passages", error, "the start of the crawl")
         else:
             self._syncer.start(self._index)
-
-    def page_judged(self, page: PageState, text: str) -> None:
-        """Hold the main text of a page that is about to reach its callback."""
-        if self._index is not None and text and not page.dropped:
-            self._pages[page] = _Texts(text)
 
     def item_judged(
         self, item: Any, page: PageState | None, ordinal: int, text: str | None
@@ -145,7 +137,7 @@ class PassagesPipeline:
             return {}
         texts = self._pages.setdefault(page, _Texts())
         if text is None:
-            text, ordinal = texts.page, -1
+            text, ordinal = page.text, -1
         if not text.strip():
             self._stats.skip("no_text")
             return {}
@@ -186,8 +178,8 @@ class PassagesPipeline:
         :param confirmed: the page was handled without an error. If not, the texts are discarded.
         """
         texts = self._pages.pop(page, _Texts())
-        text = "\n\n".join(text for _, text in sorted(texts.items.items())) or texts.page
-        if self._index is None or not confirmed:
+        text = "\n\n".join(text for _, text in sorted(texts.items.items())) or page.text
+        if self._index is None or not confirmed or page.dropped:
             return
         if not text.strip() or len(text) > _MAX_CHARACTERS:
             return

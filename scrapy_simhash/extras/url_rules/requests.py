@@ -114,7 +114,7 @@ class RequestRules:
             mode = SettingsReader(crawler.settings)("SIMHASH_URL_RULES")
             crawl.require_pages("SIMHASH_URL_RULES", mode)
         stats = CrawlStats(crawler.stats, "simhash/url_rules")
-        rules = cls(crawl.pages, stats, crawl.errors, crawl.schedule, mode=mode)
+        rules = cls(crawl.pages.lane, stats, crawl.errors, crawl.schedule, mode=mode)
         for handler, signal in (
             (rules.open, scrapy_signals.spider_opened),
             (rules.scheduled, scrapy_signals.request_scheduled),
