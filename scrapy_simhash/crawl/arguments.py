@@ -2,12 +2,14 @@
 
 What a callback gives depends on the page and on what its request carries. So a copy may only be
 dropped if its callback would be called with the same arguments: callback (of a CrawlSpider, its
-rule), ``cb_kwargs``, the user's own ``meta``, cookies and cookiejar. Values are compared when the
-page arrives, because a callback may have changed an object that several requests carry.
+rule), ``cb_kwargs``, the user's own ``meta``, flags, headers, cookies and cookiejar. Values are
+compared when the page arrives, because a callback may have changed an object that several requests
+carry.
 
 The user's own meta is what the request has when it leaves the spider middlewares, without the keys
 that tell Scrapy or a package how to download. What downloader middlewares add later does not count,
-nor does it if a callback copies it from the meta of its response.
+nor does it if a callback copies it from the meta of its response. The user's own headers are those
+that a request has then, without the ones by which it looks like a browser's.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
 
 CARRIED_META_KEY = "simhash_carried"
-"""The names of the user's own meta and of the ``cb_kwargs`` of a request: two lists."""
+"""Three lists of a request: the names of the user's own meta, of the ``cb_kwargs``, and of the
+user's own headers. The last one is missing in a request that an earlier version has stored.
+"""
 
 # Scrapy's "Request.meta special keys", and the other keys that its components use; a test looks for
 # further ones in its source. A cookiejar is compared.
@@ -78,6 +82,10 @@ _PREFIXES = (
     "wayback",
     "zyte_api",
 )
+_BROWSER_HEADERS = re.compile(
+    "accept.*|cache-control|connection|cookie|dnt|host|if-.*|keep-alive|origin|pragma|"
+    "proxy-authorization|referer|sec-.*|te|upgrade-insecure-requests|user-agent|x-forwarded-for"
+)
 _MAX_DEPTH = 20
 _CHANGEABLE = (list, dict, set, deque, bytearray)
 
@@ -89,7 +97,8 @@ class _NotComparableError(Exception):
 class Arguments:
     """Knows what the requests of one crawl carry, and hashes it.
 
-    :param ignored: names of ``cb_kwargs`` and meta that don't count (SIMHASH_IGNORE_ARGUMENTS).
+    :param ignored: names of ``cb_kwargs``, meta and headers that don't count
+        (SIMHASH_IGNORE_ARGUMENTS).
     :param crawler: has the spider of the crawl, once it is opened.
     """
 
@@ -111,7 +120,13 @@ class Arguments:
             if self._counts(name) and not (name in added and added[name] is value)
         ]
         keywords = [name for name in request.cb_kwargs if name not in self._ignored]
-        request.meta[CARRIED_META_KEY] = [names, keywords]
+        headers = [name.decode("latin-1") for name in request.headers]
+        headers = [
+            name
+            for name in headers
+            if name not in self._ignored and not _BROWSER_HEADERS.fullmatch(name.lower())
+        ]
+        request.meta[CARRIED_META_KEY] = [names, keywords, headers]
 
     def reaches_spider(self, response: Response, request: Request) -> None:
         """Remove the record from a request whose callback is called next, and see what its meta
@@ -137,29 +152,34 @@ class Arguments:
 
         :return: `UNLIKE_ANY` if a request carries an object that cannot be compared.
         """
-        names, keywords = self.names(request)
+        names, keywords, headers = self.names(request)
         spider = self._spider
         rule = _rule(request, spider)
         if rule is not None:
             names = [name for name in names if name != "rule"]
-        values = (
+        values: tuple[Any, ...] = (
             {name: value for name, value in request.meta.items() if name in names},
             {name: value for name, value in request.cb_kwargs.items() if name in keywords},
             request.cookies or None,
         )
+        if headers or request.flags:  # other requests have the hash that they always had
+            sent = {name.lower(): request.headers.getlist(name) for name in headers}
+            values = (*values, sent, request.flags)
         try:
             return _digest((rule or _callback(request, spider), values), spider)[:8]
         except (_NotComparableError, RecursionError):
             return UNLIKE_ANY
 
-    def names(self, request: Request) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names of the user's own meta and of the ``cb_kwargs`` of a request."""
+    def names(self, request: Request) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        """Return the names of the user's own meta, of the ``cb_kwargs`` and of the user's own
+        headers of a request.
+        """
         carried = request.meta.get(CARRIED_META_KEY)
         if carried is not None:
-            return carried[0], carried[1]
-        # It was scheduled past spider middlewares.
+            return carried[0], carried[1], carried[2] if len(carried) > 2 else ()  # noqa: PLR2004
+        # It was scheduled past spider middlewares. Downloader middlewares have added headers.
         keywords = [name for name in request.cb_kwargs if name not in self._ignored]
-        return [name for name in request.meta if self._counts(name)], keywords
+        return [name for name in request.meta if self._counts(name)], keywords, ()
 
     def added_to(self, page: PageFingerprint, request: Request) -> PageFingerprint:
         """Return a page with what its callback is called with, and its depth."""
@@ -174,7 +194,7 @@ class Arguments:
         return bool(of_one.keys() & of_other.keys() - {id(self._spider)})
 
     def _values(self, request: Request) -> Any:
-        names, _ = self.names(request)
+        names, *_ = self.names(request)
         given = [value for name, value in request.meta.items() if name in names]
         return request.callback, given, [*request.cb_kwargs.values()]
 

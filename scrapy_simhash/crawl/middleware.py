@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -211,7 +212,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
         asked_again = (by_engine and self._asking_again.claims(key, request)) or asked_again
         request.meta.pop(OTHER_URL_META_KEY, None)
-        names, keywords = self._arguments.names(request)
+        arguments = self._arguments.names(request)
         self._arguments.reaches_spider(response, request)
         page, given = self._fingerprinted.pop(response, (None, None))
         if page is None:
@@ -243,7 +244,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 rescheduled=self._arrivals.ended(request, verdict.observation) or was_refused,
                 request_has_changed=asked_with not in (b"", request_hash)
                 or self._is_shared(verdict, repeatable),
-                arguments=(*names, *keywords),
+                arguments=tuple(chain.from_iterable(arguments)),
                 depth_limited=self._depth_limited,
                 is_start=_is_start(request),
             ),

@@ -61,9 +61,10 @@ CORE = (
         NAMES,
         default=[],
         meaning=(
-            "Names of `cb_kwargs` and of keys of your own in `meta` on which items do not depend, "
-            "such as the number of the listing page. A copy is dropped only if its callback would "
-            "get [the same arguments](trust.md#what-a-copy-must-have-in-common) otherwise."
+            "Names of `cb_kwargs`, and of keys of your own in `meta` and `headers`, on which items "
+            "do not depend, such as the number of the listing page. A copy is dropped only if its "
+            "callback would get [the same arguments]"
+            "(trust.md#what-a-copy-must-have-in-common) otherwise."
         ),
     ),
     Setting(

@@ -209,6 +209,29 @@ def test_cookies_and_cookiejars():
     assert len(hashes) == 5
 
 
+def test_headers_and_flags_of_the_user():
+    hashes = {
+        hash_of(),
+        hash_of(headers={"X-Country": "de"}),
+        hash_of(headers={"X-Country": "fr"}),
+        hash_of(flags=["de"]),
+        hash_of(flags=["fr"]),
+    }
+    assert len(hashes) == 5
+    assert hash_of(headers={"X-Country": "de"}) == hash_of(headers={"x-country": "de"})
+    assert hash_of(ignored=["X-Country"], headers={"X-Country": "de"}) == hash_of()
+
+
+@pytest.mark.parametrize("name", ["User-Agent", "Referer", "Accept-Language", "Sec-Fetch-Mode"])
+def test_headers_of_browsers_do_not_count(name):
+    assert hash_of(headers={name: "value"}) == hash_of()
+
+
+def test_a_request_of_an_earlier_version_has_no_list_of_headers():
+    request = Request(URL, meta={CARRIED_META_KEY: [[], []]}, headers={"X-Country": "de"})
+    assert arguments_of().hash(request) == hash_of()
+
+
 @pytest.mark.parametrize("key", ["depth", "proxy", "download_slot", "playwright_page", "_private"])
 def test_meta_for_downloading_does_not_count(key):
     assert hash_of(meta={key: object()}) == hash_of()
@@ -244,6 +267,7 @@ class Passing:
 def test_what_middlewares_add_does_not_count_even_if_it_is_passed_on():
     passing = Passing(meta={"name": "shoe"})
     passing.request.meta["trace"] = object()
+    passing.request.headers["X-Trace"] = "1"
     passing.request.cb_kwargs["injected"] = object()
     response = passing.arrive()
     assert passing.hash == hash_of(meta={"name": "shoe"})
