@@ -1,8 +1,6 @@
-"""Answers of the site that are not plain pages: hang-ups, and silence."""
+"""Answers of the site: pages, and hang-ups."""
 
 from __future__ import annotations
-
-from threading import Event
 
 from tests.crawl.site import Answer
 
@@ -14,20 +12,6 @@ class HangUp:
 
     def wait(self) -> None:
         raise ConnectionAbortedError
-
-
-class Silence:
-    """Makes clients wait until it ends."""
-
-    def __init__(self) -> None:
-        self._broken = Event()
-
-    def wait(self) -> None:
-        self._broken.wait(timeout=60)
-        raise ConnectionAbortedError
-
-    def end(self) -> None:
-        self._broken.set()
 
 
 def html(body: str) -> Answer:

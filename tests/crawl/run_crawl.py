@@ -18,6 +18,7 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
 from scrapy.settings import Settings
 from scrapy.settings.default_settings import TWISTED_REACTOR
@@ -166,6 +167,8 @@ def _as_json(value: Any) -> Any:
 
 def main(scenario_path: str, result_path: str) -> None:
     scenario = json.loads(Path(scenario_path).read_text(encoding="utf-8"))
+    # A crawl that waits while it is idle looks again after this time, not after 5 s.
+    ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.1
     if scenario["setup"] is not None:
         load_object(scenario["setup"])()
     run = Run(scenario)

@@ -10,7 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
-from scrapy_simhash.crawl.settings import SimhashSettings, conflicts
+from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_enabled
 from scrapy_simhash.crawl.settings_table import CORE, all_settings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
@@ -81,37 +81,21 @@ def url(site):
     return site.put("/mill", page("mill"))
 
 
-@pytest.fixture(scope="module")
-def results(url, module_path):
-    crawls = [
-        Crawl(
-            requests=[url],
-            settings={
-                **(IN_REDIS if name.startswith("SIMHASH_REDIS_") else {}),
-                name: value,
-            },
-            name="bad",
-        )
-        for name, value in CASES
-    ]
-    return run(module_path, *crawls)
-
-
 def test_every_setting_is_tried():
     # Messages do not repeat a URL, which may hold a password: see test_redis.
     assert set(BAD) == {one.name for one in CORE} - {"SIMHASH_REDIS_URL"}
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{n}={v!r}" for n, v in CASES])
-def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
-    result, (name, value) = results[number], CASES[number]
-    assert result.error is not None
-    assert result.error["type"] == "SettingsError"
-    message = result.error["message"]
+@pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{n}={v!r}" for n, v in CASES])
+def test_a_bad_value_is_named_with_what_is_allowed(tmp_path, name, value):
+    redis = IN_REDIS if name.startswith("SIMHASH_REDIS_") else {}
+    given = Settings({"SIMHASH_DIR": str(tmp_path), **redis, name: value})
+    with pytest.raises(SettingsError) as raised:
+        is_enabled(given)
+        SimhashSettings(given, "spider")
+    message = str(raised.value)
     assert message.startswith(f"{name} = {value!r}: ")
     assert BAD[name][1] in message.removeprefix(f"{name} = {value!r}")
-    assert result.events == []
-    assert "downloader/request_count" not in result.stats
 
 
 @pytest.mark.parametrize(
@@ -181,9 +165,7 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest(tmp_path, name, s
     ("arguments", "said"),
     [
         (["SIMHASH_ENABLED=1", "SIMHASH_ACTION=dorp"], "must be one of 'drop', 'tag'"),
-        (["SIMHASH_ENABLED=1", "SIMHASH_ACTON=tag"], "did you mean SIMHASH_ACTION?"),
         (["SIMHASH_ENABLE=1"], "did you mean SIMHASH_ENABLED?"),
-        (["SIMHASH_ENABLED=on"], "must be True or False"),
     ],
 )
 def test_a_bad_setting_is_a_message_and_leaves_the_feed_as_it_is(tmp_path, arguments, said):

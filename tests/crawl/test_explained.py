@@ -32,7 +32,7 @@ class DyingSpider(Spider):
 process = AsyncCrawlerProcess({
     "ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_ENABLED": True, "SIMHASH_DIR": sys.argv[1],
     "CONCURRENT_REQUESTS": 1, "TELNETCONSOLE_ENABLED": False,
-    "LOG_LEVEL": "WARNING",
+    "LOG_LEVEL": "WARNING", "SIMHASH_WORKERS": 0,
 })
 process.crawl(DyingSpider)
 process.start()

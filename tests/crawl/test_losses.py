@@ -16,7 +16,12 @@ from tests.crawl.harness import IN_ORDER, Crawl, run
 FAMILIES = 10
 COPIES = 2
 COMPONENTS = "tests.crawl.components"
-CALLBACKS = ["parse", "parse_list", "parse_coroutine", "parse_async_generator"]
+CALLBACKS = [
+    "parse",
+    pytest.param("parse_list", marks=pytest.mark.thorough),
+    pytest.param("parse_coroutine", marks=pytest.mark.thorough),
+    "parse_async_generator",
+]
 
 
 def story(number: int, copy: int = 0) -> str:

@@ -44,6 +44,7 @@ def test_a_few_crawls_of_each_shape():
     assert plain["simhash"]["dropped"] > 0
 
 
+@pytest.mark.thorough
 def test_errbacks_that_ask_by_the_engine_under_other_urls_ask_once():
     results = compared(126, 6, "Errback")
     check(results)

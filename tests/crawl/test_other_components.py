@@ -20,24 +20,6 @@ def urls(site):
     return [site.url(path) for path in ("/mill", "/copy", "/bees")]
 
 
-def test_cached_pages_get_the_same_verdicts(site, urls, tmp_path):
-    settings = {
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path / "cache"),
-        "SIMHASH_RESET": True,
-    }
-    crawl = Crawl(requests=urls, settings=settings | TAG)
-    before = len(site.hits)
-    fetched, cached = run(tmp_path, crawl, crawl)
-    assert len(site.hits) - before == len(urls)
-    assert cached.stats["httpcache/hit"] == len(urls)
-    assert [event["verdict"] for event in cached.events] == [
-        event["verdict"] for event in fetched.events
-    ]
-    assert cached.event("/copy")["flags"] == ["cached", "near-duplicate"]
-    assert cached.event("/bees")["flags"] == ["cached"]
-
-
 def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path):
     headers = {"Content-Type": "text/html", "ETag": '"1"'}
     answers = Answer(page("mill").encode(), 200, headers), Answer(b"", 304, headers)
@@ -52,15 +34,6 @@ def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path)
     _, second = run(tmp_path, crawl, crawl)
     assert second.stats["httpcache/revalidate"] == 1
     assert second.event("/etag")["verdict"]["kind"] == "unchanged"
-
-
-def test_retried_pages_are_judged_once(site, tmp_path):
-    url = site.put("/busy", page("bees"), status=503)
-    settings = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}
-    before = site.hit("/busy")
-    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
-    assert site.hit("/busy") - before == 3
-    assert result.stat("skipped/status") == 1
 
 
 def test_a_failure_of_the_download_is_none_of_our_business(tmp_path):

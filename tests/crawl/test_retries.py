@@ -72,89 +72,6 @@ def world():
     return World()
 
 
-def test_copies_of_a_confirmed_page_are_forgotten(world):
-    world.hold("page", "a", "b")
-    world.retries.confirmed("page")
-    world.retries.discarded("page")
-    world.retries.close()
-    assert (world.asked(), world.looked_at) == ([], [])
-
-
-def test_copies_of_a_failed_page_are_asked_for_one_by_one(world):
-    world.hold("page", "a", "b", "c")
-    world.retries.discarded("page")
-    assert world.asked() == ["a"]
-    assert world.arrives("a", None)
-    assert world.asked() == ["b"]
-    assert world.arrives("b")
-    assert world.asked() == ["c"]
-    assert world.arrives("c")
-    assert world.asked() == []
-    assert not world.retries.idle()
-
-
-def test_copies_of_one_page_do_not_wait_for_those_of_another(world):
-    world.hold("one", "a", "b")
-    world.hold("two", "c", "d")
-    world.retries.discarded("two")
-    assert world.asked() == ["c"]
-    world.retries.discarded("one")
-    assert world.asked() == ["a"]
-
-
-def test_a_page_that_failed_without_copies_asks_for_nothing(world):
-    world.retries.discarded("page")
-    assert not world.retries.idle()
-    world.retries.close()
-    assert world.asked() == []
-
-
-def test_what_waits_is_held_for_the_copy_that_arrives(world):
-    world.hold("page", "a", "b", "c")
-    world.retries.discarded("page")
-    world.asked()
-    for key in "bc":
-        world.near(key, "a", pending=True)
-    world.arrives("a")
-    assert world.asked() == []
-    world.says.clear()
-    world.retries.discarded("a")
-    assert world.asked() == ["b"]
-    world.near("c", "b", pending=True)
-    world.arrives("b")
-    world.retries.confirmed("b", dropped("b"))
-    assert not world.retries.idle()
-    assert world.asked() == []
-
-
-def test_what_is_stored_by_now_is_not_asked_for(world):
-    world.hold("page", "a", "b", "c")
-    world.near("a", "other", pending=False)
-    world.says["b"] = observation("unchanged", "b")
-    world.retries.discarded("page")
-    assert world.asked() == ["c"]
-
-
-@pytest.mark.parametrize("says", [None, observation("changed", "a"), observation("new", "a")])
-def test_what_the_index_does_not_hold_or_cannot_say_is_asked_for(world, says):
-    world.hold("page", "a")
-    world.says["a"] = says
-    world.retries.discarded("page")
-    assert world.asked() == ["a"]
-
-
-def test_a_page_of_other_content_sets_all_free(world):
-    world.hold("ban", "a", "b", "c")
-    world.retries.discarded("ban")
-    world.asked()
-    world.arrives("a", STORY)
-    assert world.asked() == ["b", "c"]
-    # They do not wait for each other.
-    world.arrives("b", None)
-    assert world.asked() == []
-    assert not world.retries.idle()
-
-
 @pytest.mark.parametrize(
     ("bits", "others"), [(MAX_DISTANCE, ["b"]), (MAX_DISTANCE + 1, ["b", "c"])]
 )
@@ -164,39 +81,6 @@ def test_other_content_is_more_than_k_bits_away(world, bits, others):
     world.asked()
     world.arrives("a", BAN ^ (1 << bits) - 1)
     assert world.asked() == others
-
-
-def test_a_request_that_comes_to_nothing_gives_the_next_its_chance_when_idle(world):
-    world.hold("one", "a", "b", "c")
-    world.hold("two", "d", "e")
-    world.retries.discarded("one")
-    world.retries.discarded("two")
-    world.asked()
-    assert world.retries.idle()
-    assert world.asked() == ["b", "e"]
-    assert world.retries.idle()
-    assert world.asked() == ["c"]
-    assert not world.retries.idle()
-    # Too late: no copy waits for it.
-    assert world.arrives("a")
-    assert world.asked() == []
-
-
-def test_copies_of_another_crawls_page_are_looked_at_when_idle(world):
-    world.hold("elsewhere", "a", "b")
-    for key in "ab":
-        world.near(key, "elsewhere", pending=True)
-    assert world.retries.idle()  # wait
-    assert world.asked() == []
-    world.says.clear()
-    assert world.retries.idle()
-    assert world.asked() == ["a"]
-
-
-def test_what_another_crawl_confirmed_is_not_waited_for(world):
-    world.hold("elsewhere", "a")
-    world.near("a", "elsewhere", pending=False)
-    assert not world.retries.idle()
 
 
 def test_a_copy_is_held_as_long_as_its_representative_is_pending(world):
@@ -304,12 +188,6 @@ def test_the_oldest_answered_copies_are_forgotten():
     assert world.asked() == ["copy-of-two", "copy-of-three"]
 
 
-def test_copies_of_refused_content_are_requested_at_once(world):
-    world.hold("page", "a", "b")
-    world.retries.discarded("page", refused=True)
-    assert world.asked() == ["a", "b"]
-
-
 @pytest.mark.parametrize(("pausing", "gives"), [(True, False), (False, False), (True, True)])
 def test_a_crawl_that_pauses_leaves_unanswered_copies_to_the_scheduler(world, pausing, gives):
     world.retries.leave("page", dropped("a"), answered=False)
@@ -329,15 +207,6 @@ def test_at_the_end_all_that_waits_is_left_to_the_scheduler(world):
     assert sorted(world.asked()) == ["b", "c", "d", "e"]
 
 
-def test_copies_of_other_content_under_the_same_key_are_held_on(world):
-    world.hold("page", "a", "b")
-    world.hold("page", "c", fingerprint=STORY)
-    world.retries.confirmed("page", dropped("page", STORY))
-    world.retries.discarded("page")
-    assert world.asked() == ["a"]
-    assert set(world.looked_at) == {"a", "b"}
-
-
 def test_what_other_content_is_the_rules_of_the_index_say(world):
     # Within k bits by chance, as for pages of one template.
     of_story, of_news = (Evidence(sketch=bytes([number] * 128)) for number in (1, 2))
@@ -353,43 +222,6 @@ def test_what_other_content_is_the_rules_of_the_index_say(world):
     assert world.asked() == ["c"]
     world.retries.arrived(world.came["c"], dropped("c", evidence=of_news))
     assert world.asked() == ["d", "e"]
-
-
-def test_no_more_are_held_than_was_said():
-    world = World(max_held=2)
-    assert world.hold("page", "a", "b", "c") == [True, True, False]
-    assert world.hold("other", "d") == [False]
-
-
-def test_those_that_are_done_with_make_room_for_others():
-    # However they were released, or a long crawl would run out of room.
-    world = World(max_held=2)
-
-    def assert_room():
-        assert world.hold("probe", "x", "y", "z") == [True, True, False]
-        world.retries.confirmed("probe")
-        assert world.hold("page", "a", "b") == [True, True]
-
-    assert world.hold("page", "a", "b") == [True, True]
-    world.retries.confirmed("page", dropped("page"))
-    assert_room()
-    for content in (None, STORY):
-        world.retries.discarded("page")
-        world.asked()
-        world.arrives("a", content)
-        world.asked()
-        world.arrives("b", content)
-        assert_room()
-    world.retries.discarded("page")
-    assert world.retries.idle()
-    assert not world.retries.idle()
-    assert_room()
-    world.near("a", "other", pending=False)
-    world.near("b", "other", pending=False)
-    world.retries.discarded("page")
-    assert_room()
-    assert not world.retries.idle()
-    assert_room()
 
 
 def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
@@ -420,11 +252,6 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
     token = again.meta.pop(META_KEY)
     assert (token != "", again.meta) == (True, {"depth": 2, "mine": ["kept"]})
     assert META_KEY not in request.meta
-
-
-def test_a_page_that_was_not_asked_for_is_none_of_ours(world):
-    assert not world.retries.arrived(Request("http://x.test/"), dropped("x"))
-    assert not world.retries.idle()
 
 
 def test_a_page_that_was_asked_for_before_a_pause_is_known(world):

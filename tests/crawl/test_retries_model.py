@@ -11,7 +11,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy import Request
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.retries import Answer
     from scrapy_simhash.index import Observation
-
-pytestmark = pytest.mark.thorough
 
 MAX_DISTANCE = 3
 # Far apart; the first is that of a ban page.

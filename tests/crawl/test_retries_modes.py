@@ -62,23 +62,10 @@ def results(site, module_path):
 
     site.put("/linked/1", page("tram"))
     site.put("/linked/2", page("bees"))
-    add("errbacks", ["raise"], lambda url, _: {"url": url, "errback": True})
-    add(
-        "arguments",
-        ["raise"],
-        lambda url, number: {
-            "url": url,
-            "callback": "parse_given",
-            "cb_kwargs": {"place": number},
-            "meta": {"given": [number]},
-        },
-    )
     add("copied-meta", ["raise"] * 2, arguments={"copies_meta": True})
     add("own-link", ["link to itself, keep"])
     add("again", ["retry"])
-    add("again-and-kept", [f"{site.url('/again-and-kept')}, keep"])
     add("follow", ["raise"], SIMHASH_FOLLOW=True)
-    add("tag", ["raise"], SIMHASH_ACTION="tag")
     _, *copies = put(site, "moved")
     moved = site.put_turns("/moved-from", Answer(b"", 302, {"Location": "/moved"}))
     crawls["moved"] = crawl("moved", moved, copies, [moved])
@@ -89,22 +76,6 @@ def test_all_end_well(results):
     for result in results.values():
         assert result.finish_reason == "finished"
         assert not result.lines("WARNING", "imhash")
-
-
-def test_an_errback_that_saw_a_copy_dropped_is_followed_by_its_callback(results):
-    result = results["errbacks"]
-    assert result.seen("errback") == [f"/errbacks/{number}" for number in (1, 2, 3)]
-    assert {event["error"] for event in result.events if event["what"] == "errback"} == {
-        "NearDuplicatePage"
-    }
-    assert kept(result) == ["/errbacks/1", "/linked/1", "/linked/2"]
-    whats = [event["what"] for event in result.events if event["path"] == "/errbacks/1"]
-    assert whats == ["errback", "callback"]
-
-
-def test_what_a_request_carries_reaches_the_callback_in_the_end(results):
-    event = results["arguments"].event("/arguments/1")
-    assert (event["kwargs"], event["given"]) == ({"place": 1}, [1])
 
 
 def test_meta_that_is_copied_to_other_requests_does_not_give_them_a_second_chance(results):
@@ -135,13 +106,6 @@ def test_a_page_whose_callback_asks_for_it_again_is_no_content(results, name):
     assert len(passed) == 1 + result.stat("kept/refused")
 
 
-def test_an_item_of_a_page_that_is_asked_for_again_is_kept_all_the_same(results):
-    result = results["again-and-kept"]
-    assert kept(result)[:2] == ["/again-and-kept"] * 2
-    # It had the same content again, and was discarded: a copy was requested, too.
-    assert result.stat("discarded") == 2
-
-
 def test_where_links_are_followed_a_copy_gives_the_item_that_the_page_has_not_given(results):
     result = results["follow"]
     tried = ["/follow", "/follow/1", "/follow/2", "/follow/3"]
@@ -151,12 +115,6 @@ def test_where_links_are_followed_a_copy_gives_the_item_that_the_page_has_not_gi
     assert kept(result)[0] == "/follow/1"
     assert result.stat("dropped_items") >= COPIES - 1
     assert 1 <= result.stat("rescheduled") < COPIES
-
-
-def test_where_copies_are_tagged_none_is_asked_for_again(results):
-    result = results["tag"]
-    assert sorted(kept(result))[-COPIES:] == ["/tag/1", "/tag/2", "/tag/3"]
-    assert (result.stat("discarded"), result.stat("rescheduled")) == (1, 0)
 
 
 # Incremental crawls
@@ -228,12 +186,6 @@ def test_copies_of_a_ban_page_outlive_the_page_behind_it(site, tmp_path):
     assert sorted(kept(result)) == [f"/eager/{place}" for place in range(4)]
 
 
-def test_a_page_that_comes_twice_is_kept_by_its_second_response_if_the_first_fails(site, tmp_path):
-    original = site.put("/twice", page("mill"))
-    [result] = run(tmp_path, crawl("twice", original, spider=f"{OVERLAPPING}.TwiceSpider"))
-    assert kept(result) == ["/twice"]
-
-
 def test_incremental_too_a_page_that_comes_twice_is_kept_by_its_second_response(site, tmp_path):
     original = site.put("/twice", page("mill"))
     twice = crawl("twice", original, spider=f"{OVERLAPPING}.TwiceSpider", **INCREMENTAL)
@@ -263,14 +215,6 @@ def test_pages_behind_a_ban_page_are_kept_where_links_of_copies_are_not_followed
     [result] = run(tmp_path, requests)
     # Some may be crawled twice: repeated by their callback, and as copies of a page that failed.
     assert {*kept(result)} == {f"/tagged/{place}" for place in range(4)}
-
-
-def test_links_that_were_not_followed_from_copies_of_a_page_that_failed(site, tmp_path):
-    original, *copies = put(site, "linking", links=["/linked/1"])
-    site.put("/linked/1", page("tram"))
-    settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
-    [result] = run(tmp_path, crawl("linking", original, copies, ["raise"], **settings))
-    assert "/linked/1" in kept(result)
 
 
 def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_told(

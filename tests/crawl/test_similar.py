@@ -42,12 +42,6 @@ def results(urls, site, module_path):
         "report": Crawl(
             requests=urls, settings={"SIMHASH_REPORT": str(module_path / "report.html")}
         ),
-        "declared": Crawl(requests=urls[:2], settings=TAG, arguments={"item_type": "item"}),
-        "undeclared": Crawl(
-            requests=urls[:2],
-            settings=TAG | {"SIMHASH_ITEM_TAGS": NAMED},
-            arguments={"item_type": "item"},
-        ),
     }
     return run_named(module_path, crawls)
 
@@ -93,18 +87,6 @@ def test_in_tag_mode_all_have_tags_and_only_what_is_like_another_says_so(results
     assert copy["simhash_kind"] == "near-duplicate"
     assert copy["simhash_similarity"] > 0.8
     assert "simhash_similar_to" not in copy
-
-
-def test_items_that_declare_the_four_first_fields_are_tagged_with_them(results):
-    result = results["declared"]
-    assert [item["simhash_kind"] for item in result.items] == ["new", "new"]
-    assert "simhash_similar_to" not in result.items[1]
-    assert not result.lines("WARNING", "SIMHASH_ITEM_TAGS")
-
-
-def test_a_field_that_was_asked_for_by_name_and_is_not_declared_is_a_warning(results):
-    result = results["undeclared"]
-    assert len(result.lines("WARNING", "simhash_similar_to", "SIMHASH_ITEM_TAGS")) == 1
 
 
 def test_settings_say_what_a_copy_is(results, urls):

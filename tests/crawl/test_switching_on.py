@@ -54,6 +54,7 @@ ADDONS = {"scrapy_simhash.Addon": 500}
 SIMHASH_ENABLED = True
 CONCURRENT_REQUESTS = 1
 TELNETCONSOLE_ENABLED = False
+SIMHASH_WORKERS = 0
 """
 
 
@@ -104,17 +105,17 @@ def test_custom_settings_of_a_spider_win(enabled, module_path):
     assert enabled["custom k"].seen() == ["/mill", "/copy"]
 
 
-@pytest.mark.parametrize("how", OFF)
-def test_the_plugin_off_imports_opens_and_makes_nothing(urls, tmp_path, how):
-    crawl = Crawl(requests=urls, settings=OFF[how])
-    [result], modules = run_all(tmp_path, crawl, forking=WITHOUT_PROJECT)
-    assert (result.error, result.finish_reason) == (None, "finished")
-    assert result.seen() == ["/mill", "/copy"]
-    assert [event["verdict"] for event in result.events] == [None, None]
+def test_the_plugin_off_imports_opens_and_makes_nothing(urls, tmp_path):
+    crawls = [Crawl(requests=urls, settings=settings) for settings in OFF.values()]
+    results, modules = run_all(tmp_path, *crawls, forking=WITHOUT_PROJECT)
     assert modules == []
     assert list(tmp_path.iterdir()) == []
-    assert result.simhash_stats() == {}
-    assert not result.lines("WARNING", "imhash")
+    for result in results:
+        assert (result.error, result.finish_reason) == (None, "finished")
+        assert result.seen() == ["/mill", "/copy"]
+        assert [event["verdict"] for event in result.events] == [None, None]
+        assert result.simhash_stats() == {}
+        assert not result.lines("WARNING", "imhash")
 
 
 def write_project(root):
