@@ -188,6 +188,14 @@ class Arguments:
         evidence = page.evidence._replace(request=self.hash(request), depth=depth)
         return replace(page, evidence=evidence)
 
+    def same_callback(self, one: Request, other: Request) -> bool:
+        """Return True if two requests call the same callback, or rule of a CrawlSpider."""
+        spider = self._spider
+        of_one, of_other = (
+            _rule(request, spider) or _callback(request, spider) for request in (one, other)
+        )
+        return bool(of_one == of_other)
+
     def share_objects(self, one: Request, other: Request) -> bool:
         """Return True if two requests carry the same object, which a callback may change."""
         of_one, of_other = _changeable(self._values(one)), _changeable(self._values(other))

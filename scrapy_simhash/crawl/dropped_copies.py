@@ -23,17 +23,19 @@ class DroppedCopy:
     """A page (or item) that was dropped as a copy of a pending one.
 
     :param request: repeats the page, or the page of the item.
+    :param called: its callback has run, and only a part of the output was dropped.
     """
 
     key: str
     fingerprint: int
     evidence: Evidence
     request: Request
+    called: bool = False
 
     @classmethod
-    def of(cls, observation: Observation, request: Request) -> Self:
+    def of(cls, observation: Observation, request: Request, *, called: bool = False) -> Self:
         """Return the copy that was observed."""
-        return cls(observation.key, observation.fingerprint, observation.evidence, request)
+        return cls(observation.key, observation.fingerprint, observation.evidence, request, called)
 
 
 class CopiesByPage:

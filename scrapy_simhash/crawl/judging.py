@@ -215,10 +215,11 @@ class Judging:
     ) -> None:
         key, calls = observation.key, self.lane.calls
         gave_items = page is None or page.gave_items
+        leads_on = page is not None and page.leads_on
 
         def settle_copies(_: None) -> None:
             if confirmed:
-                self.retries.confirmed(key, observation, gave_items=gave_items)
+                self.retries.confirmed(key, observation, gave_items=gave_items, leads_on=leads_on)
             else:
                 self.retries.discarded(key, refused=page is not None and page.asked_again)
             self.retries.settled(key)
@@ -250,7 +251,8 @@ class Judging:
         """Keep a copy of whose output something was withheld, in case that its representative
         fails. Otherwise, its callback need not run again.
         """
-        copy, representative = DroppedCopy.of(observation, page.request), observation.representative
+        copy = DroppedCopy.of(observation, page.request, called=True)
+        representative = observation.representative
         if observation.provisional:
             self.retries.look_again(copy)
         elif representative is not None and not page.action.items:

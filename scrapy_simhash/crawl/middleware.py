@@ -68,6 +68,7 @@ class _SpiderMiddleware:
             for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
+            yield from self._rest(page)
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
@@ -77,6 +78,8 @@ class _SpiderMiddleware:
             async for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
+            for request in self._rest(page):
+                yield request
 
     @contextmanager
     def _recording_end(self, response: Response) -> Iterator[PageState | None]:
@@ -101,6 +104,10 @@ class _SpiderMiddleware:
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
+
+    def _rest(self, page: PageState | None) -> Iterable[Request]:  # noqa: ARG002
+        """Return requests that pass at the end of the output."""
+        return ()
 
     def _output_ended(self, page: PageState) -> None:
         raise NotImplementedError
@@ -193,6 +200,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._signals = crawl.crawler.signals
         self._fingerprinted = crawl.fingerprinted
         self._arrivals = crawl.arrivals
+        self._chains = crawl.chains
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
@@ -234,6 +242,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
+        in_chain = self._chains.leads_on(verdict.representative or key) and (
+            self._pages.lane.policy.follow_chains
+        )
         action, kept_reason = self._pages.act_on(
             verdict,
             repeatable,
@@ -246,12 +257,14 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 or self._is_shared(verdict, repeatable),
                 arguments=tuple(chain.from_iterable(arguments)),
                 depth_limited=self._depth_limited,
+                in_chain=in_chain,
                 is_start=_is_start(request),
             ),
             response,
         )
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
         state.reason, state.title, state.text = kept_reason, page.title, page.text
+        state.in_chain = in_chain
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
         else:
@@ -311,12 +324,25 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if not isinstance(request_or_item, Request):
             is_withheld, what = page.withholds_item(), "items"
         else:
-            repeats = self._identity.repeats(response, request_or_item)
-            is_withheld, what = not page.action.follow and not repeats, "requests"
+            is_withheld, what = self._withholds_request(page, response, request_or_item), "requests"
         if is_withheld:
             page.withheld += 1
-            self._pages.lane.stats.count(f"dropped_{what}")
+            if page.kept_request is not request_or_item:
+                self._pages.lane.stats.count(f"dropped_{what}")
         return not is_withheld
+
+    def _withholds_request(self, page: PageState, response: Response, request: Request) -> bool:
+        if page.dropped or self._identity.repeats(response, request):
+            return False
+        self._chains.given(page, request)
+        return not page.action.follow and not self._chains.lets_pass(page, request)
+
+    def _rest(self, page: PageState | None) -> Iterable[Request]:
+        request = None if page is None else self._chains.kept(page)
+        if page is None or request is None:
+            return ()
+        page.withheld -= 1
+        return (request,)
 
     def _output_ended(self, page: PageState) -> None:
         page.handled = True

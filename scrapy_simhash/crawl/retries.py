@@ -144,15 +144,28 @@ class Retries:
         for key in self._unanswered.pages():
             self._look_again(self._take(key))
 
-    def confirmed(self, key: str, page: Text | None = None, *, gave_items: bool = True) -> None:
+    def confirmed(
+        self,
+        key: str,
+        page: Text | None = None,
+        *,
+        gave_items: bool = True,
+        leads_on: bool = False,
+    ) -> None:
         """Release the copies of a confirmed page, or ask for them if it gave no items.
 
         :param page: the confirmed content. Copies of other content that is pending under the same
             key stay held. None releases all copies.
+        :param leads_on: the callbacks of the copies are to run, too, unless they have.
         """
         released = self._held.take(
             key, lambda copy: page is None or self._rules.is_copy(copy, page)
         )
+        if leads_on:
+            uncalled = [copy for copy in released if not copy.called]
+            released = [copy for copy in released if copy.called]
+            for copy in self._distinct(uncalled):
+                self._request(copy, (), anew=False)
         self._count -= len(released)
         if gave_items or not self.gives_items:
             for copy in released:

@@ -139,6 +139,7 @@ def read_policy(read: SettingsReader) -> Policy:
         action=action,
         follow=read("SIMHASH_FOLLOW", unset=action == "tag"),
         follow_unchanged=read("SIMHASH_FOLLOW", unset=True),
+        follow_chains=read("SIMHASH_FOLLOW", unset=True),
         incremental=read("SIMHASH_INCREMENTAL"),
     )
 

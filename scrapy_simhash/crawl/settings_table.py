@@ -50,9 +50,10 @@ CORE = (
         default=None,
         meaning=(
             "Whether to follow the links on near-duplicate pages. If not set: yes in tag mode, no "
-            "in drop mode. `True` in drop mode runs the callback, follows the links and drops the "
-            "items. Links on `unchanged` pages (`SIMHASH_INCREMENTAL`) are followed in this way "
-            "unless it is `False`; those on pages of `start()` always."
+            "in drop mode, but for [pages that lead on](trust.md#pages-that-lead-on). `True` in "
+            "drop mode runs the callback, follows the links and drops the items. Links on "
+            "`unchanged` pages (`SIMHASH_INCREMENTAL`) are followed in this way unless it is "
+            "`False`; those on pages of `start()` always."
         ),
         group="front",
     ),

@@ -42,6 +42,11 @@ class PageState:
     :param title: title of the page, and `text` its main text, until the page is done. Empty if the
         crawl does not keep texts.
     :param outputs: number of requests and items that the callback returned.
+    :param requests: number of the requests that do not repeat the page, and `own_requests` of those
+        with the callback of the page.
+    :param in_chain: a copy of a page that leads on, so the request for the next page passes, see
+        `scrapy_simhash.crawl.chains`.
+    :param kept_request: passes at the end of the output, if it is the only request.
     :param handled: the output of the callback (or errback) was read to its end, or the callback did
         not run, because the page was dropped.
     :param items: number of items that went to the pipelines, also those that middlewares added.
@@ -70,6 +75,10 @@ class PageState:
     title: str = ""
     text: str = ""
     outputs: int = 0
+    requests: int = 0
+    own_requests: int = 0
+    in_chain: bool = False
+    kept_request: Request | None = None
     handled: bool = False
     items: int = 0
     unsettled: int = 0
@@ -89,6 +98,11 @@ class PageState:
     def observation(self) -> Observation | None:
         """The pending or seen content of the page; None if there is nothing to settle."""
         return None if self.verdict is None else self.verdict.observation
+
+    @property
+    def leads_on(self) -> bool:
+        """Return True if the callback has given one request, or one for itself."""
+        return self.requests == 1 or self.own_requests == 1
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""

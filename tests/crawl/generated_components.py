@@ -34,6 +34,8 @@ class ValidatingPipeline:
         refused = item.get("refused")
         if refused and "late" in refused:
             await asyncio.sleep(0.06)
+        if item.get("slow"):
+            await asyncio.sleep(0.03)
         if refused and "drops" in refused:
             raise DropItem("not valid")
         if refused:

@@ -659,3 +659,78 @@ class Polled(GeneratedSpider):
         yield {"content": (response.css("p::text").get() or "")[:40]}
         if self.way == "callback" and self.asked["/status"] < len(self.contents):
             yield response.request.replace(dont_filter=True)
+
+
+class Chained(GeneratedSpider):
+    """Each page leads to the next one, and some pages have the content of earlier ones."""
+
+    ways = ("number", "next", "feeder", "two callbacks", "slow pipelines")
+    settings_of_shape: ClassVar[dict[str, Any]] = {
+        "ITEM_PIPELINES": {f"{COMPONENTS}.ValidatingPipeline": 300}
+    }
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.order = [number for number in range(self.documents) for _ in range(3)]
+        if self.way == "next":
+            self.order = [0, 1, 0, 2, 2, 1, 3]
+        self.waiting = [f"{HOST}/d/{place}" for place in range(len(self.order))]
+        yield Request(self.waiting.pop(0))
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        place = number_in(path)
+        following = links([f"/d/{place + 1}"], "n") if place + 1 < len(self.order) else ""
+        if path.startswith("/list/"):
+            return page("List", prose("list"), links([f"/d/{place}"], "n"))
+        return self.document(self.order[place], following)
+
+    def parse(self, response: Response) -> Any:
+        if "/list/" in response.url:
+            return [response.follow(a, self.parse) for a in response.css("a.n")]
+        return self.styled(self.parse_document)(response)
+
+    def parse_document(self, response: Response) -> Any:
+        place = number_in(response.url[len(HOST) :])
+        outputs: list[Any] = [{"content": response.css("h1::text").get()}]
+        if self.way == "slow pipelines":
+            outputs[0]["slow"] = True
+        if place + 1 < len(self.order):
+            if self.way == "next":
+                outputs += [response.follow(a, self.parse) for a in response.css("a.n")]
+            elif self.way == "feeder":
+                outputs.append(Request(self.waiting.pop(0)))
+            elif self.way == "two callbacks":
+                outputs.append(Request(f"{HOST}/list/{place + 1}", self.parse_list))
+            else:
+                outputs.insert(0, Request(f"{HOST}/d/{place + 1}"))
+        return outputs
+
+    def parse_list(self, response: Response) -> Any:
+        return [response.follow(a, self.parse) for a in response.css("a.n")]
+
+
+class Gated(GeneratedSpider):
+    """A page before each document is the same for all: one that asks, or one that tells to wait."""
+
+    ways = ("ask", "other callback", "poll")
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path.startswith("/gate/"):
+            number, step = number_in(path), int(path.split("/")[3])
+            following = f"/gate/{number}/{step + 1}" if step < 3 else f"/d/{number}"
+            if self.way != "poll":
+                following = f"/d/{number}"
+            return page("One moment", prose("one moment"), links([following], "n"))
+        return super().answer(path, request, count)
+
+    def listed(self) -> list[str]:
+        return [f"/gate/{number}/0" for number in range(self.documents)]
+
+    def parse_document(self, response: Response) -> Any:
+        links_on = response.css("a.n")
+        if not links_on:
+            return super().parse_document(response)
+        callback = self.parse_answer if self.way == "other callback" else self.parse_document
+        return [response.follow(links_on[0], callback)]
+
+    def parse_answer(self, response: Response) -> Any:
+        yield {"content": response.css("h1::text").get()}
