@@ -13,7 +13,7 @@ from scrapy_simhash.maintenance.duplication import host_of
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.maintenance.sources import Location
@@ -27,6 +27,7 @@ EMPTY_FIELDS = (
     "simhash: none of %(pages)d items has text in %(names)s: set SIMHASH_ITEM_FIELDS to fields "
     "that the items have"
 )
+_EARLY_PAGES = 100
 _MAX_SHOWN_PATTERNS = 5
 _SHOWN_ARGUMENTS = 3
 # Fewer copies, or a smaller share of all copies, are not worth a warning.
@@ -96,34 +97,26 @@ class UnmatchedNames:
 
     :param names: all selectors (or item fields) in the settings.
     :param message: a text with ``%(names)s`` and ``%(pages)d``.
-    :param warn: called with (message, values) after `early` pages or items, and again at the end,
-        if names are still unmatched.
     """
 
-    def __init__(
-        self,
-        names: Iterable[str],
-        message: str,
-        warn: Callable[[str, Mapping[str, object]], None],
-        *,
-        early: int = 100,
-    ) -> None:
+    def __init__(self, names: Iterable[str], message: str, errors: ErrorLog) -> None:
         self._unmatched = list(dict.fromkeys(names))
         self._message = message
-        self._warn = warn
-        self._early = early
+        self._errors = errors
         self._pages = 0
 
     def count(self, missing: Collection[str]) -> None:
-        """Count a page (or item), on which the `missing` names matched nothing."""
-        if self._unmatched:
-            self._pages += 1
-            self._unmatched = [name for name in self._unmatched if name in missing]
-            if self._pages == self._early:
-                self.close()
+        """Count a page (or item), on which the `missing` names matched nothing. Warn after 100, as
+        nobody wants to wait for the end of a long crawl.
+        """
+        self._pages += 1
+        self._unmatched = [name for name in self._unmatched if name in missing]
+        if self._pages == _EARLY_PAGES:
+            self.warn()
 
-    def close(self) -> None:
-        """Warn about the names that have matched nothing so far."""
+    def warn(self) -> None:
+        """Warn about the names that have matched nothing so far, unless this was done."""
         if self._unmatched and self._pages:
             names = ", ".join(repr(loggable(name)) for name in self._unmatched)
-            self._warn(self._message, {"names": names, "pages": self._pages})
+            values = {"names": names, "pages": self._pages}
+            self._errors.warn_once(self._message, self._message, values)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import shlex
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.crawl.advice import index_option
-from scrapy_simhash.errors import IndexLocked, SimhashError
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,25 +52,12 @@ def write_crawl_report(
         prefix = "simhash" if settings.pages else "simhash/item"
         crawl = crawl_facts(crawler.stats.get_stats(), spider_name, reason, prefix)
         write_report(path, location, crawl=crawl)
-    except IndexLocked:  # an index in Redis is never locked
-        is_open_here = isinstance(location, Path) and _is_open_here(index_url(location))
-        if not is_open_here:
-            crawler.stats.inc_value("simhash/errors/report")
-        logger.log(
-            logging.INFO if is_open_here else logging.WARNING,
-            "simhash: the report %s was not written, because another %s has the index open. When "
-            "it has ended, `%s` writes a report without the counts of this crawl",
-            path,
-            "crawl of this process" if is_open_here else "process",
-            command,
-            extra=extra,
-        )
     except (SimhashError, OSError) as error:
         crawler.stats.inc_value("simhash/errors/report")
         # A traceback would only bury the message.
         logger.error(  # noqa: TRY400
-            "simhash: the report %s was not written: %s. When this is corrected, `%s` writes a "
-            "report without the counts of this crawl",
+            "simhash: the report %s was not written: %s. Afterwards, `%s` writes a report without "
+            "the counts of this crawl",
             path,
             error,
             command,
@@ -80,18 +65,6 @@ def write_crawl_report(
         )
     else:
         logger.info("simhash: the report is in %s", path, extra=extra)
-
-
-def _is_open_here(url: str) -> bool:
-    """Return True if a locked index can be opened, so another crawl of this process has it open.
-
-    The crawls of one process share the lock; for other processes `open_index` raises IndexLocked.
-    """
-    try:
-        open_index(url).close()
-    except SimhashError:
-        return False
-    return True
 
 
 def crawl_facts(

@@ -69,9 +69,9 @@ class Lane:
         self._canonical_urls = CanonicalUrls()
         selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
         self.unmatched = (
-            UnmatchedNames(selectors, UNMATCHED_SELECTORS, errors.warn)
+            UnmatchedNames(selectors, UNMATCHED_SELECTORS, errors)
             if is_for_pages
-            else UnmatchedNames(settings.item_fields, EMPTY_FIELDS, errors.warn)
+            else UnmatchedNames(settings.item_fields, EMPTY_FIELDS, errors)
         )
 
     @property
@@ -153,7 +153,7 @@ class Lane:
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self.what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
-        self.unmatched.close()
+        self.unmatched.warn()
 
     def ask_now(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of an embedded index; see `ask`."""

@@ -59,7 +59,7 @@ IMPORTED_OF_PROJECT = (
     "scrapy_simhash.crawl.extension",
     "scrapy_simhash.crawl.middleware",
     "scrapy_simhash.crawl.pipeline",
-    "scrapy_simhash.crawl.report",
+    "scrapy_simhash.crawl.crawl_report",
     "jieba",
     "plyvel",
     "tests.crawl.spiders",

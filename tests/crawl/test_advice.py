@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,41 +13,28 @@ from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
 
-@pytest.fixture
-def told():
-    return []
+def watch(warnings, *names):
+    errors = SimpleNamespace(warn_once=lambda _, message, values: warnings.append(message % values))
+    return UnmatchedNames(names, "%(names)s: %(pages)d", errors)
 
 
-def watch(told, *names, early=3):
-    message = "%(names)s: %(pages)d"
-    return UnmatchedNames(names, message, lambda *what: told.append(what[0] % what[1]), early=early)
+def test_names_that_match_nothing_on_the_first_pages_are_said_early():
+    warnings = []
+    names = watch(warnings, "a", "b", "c")
+    for number in range(100):
+        assert warnings == []
+        names.count(["a", "c"] if number == 7 else ["a", "b", "c"])
+    assert warnings == ["'a', 'c': 100"]
 
 
-def test_what_matched_nothing_is_said_early_and_at_the_end(told):
-    names = watch(told, "a", "b")
-    for missing in (["a", "b"], ["a"], ["a", "b"], ["a"]):
+@pytest.mark.parametrize("counted", [[], [["b"], ["a"], ["a", "b"]]])
+def test_nothing_is_said_of_what_matched_once_or_was_not_looked_for(counted):
+    warnings = []
+    names = watch(warnings, "a", "b")
+    for missing in counted:
         names.count(missing)
-    assert told == ["'a': 3"]
-    names.close()
-    assert told == ["'a': 3", "'a': 4"]
-
-
-def test_what_matched_once_is_not_mentioned(told):
-    names = watch(told, "a", "b")
-    names.count(["b"])
-    names.count(["a"])
-    for _ in range(5):
-        names.count(["a", "b"])
-    names.close()
-    assert told == []
-
-
-def test_nothing_is_said_where_nothing_was_looked_at(told):
-    watch(told, "a").close()
-    names = watch(told)
-    names.count([])
-    names.close()
-    assert told == []
+    names.warn()
+    assert warnings == []
 
 
 def test_commands_find_an_index_in_redis_by_its_name():

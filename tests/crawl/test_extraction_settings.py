@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.scheme import PRESETS
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
 
@@ -105,17 +104,22 @@ def test_an_extractor_that_exits_neither_ends_nor_hangs_the_crawl(results):
     assert result.stat("errors/fingerprint") == 3
 
 
+BY_PRESET = ("wide", "classic", "ascii-mt19937", "lyq")
+
+
 @pytest.fixture(scope="module")
 def by_preset(site, module_path):
     site.put("/mill", page("mill"))
     site.put("/mill-again", page("mill"))
     site.put("/tea", page("茶园"))
     requests = [site.url(path) for path in ("/mill", "/mill-again", "/tea")]
-    crawls = {name: Crawl(requests=requests, settings={"SIMHASH_PRESET": name}) for name in PRESETS}
+    crawls = {
+        name: Crawl(requests=requests, settings={"SIMHASH_PRESET": name}) for name in BY_PRESET
+    }
     return run_named(module_path, crawls)
 
 
-@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.has_tables])
+@pytest.mark.parametrize("name", BY_PRESET[:2])
 def test_presets_with_tables_drive_a_crawl(by_preset, name):
     result = by_preset[name]
     assert result.error is None

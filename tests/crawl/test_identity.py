@@ -25,8 +25,6 @@ def results(site, module_path):
     site.put("/chain-2", page("ice", copy=1, links=["/chain-3"]))
     site.put("/chain-3", page("clock", links=["/chain.json", "/chain-gone"]))
     site.put("/chain.json", "{}", content_type="application/json")
-    site.put("/moved-1", b"", status=301, location="/mill")
-    site.put("/moved-2", b"", status=302, location="/mill?session=1")
     site.put("/lone", page("mill", copy=7))
     again = {"dont_filter": True}
     url = site.url
@@ -69,7 +67,6 @@ def results(site, module_path):
             settings=TAG,
             arguments={"copies_meta": True},
         ),
-        "redirects": Crawl(requests=[url("/moved-1"), url("/moved-2")], settings=TAG),
     }
     return run_named(module_path, crawls)
 
@@ -137,14 +134,6 @@ def test_meta_that_a_spider_copies_leaks_no_verdict(results, site):
     assert (third["verdict"]["kind"], third["verdict"]["representative"]) == ("new", None)
     assert third["flags"] == []
     assert result.event("/chain.json")["verdict"] is None
-
-
-def test_redirected_pages_are_judged_where_they_end(results, site):
-    result = results["redirects"]
-    assert result.seen() == ["/mill", "/mill?session=1"]
-    assert result.event("/mill")["verdict"]["kind"] == "new"
-    assert not [name for name in result.simhash_stats() if name.startswith("skipped/")]
-    assert result.event("/mill?session=1")["verdict"]["representative"] == site.url("/mill")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_simhash import open_index
 from tests.crawl.harness import Crawl, run
-from tests.crawl.pages import page
+from tests.crawl.pages import ARTICLES, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,13 +66,20 @@ def assert_without_plugin(result: Result, directory: Path, remedy: str) -> None:
     assert not result.lines("Traceback")
 
 
-@pytest.mark.thorough
 def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
+    of_start = Crawl(
+        requests=urls,
+        settings={"SIMHASH_ITEM_FIELDS": ["text"]} | TAG,
+        arguments={"at_once": True, "start_items": [{"text": ARTICLES["ice"][1]}]},
+    )
     with open_index(f"leveldb:{index}"):
         before = contents(index)
-        plain, reset = run(tmp_path, crawl(urls), crawl(urls, SIMHASH_RESET=True))
+        plain, reset, items = run(tmp_path, crawl(urls), crawl(urls, SIMHASH_RESET=True), of_start)
         for result in (plain, reset):
             assert_without_plugin(result, index, "SIMHASH_DIR")
+            assert result.lines("WARNING", "scrapy simhash dedupe")
+        assert len(items.items) == 3
+        assert not [name for item in items.items for name in item if name.startswith("simhash")]
         assert contents(index) == before
     [after] = run(tmp_path, Crawl(requests=urls))
     assert after.event("/mill")["verdict"]["kind"] == "unchanged"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
-from tests.index.backends import DATABASE_KINDS, INSTALLED_KINDS
+from tests.index.backends import DATABASE_KINDS
 
 
 @pytest.fixture
@@ -40,15 +40,6 @@ def test_an_index_stays_in_its_database_where_none_is_asked_for(urls, tmp_path):
     assert [first.finish_reason, second.finish_reason] == ["finished"] * 2
     assert second.event("/mill")["verdict"]["kind"] == "unchanged"
     assert manifest(tmp_path)["database"] == "rocksdb"
-
-
-@pytest.mark.skipif(len(INSTALLED_KINDS) < 2, reason="there is but one database")
-def test_another_database_than_the_index_has_is_used(urls, tmp_path):
-    _, second = run(
-        tmp_path, crawl(urls, SIMHASH_INDEX="rocksdb"), crawl(urls, SIMHASH_INDEX="leveldb")
-    )
-    assert second.event("/mill")["verdict"]["kind"] == "unchanged"
-    assert second.lines("WARNING", "SIMHASH_INDEX = 'leveldb'", "in rocksdb")
 
 
 def test_more_expected_pages_choose_longer_prefixes(urls, tmp_path):

@@ -41,7 +41,6 @@ def ids(result):
 def pages(site):
     site.put("/a", page("ice"))
     site.put("/b", page("clock"))
-    site.put("/a-copy", page("ice", copy=1))
     site.put("/failing", page("tram"))
     site.put("/data.json", "{}", content_type="application/json")
     return site
@@ -71,11 +70,6 @@ def results(pages, module_path):
         "drop": crawl(pages, items, both),
         "tag": crawl(pages, items, FIELDS | {"SIMHASH_ACTION": "tag"}),
         "items tagged": crawl(pages, items, both | {"SIMHASH_ITEM_ACTION": "tag"}),
-        "items dropped": crawl(
-            pages,
-            {**items, "/a-copy": [item("clock")]},
-            FIELDS | {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
-        ),
         "odd": crawl(pages, odd, FIELDS),
         "two fields": crawl(
             pages,
@@ -148,13 +142,6 @@ def test_near_duplicate_items_can_be_tagged_instead(results, site, name):
     assert copy["simhash_distance"] > 0
 
 
-def test_items_can_be_dropped_where_pages_are_tagged(results):
-    result = results["items dropped"]
-    assert "/a-copy" in result.seen()
-    assert len(result.dropped) == 4
-    assert "clock" in ids(result)
-
-
 def test_values_of_any_kind_are_read(results):
     result = results["odd"]
     assert result.item_errors == []
@@ -196,40 +183,27 @@ def test_a_growing_list_passes_only_its_new_item_when_incremental(pages, tmp_pat
     assert ids(second) == ["tram"]
 
 
-def test_content_seen_in_any_earlier_crawl_stays_seen_when_incremental(pages, tmp_path):
-    # Pages without a verdict, as an API's, whose only item changes from crawl to crawl.
-    results = run(
-        tmp_path,
-        *(
-            crawl(pages, {"/data.json": [item(name)]}, INCREMENTAL)
-            for name in ("mill", "bees", "mill", "bees")
-        ),
-    )
-    assert [ids(result) for result in results] == [["mill"], ["bees"], [], []]
+COPYING = {"tests.crawl.components.CopyingPipeline": 10}
+START = {"start_items": [{"url": "https://example.com/failing", **item("mill")}]}
 
 
-@pytest.mark.parametrize("path", ["/failing", "/failing.json"])
-def test_items_that_a_later_pipeline_failed_are_not_stored(pages, tmp_path, path):
+@pytest.mark.parametrize(
+    ("path", "pipelines", "arguments"),
+    [
+        ("/failing", {}, {}),
+        ("/failing.json", {}, {}),  # a page that is not judged
+        ("/failing", COPYING, {}),  # an earlier pipeline has replaced the item
+        (None, COPYING, START),
+    ],
+)
+def test_items_that_a_later_pipeline_failed_are_not_stored(
+    pages, tmp_path, path, pipelines, arguments
+):
     pages.put("/failing.json", "{}", content_type="application/json")
-    failing, copies = run(
-        tmp_path,
-        crawl(pages, {path: [item("mill")]}, FIELDS | STRICT),
-        crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL),
-    )
-    assert len(failing.item_errors) == 1
-    assert ids(copies) == ["mill 1"]
-
-
-def test_items_that_an_earlier_pipeline_replaced_are_not_stored_after_a_failure(pages, tmp_path):
-    pipelines = {
-        "tests.crawl.components.CopyingPipeline": 10,
-        "tests.crawl.components.StrictPipeline": 300,
-    }
-    failing, copies = run(
-        tmp_path,
-        crawl(pages, {"/failing": [item("mill")]}, FIELDS | {"ITEM_PIPELINES": pipelines}),
-        crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL),
-    )
+    items = {path: [item("mill")]} if path else {}
+    first = crawl(pages, items, FIELDS | {"ITEM_PIPELINES": pipelines | STRICT["ITEM_PIPELINES"]})
+    first.arguments.update(arguments)
+    failing, copies = run(tmp_path, first, crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL))
     assert len(failing.item_errors) == 1
     assert ids(copies) == ["mill 1"]
 
@@ -252,23 +226,6 @@ def test_items_that_earlier_pipelines_replaced_are_stored_though_others_are_drop
         crawl(pages, {"/third": [item("mill", 2), item("tram", 1), item("ice")]}, settings),
     )
     assert [ids(result) for result in (first, second, third)] == [["mill"], ["tram"], ["ice"]]
-
-
-def test_items_of_start_that_an_earlier_pipeline_replaced_are_not_stored_after_a_failure(
-    pages, tmp_path
-):
-    pipelines = {
-        "tests.crawl.components.CopyingPipeline": 10,
-        "tests.crawl.components.StrictPipeline": 300,
-    }
-    start = {"url": "https://example.com/failing", **item("mill")}
-    failing, copies = run(
-        tmp_path,
-        Crawl(settings=FIELDS | {"ITEM_PIPELINES": pipelines}, arguments={"start_items": [start]}),
-        crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL),
-    )
-    assert len(failing.item_errors) == 1
-    assert ids(copies) == ["mill 1"]
 
 
 def test_items_of_short_texts_are_dropped_as_others_are(pages, tmp_path):

@@ -66,18 +66,6 @@ def test_workers_and_the_index_get_the_scheme(pages, tmp_path, form, workers):
     assert Scheme.from_dict(schemes(tmp_path)["spiders"]) == OWN
 
 
-def test_an_index_of_another_scheme_is_set_aside(pages, tmp_path):
-    results = run(
-        tmp_path,
-        *(
-            Crawl(requests=[pages.url("/a")], settings={"SIMHASH_PRESET": CHANGES | {"top": top}})
-            for top in (30, 31)
-        ),
-    )
-    assert [len(result.items) for result in results] == [1, 1]
-    assert results[1].lines("WARNING", "top-31", "top-30")
-
-
 def test_items_with_weighted_fields(pages, tmp_path):
     def item(title, body):
         return {"id": f"{title} {body}", "name": ARTICLES[title][1], "text": ARTICLES[body][1]}

@@ -156,48 +156,17 @@ def text_of(path):
     return " ".join(html.parse(path).getroot().find(".//main").text_content().split())
 
 
-def test_another_process_that_has_the_index_keeps_the_report_from_being_written(pages, tmp_path):
+def test_an_index_in_use_keeps_the_report_from_being_written(pages, tmp_path):
     crawl = Crawl(requests=[pages.url("/mill"), pages.url("/mill-copy")], name="held")
     path = tmp_path / "held.html"
     result, told = reported(crawl, path, tmp_path, setup=f"{HOLDERS}.hold_the_index")
     assert told is None
     assert result.stats["simhash/errors/report"] == 1
-    [line] = result.lines(str(path))
-    assert line.startswith("WARNING ")
-    assert "another process has the index open" in line
-    assert "another crawl" not in result.log
+    [line] = result.lines("ERROR", str(path), "another process has it open")
     # What it says helps.
     command = re.search("`scrapy simhash (report --index [^`]+)`", line)[1]
     assert index_command(command.split()) == 0
     assert "This report was made from the index alone" in text_of(path)
-
-
-def test_of_two_crawls_with_an_index_the_last_writes_its_report(pages, tmp_path):
-    crawls = [
-        Crawl(
-            requests=[pages.url(path) for path in paths],
-            name=name,
-            settings={
-                "SIMHASH_SHARED": True,
-                "SIMHASH_REPORT": str(tmp_path / "%(name)s.html"),
-            },
-        )
-        for name, paths in (("first", ["/mill", "/bees"]), ("second", ["/mill-copy", "/failing"]))
-    ]
-    results = run(tmp_path, crawls)
-    [path] = tmp_path.glob("*.html")
-    [result] = [result for result in results if f"the report is in {path}" in result.log][:1]
-    [line] = result.lines("was not written")
-    assert line.startswith("INFO ")
-    assert "another crawl of this process" in line
-    directory = tmp_path / "simhash" / "shared"
-    [other] = {tmp_path / "first.html", tmp_path / "second.html"} - {path}
-    assert f"`scrapy simhash report --index {directory} {other}`" in line
-    assert index_command(["report", "--index", str(directory), str(other)]) == 0
-    assert "This report was made from the index alone" in text_of(other)
-    assert not any("simhash/errors/report" in result.stats for result in results)
-    assert "2 pages were judged" in text_of(path)
-    assert "from earlier crawls, and from other spiders that share it" in text_of(path)
 
 
 def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):

@@ -130,23 +130,17 @@ def failures(site, module_path):
     copies = {}
     for path, name in (
         ("/raises", "paper"),
-        ("/raises-at-once", "tram"),
-        ("/raises-in-coroutine", "ice"),
         ("/failing-item", "clock"),
         ("/dropped-item", "mill"),
         ("/fine", "bees"),
     ):
         site.put(path, page(name))
         copies[path] = site.put(f"{path}-copy", page(name, copy=1))
-    callbacks = {"/raises-at-once": "parse_list", "/raises-in-coroutine": "parse_coroutine"}
-    requests = [
-        {"url": site.url(path)} | ({"callback": callbacks[path]} if path in callbacks else {})
-        for path in copies
-    ]
+    requests = [site.url(path) for path in copies]
     first = Crawl(
         requests=requests,
         settings=PIPELINE,
-        arguments={"failing": ["/raises", "/raises-at-once", "/raises-in-coroutine"]},
+        arguments={"failing": ["/raises"]},
     )
     again = Crawl(requests=list(copies.values()), settings=INCREMENTAL)
     same = Crawl(requests=requests, settings=INCREMENTAL)
@@ -157,8 +151,8 @@ def failures(site, module_path):
 
 def test_failed_pages_are_not_stored(failures):
     first = failures["first"]
-    assert len(first.seen()) == 6
-    assert first.stats["spider_exceptions/count"] == 3
+    assert len(first.seen()) == 4
+    assert first.stats["spider_exceptions/count"] == 1
     assert len(first.item_errors) == 1
     assert [drop["exception"] for drop in first.dropped] == ["DropItem"]
     assert first.stat("index/size") == 2
@@ -167,8 +161,6 @@ def test_failed_pages_are_not_stored(failures):
 def test_copies_of_failed_pages_pass_in_the_next_crawl(failures):
     assert failures["copies"].seen() == [
         "/raises-copy",
-        "/raises-at-once-copy",
-        "/raises-in-coroutine-copy",
         "/failing-item-copy",
         # The page is stored, but gave no items.
         "/dropped-item-copy",
@@ -180,8 +172,6 @@ def test_copies_of_failed_pages_pass_in_the_next_crawl(failures):
 def test_failed_pages_themselves_pass_in_the_next_crawl(failures):
     assert failures["same"].seen() == [
         "/raises",
-        "/raises-at-once",
-        "/raises-in-coroutine",
         "/failing-item",
         "/dropped-item",
         "/fine",

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.harness import child_environment
+from tests.crawl.harness import WORKERS, child_environment
 from tests.crawl.pages import ARTICLES, page
 
 DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
@@ -94,6 +94,7 @@ class Project:
         spider = re.search(r'name = "(\w+)"', blocks(self.name)[1])[1]
         options = (
             *("CONCURRENT_REQUESTS=1", "DOWNLOAD_DELAY=0", "TELNETCONSOLE_ENABLED=0"),
+            *(f"{name}={value}" for name, value in WORKERS.items()),
             "SCHEDULER_MEMORY_QUEUE=scrapy.squeues.FifoMemoryQueue",
         )
         log = self.scrapy("crawl", spider, *(f"--set={option}" for option in options)).stderr
