@@ -36,7 +36,7 @@ from scrapy.spiders import CrawlSpider
 from scrapy_simhash.evidence import UNLIKE_ANY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -266,13 +266,18 @@ def _digest(value: Any, spider: Spider | None, depth: int = 0) -> bytes:
     return hashed.digest()
 
 
-@functools.singledispatch
 def _parts(value: Any) -> tuple[bytes, Iterable[Any]]:
     """Return what distinguishes a value from others of its type: bytes, and values in it.
 
     Items of all kinds are compared by their fields. Other objects, such as selectors, responses,
     item loaders and generators, have no value that could be compared.
+
+    :raises _NotComparableError: the value is such an object.
     """
+    for kinds, parts_of in _PARTS:
+        if isinstance(value, kinds):
+            parts: tuple[bytes, Iterable[Any]] = parts_of(value)
+            return parts
     if not ItemAdapter.is_item(value):
         raise _NotComparableError
     fields = dict(ItemAdapter(value))
@@ -281,90 +286,42 @@ def _parts(value: Any) -> tuple[bytes, Iterable[Any]]:
     return b"", (fields,)
 
 
-@_parts.register(type(None))
-@_parts.register(type(Ellipsis))
-def _(value: Any) -> tuple[bytes, Iterable[Any]]:  # noqa: ARG001
-    return b"", ()
-
-
-@_parts.register(str)
-@_parts.register(re.Pattern)
-@_parts.register(pathlib.PurePath)
-def _(value: Any) -> tuple[bytes, Iterable[Any]]:
-    return str(value).encode("utf-8", "surrogatepass"), ()
-
-
-@_parts.register(bytes)
-@_parts.register(bytearray)
-def _(value: bytes) -> tuple[bytes, Iterable[Any]]:
-    return bytes(value), ()
-
-
-@_parts.register(int)
-@_parts.register(float)
-@_parts.register(complex)
-@_parts.register(range)
-@_parts.register(date)
-@_parts.register(time)
-@_parts.register(timedelta)
-@_parts.register(tzinfo)
-@_parts.register(Decimal)
-@_parts.register(Fraction)
-@_parts.register(uuid.UUID)
-def _(value: Any) -> tuple[bytes, Iterable[Any]]:
-    return repr(value).encode(), ()
-
-
-@_parts.register(enum.Enum)
-def _(value: enum.Enum) -> tuple[bytes, Iterable[Any]]:
-    return value.name.encode(), ()
-
-
-@_parts.register(list)
-@_parts.register(tuple)
-@_parts.register(deque)
-@_parts.register(set)
-@_parts.register(frozenset)
-def _(value: Any) -> tuple[bytes, Iterable[Any]]:
-    return b"", value
-
-
-@_parts.register(dict)
-def _(value: dict[Any, Any]) -> tuple[bytes, Iterable[Any]]:
-    return b"", value.items()
-
-
-@_parts.register(functools.partial)
-def _(value: Any) -> tuple[bytes, Iterable[Any]]:
-    return b"", (value.func, value.args, value.keywords)
-
-
-@_parts.register(types.MethodType)
-def _(value: types.MethodType) -> tuple[bytes, Iterable[Any]]:
-    return b"", (value.__func__, value.__self__)
-
-
-@_parts.register(types.FunctionType)
-def _(value: types.FunctionType) -> tuple[bytes, Iterable[Any]]:
-    name = f"{value.__module__}.{value.__qualname__}"
-    if "<" not in name:
-        return name.encode(), ()
+def _parts_of_function(value: types.FunctionType) -> tuple[bytes, Iterable[Any]]:
+    name = _name(value)
+    if b"<" not in name:
+        return name, ()
     # A lambda, or a function in another one, has the code and the values of the place.
     values = (value.__closure__, value.__defaults__, value.__kwdefaults__)
-    return name.encode(), (value.__code__, *values)
+    return name, (value.__code__, *values)
 
 
-@_parts.register(type)
-@_parts.register(types.BuiltinFunctionType)
-def _(value: Any) -> tuple[bytes, Iterable[Any]]:
-    return f"{value.__module__}.{value.__qualname__}".encode(), ()
+def _name(value: Any) -> bytes:
+    return f"{value.__module__}.{value.__qualname__}".encode()
 
 
-@_parts.register(types.CodeType)
-def _(value: types.CodeType) -> tuple[bytes, Iterable[Any]]:
-    return value.co_code, (value.co_names, value.co_varnames, value.co_freevars, value.co_consts)
-
-
-@_parts.register(types.CellType)
-def _(value: types.CellType) -> tuple[bytes, Iterable[Any]]:
-    return b"", (value.cell_contents,)
+_PRINTED = (int, float, complex, range, date, time, timedelta, tzinfo, Decimal, Fraction, uuid.UUID)
+# Types → function from a value to its parts. The first that fits counts.
+_PARTS: tuple[tuple[Any, Callable[[Any], tuple[bytes, Iterable[Any]]]], ...] = (
+    ((type(None), type(...)), lambda _: (b"", ())),
+    (
+        (str, re.Pattern, pathlib.PurePath),
+        lambda value: (str(value).encode("utf-8", "surrogatepass"), ()),
+    ),
+    ((bytes, bytearray), lambda value: (bytes(value), ())),
+    (_PRINTED, lambda value: (repr(value).encode(), ())),
+    (enum.Enum, lambda value: (value.name.encode(), ())),
+    ((list, tuple, deque, set, frozenset), lambda value: (b"", value)),
+    (dict, lambda value: (b"", value.items())),
+    (functools.partial, lambda value: (b"", (value.func, value.args, value.keywords))),
+    (types.MethodType, lambda value: (b"", (value.__func__, value.__self__))),
+    (types.FunctionType, _parts_of_function),
+    ((type, types.BuiltinFunctionType), lambda value: (_name(value), ())),
+    (
+        types.CodeType,
+        lambda value: (
+            value.co_code,
+            (value.co_names, value.co_varnames, value.co_freevars, value.co_consts),
+        ),
+    ),
+    (types.CellType, lambda value: (b"", (value.cell_contents,))),
+)
