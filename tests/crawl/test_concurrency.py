@@ -8,7 +8,7 @@ import threading
 import pytest
 from scrapy import signals
 
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
@@ -117,12 +117,6 @@ def test_a_shared_index_carries_over_to_another_spider_when_incremental(site_wit
     assert (len(first.items), second.items) == (2, [])
     assert (second.stat("unchanged"), second.stat("dropped")) == (1, 1)
     assert (tmp_path / "simhash" / "shared" / "manifest.json").is_file()
-
-
-def test_the_handle_is_given_back_when_the_crawls_end(site_with_family, tmp_path):
-    run(tmp_path, *two(site_with_family, SIMHASH_SHARED=True))
-    with open_index(index_url(tmp_path / "simhash" / "shared")) as index:
-        assert len(index) == 2
 
 
 class FirstToEnd(PagesSpider):

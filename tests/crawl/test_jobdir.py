@@ -8,9 +8,7 @@ from collections import Counter
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash import open_index
 from scrapy_simhash.crawl.jobdir import FILE_NAME, CrawlStarts
-from scrapy_simhash.index import index_url
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 
@@ -37,15 +35,7 @@ class FakeIndex:
 
 
 def job(directory):
-    return CrawlStarts(Settings({"JOBDIR": None if directory is None else str(directory)}))
-
-
-def test_without_a_directory_nothing_is_remembered(tmp_path):
-    nothing = job(None)
-    nothing.record(FakeIndex(tmp_path / "index", 7))
-    assert nothing.crawl_start(tmp_path / "index") is None
-    nothing.delete()
-    assert list(tmp_path.iterdir()) == []
+    return CrawlStarts(Settings({"JOBDIR": str(directory)}))
 
 
 def test_a_job_knows_where_it_began_in_each_index(tmp_path):
@@ -59,43 +49,24 @@ def test_a_job_knows_where_it_began_in_each_index(tmp_path):
         0,
         None,
     ]
-    # Another index comes into use later.
-    again.record(FakeIndex(tmp_path / "other", 9))
-    assert job(tmp_path / "job").crawl_start(str(tmp_path / "pages")) == 7
     assert [path.name for path in (tmp_path / "job").iterdir()] == [FILE_NAME]
-
-
-def test_a_job_knows_an_index_by_its_directory(tmp_path):
-    directory = tmp_path / "index"
-    with open_index(index_url(directory)) as index:
-        job(tmp_path / "job").record(index)
-        assert job(tmp_path / "job").crawl_start(str(directory)) == index.crawl_start
-
-
-def test_a_finished_job_is_forgotten(tmp_path):
-    done = job(tmp_path)
-    done.record(FakeIndex(tmp_path / "pages", 7))
-    done.delete()
-    done.delete()
-    assert list(tmp_path.iterdir()) == []
-    assert job(tmp_path).crawl_start(tmp_path / "pages") is None
+    again.delete()
+    again.delete()
+    assert list((tmp_path / "job").iterdir()) == []
+    assert job(tmp_path / "job").crawl_start(str(tmp_path / "pages")) is None
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
         b"{",
         b"\xff\xfe",
         b"null",
-        b"[]",
         b"{}",
         b'{"began": 7}',
-        b'{"began": {"/index": null}}',
         b'{"began": {"/index": "many"}}',
         b'{"began": {"/index": Infinity}}',
         b'{"began": {"/index": -1}}',
-        b'{"began": {"/index": 1, "/other": []}}',
     ],
 )
 def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, content):
