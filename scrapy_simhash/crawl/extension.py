@@ -18,10 +18,10 @@ from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.arrivals import Arrivals
 from scrapy_simhash.crawl.asking_again import AskingAgain
 from scrapy_simhash.crawl.browser_pages import close_browser_pages
-from scrapy_simhash.crawl.chains import Chains
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
+from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.judging import Judging
@@ -67,7 +67,7 @@ class SimhashExtension:
         self.errors = ErrorLog(crawler, self.stats)
         self.arguments = Arguments(settings.ignore_arguments, crawler)
         self.asking_again = AskingAgain(crawler.signals)
-        self.chains = Chains(self.arguments)
+        self.following = Following(self.arguments)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
         self.fingerprinter = Fingerprinter(settings)
         lane = partial(Lane, settings=settings, identity=self.identity, errors=self.errors)

@@ -68,6 +68,7 @@ class _SpiderMiddleware:
             for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
+                    yield from self._released(page)
             yield from self._rest(page)
 
     async def process_spider_output_async(
@@ -78,6 +79,8 @@ class _SpiderMiddleware:
             async for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
+                    for request in self._released(page):
+                        yield request
             for request in self._rest(page):
                 yield request
 
@@ -104,6 +107,10 @@ class _SpiderMiddleware:
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
+
+    def _released(self, page: PageState | None) -> Iterable[Request]:  # noqa: ARG002
+        """Return requests that pass now, although they did not before."""
+        return ()
 
     def _rest(self, page: PageState | None) -> Iterable[Request]:  # noqa: ARG002
         """Return requests that pass at the end of the output."""
@@ -200,7 +207,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._signals = crawl.crawler.signals
         self._fingerprinted = crawl.fingerprinted
         self._arrivals = crawl.arrivals
-        self._chains = crawl.chains
+        self._following = crawl.following
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
@@ -242,7 +249,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        in_chain = self._chains.leads_on(verdict.representative or key) and (
+        in_chain = self._following.leads_on(verdict.representative or key) and (
             self._pages.lane.policy.follow_chains
         )
         action, kept_reason = self._pages.act_on(
@@ -265,6 +272,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
         state.reason, state.title, state.text = kept_reason, page.title, page.text
         state.in_chain = in_chain
+        state.may_follow = self._takes_place(state) and self._following.is_barren(
+            verdict.representative or key
+        )
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
         else:
@@ -321,31 +331,40 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if request_or_item is None or page is None:
             return True
         page.outputs += 1
-        if not isinstance(request_or_item, Request):
-            is_withheld, what = page.withholds_item(), "items"
-        else:
-            is_withheld, what = self._withholds_request(page, response, request_or_item), "requests"
-        if is_withheld:
+        if isinstance(request_or_item, Request):
+            return self._lets_request_pass(page, response, request_or_item)
+        if page.withholds_item():
             page.withheld += 1
-            if page.kept_request is not request_or_item:
-                self._pages.lane.stats.count(f"dropped_{what}")
-        return not is_withheld
-
-    def _withholds_request(self, page: PageState, response: Response, request: Request) -> bool:
-        if page.dropped or self._identity.repeats(response, request):
+            self._pages.lane.stats.count("dropped_items")
             return False
-        self._chains.given(page, request)
-        return not page.action.follow and not self._chains.lets_pass(page, request)
+        page.may_follow = page.may_follow or self._takes_place(page)
+        return True
+
+    def _lets_request_pass(self, page: PageState, response: Response, request: Request) -> bool:
+        if page.dropped or self._identity.repeats(response, request):
+            return True
+        self._following.given(page, request)
+        return page.action.follow or self._following.lets_pass(page, request)
+
+    def _takes_place(self, page: PageState) -> bool:
+        """Return True for a copy whose callback runs because its representative gave no items."""
+        return page.reason == "no_items" and self._pages.lane.policy.follow_chains
+
+    def _released(self, page: PageState | None) -> Iterable[Request]:
+        return () if page is None else self._following.released(page)
 
     def _rest(self, page: PageState | None) -> Iterable[Request]:
-        request = None if page is None else self._chains.kept(page)
-        if page is None or request is None:
+        if page is None:
             return ()
-        page.withheld -= 1
-        return (request,)
+        withheld = page.withheld
+        passing = self._following.rest(page)
+        if page.withheld > withheld:
+            self._pages.lane.stats.count("dropped_requests", page.withheld - withheld)
+        return passing
 
     def _output_ended(self, page: PageState) -> None:
         page.handled = True
+        self._following.ended(page)
 
 
 def _is_start(request: Request) -> bool:

@@ -45,8 +45,9 @@ class PageState:
     :param requests: number of the requests that do not repeat the page, and `own_requests` of those
         with the callback of the page.
     :param in_chain: a copy of a page that leads on, so the request for the next page passes, see
-        `scrapy_simhash.crawl.chains`.
-    :param kept_request: passes at the end of the output, if it is the only request.
+        `scrapy_simhash.crawl.following`.
+    :param may_follow: a copy all of whose requests pass.
+    :param kept_requests: pass later if it turns out that they may.
     :param handled: the output of the callback (or errback) was read to its end, or the callback did
         not run, because the page was dropped.
     :param items: number of items that went to the pipelines, also those that middlewares added.
@@ -78,7 +79,8 @@ class PageState:
     requests: int = 0
     own_requests: int = 0
     in_chain: bool = False
-    kept_request: Request | None = None
+    may_follow: bool = False
+    kept_requests: list[Request] = field(default_factory=list)
     handled: bool = False
     items: int = 0
     unsettled: int = 0
@@ -103,6 +105,11 @@ class PageState:
     def leads_on(self) -> bool:
         """Return True if the callback has given one request, or one for itself."""
         return self.requests == 1 or self.own_requests == 1
+
+    def take_kept_requests(self) -> Sequence[Request]:
+        """Remove and return the kept requests."""
+        kept, self.kept_requests = self.kept_requests, []
+        return kept
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""

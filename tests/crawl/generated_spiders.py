@@ -614,6 +614,32 @@ class Landing(_BaseVersions):
         return super().parse_document(response)
 
 
+class Behind(_BaseVersions):
+    """Pages with a link to further ones, which the callback takes from one version only."""
+
+    ways = ("item first", "link first", "links only")
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        number = number_in(path) if path != "/" else 0
+        if path.startswith("/behind/"):
+            return page(f"Behind {self.named(number)}", prose(f"behind {number}"))
+        if path != "/":
+            further = [f"/behind/{number}", f"/behind/{number + 100}"]
+            return self.document(number, links(further, "b"))
+        return super().answer(path, request, count)
+
+    def parse_document(self, response: Response) -> Any:
+        if "/amp/" in response.url:
+            return []
+        item = [{"content": response.css("h1::text").get()}]
+        further = [response.follow(a, self.parse_behind) for a in response.css("a.b")]
+        orders = {"item first": item + further, "link first": further + item}
+        return orders.get(self.way, further)
+
+    def parse_behind(self, response: Response) -> Any:
+        return [{"content": response.css("h1::text").get()}]
+
+
 class Others(Carried):
     """Middlewares of others add to meta and cb_kwargs, retry, answer for exceptions, or filter."""
 

@@ -1,0 +1,98 @@
+"""Decide which requests of copies pass: a page speaks for the links of its copies if it has led on.
+
+A page that gave nothing at all, such as an AMP page that the callback does not use, has not led
+anywhere. So the requests of its copies pass, and so do those of a copy that gives items in place of
+a page that gave none.
+
+A callback that gives one request, or one for itself, leads on: to the next page of a list, from a
+page that asks for the visitor's age, or to the next number. If the callback of such a page's copy
+did not run, the crawl would lose all that comes after it. So it runs, its items are dropped, and
+its one request passes. Copies with many links, such as mirrors, are not followed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.utils.datatypes import LocalCache
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy import Request
+
+    from scrapy_simhash.crawl.arguments import Arguments
+    from scrapy_simhash.crawl.settlement import PageState
+
+_REMEMBERED_PAGES = 100_000
+
+
+class Following:
+    """The pages of one crawl that lead on to one further page."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        # Keys of pages whose callbacks gave nothing.
+        self._barren: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
+        # Key of a page → hash of its one request, or None if that is for its own callback.
+        self._leading: LocalCache[str, bytes | None] = LocalCache(_REMEMBERED_PAGES)
+
+    def given(self, page: PageState, request: Request) -> None:
+        """Record a request that the callback of a page gave."""
+        page.requests += 1
+        is_own = self._arguments.same_callback(request, page.request)
+        page.own_requests += is_own
+        if not page.leads_on:
+            self._leading.pop(page.key, None)
+        elif is_own or page.requests == 1:
+            self._leading[page.key] = None if is_own else self._arguments.hash(request)
+
+    def leads_on(self, key: str) -> bool:
+        """Return True if the callback of a page has given one request, or one for itself."""
+        return key in self._leading
+
+    def is_barren(self, key: str) -> bool:
+        """Return True if the callback of a page has given nothing."""
+        return key in self._barren
+
+    def ended(self, page: PageState) -> None:
+        """Record that the callback of a page gives no more."""
+        if page.outputs == 0 and not page.dropped:
+            self._barren[page.key] = None
+        else:
+            self._barren.pop(page.key, None)
+
+    def lets_pass(self, page: PageState, request: Request) -> bool:
+        """Return True if a request of a copy passes. Keep it if this is not known yet."""
+        if page.may_follow:
+            return True
+        if (
+            page.in_chain
+            and page.own_requests == 1
+            and self._arguments.same_callback(request, page.request)
+        ):
+            return True
+        page.kept_requests.append(request)
+        return False
+
+    def released(self, page: PageState) -> Sequence[Request]:
+        """Remove and return the kept requests of a copy that pass, because it has given an item."""
+        return page.take_kept_requests() if page.may_follow else ()
+
+    def rest(self, page: PageState) -> Sequence[Request]:
+        """Return the kept requests of a copy that pass at the end of its output: the only one.
+
+        With the state that the representative hands on, it would only bring the same again.
+        """
+        requests = page.take_kept_requests()
+        if page.may_follow:
+            return requests
+        page.withheld += len(requests)
+        if not page.in_chain or page.requests != 1 or not requests or page.verdict is None:
+            return ()
+        handed_on = self._leading.get(page.verdict.representative or page.key)
+        has_state = any(self._arguments.names(requests[0]))
+        if has_state and handed_on == self._arguments.hash(requests[0]):
+            return ()
+        page.withheld -= 1
+        return requests

@@ -1,0 +1,116 @@
+"""Which pages lead on to another one, and which requests of their copies pass."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash.crawl.arguments import Arguments
+from scrapy_simhash.crawl.following import Following
+from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.policy import PASS
+from scrapy_simhash.verdict import Verdict
+
+
+def own(response):
+    """Parse a page."""
+
+
+def other(response):
+    """Parse another page."""
+
+
+@pytest.fixture
+def following():
+    return Following(Arguments())
+
+
+def page(key="a", representative=None, **given):
+    kind = "new" if representative is None else "near-duplicate"
+    verdict = Verdict(kind=kind, key=key, bits=64, representative=representative)
+    state = PageState(key, verdict, PASS, Request(f"https://x.test/{key}", own))
+    state.in_chain = representative is not None
+    for name, value in given.items():
+        setattr(state, name, value)
+    return state
+
+
+def request(callback, number=0, **given):
+    return Request(f"https://x.test/{number}", callback, **given)
+
+
+def give(following, state, *callbacks):
+    """Return which requests of a callback pass, in order, the kept one last."""
+    passed = []
+    for number, callback in enumerate(callbacks):
+        one = callback if isinstance(callback, Request) else request(callback, number)
+        following.given(state, one)
+        if following.lets_pass(state, one):
+            passed.append(one)
+    return [*passed, *following.rest(state)]
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "leads_on"),
+    [
+        ([], False),
+        ([own], True),
+        ([other], True),
+        ([other, own, other], True),
+        ([own, own], False),
+        ([other, other], False),
+    ],
+)
+def test_a_page_with_one_request_or_one_for_its_callback_leads_on(following, callbacks, leads_on):
+    give(following, page(), *callbacks)
+    assert following.leads_on("a") == leads_on
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "passing"),
+    [
+        ([own], [0]),
+        ([other], [0]),
+        ([other, own, other], [1]),
+        ([own, own], [0]),  # the first has left already
+        ([other, other], []),
+    ],
+)
+def test_the_request_for_the_next_page_passes(following, callbacks, passing):
+    give(following, page(), own)
+    passed = give(following, page("b", "a"), *callbacks)
+    assert [one.url for one in passed] == [f"https://x.test/{number}" for number in passing]
+
+
+def test_a_request_with_the_values_of_the_representatives_does_not_pass(following):
+    give(following, page(), request(other, cb_kwargs={"name": "shoe"}))
+    copy = page("b", "a")
+    assert not give(following, copy, request(other, 2, cb_kwargs={"name": "shoe"}))
+    assert copy.withheld == 1
+    assert give(following, page("c", "a"), request(other, 3, cb_kwargs={"name": "shirt"}))
+
+
+def test_without_a_chain_nothing_passes(following):
+    copy = page("b", "a", in_chain=False)
+    assert not give(following, copy, own)
+    assert copy.withheld == 1
+
+
+def test_requests_of_a_copy_pass_when_it_gives_an_item(following):
+    copy = page("b", "a", in_chain=False)
+    before, after = request(own, 1), request(own, 2)
+    assert not following.lets_pass(copy, before)
+    assert not following.released(copy)
+    copy.may_follow = True
+    assert following.released(copy) == [before]
+    assert following.lets_pass(copy, after)
+    assert not following.rest(copy)
+    assert copy.withheld == 0
+
+
+def test_a_page_that_gives_nothing_is_barren(following):
+    for key, outputs, dropped in (("a", 0, False), ("b", 1, False), ("c", 0, True)):
+        following.ended(page(key, outputs=outputs, dropped=dropped))
+    assert [following.is_barren(key) for key in "abcd"] == [True, False, False, False]
+    following.ended(page("a", outputs=1))
+    assert not following.is_barren("a")
