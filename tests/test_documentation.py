@@ -113,11 +113,18 @@ def test_reference_lists_every_reason_to_skip():
     for path in SOURCES:
         reasons |= set(
             re.findall(
-                r'(?:skipped ?= ?|\.lost_result\(|JobLost\()"(\w+)"',
+                r'(?:skipped ?= ?|_lose\(worker, )"(\w+)"',
                 path.read_text(encoding="utf-8"),
             )
         )
-    assert {"no_callback", "few_tokens", "extraction_error", "too_large", "timeout"} <= reasons
+    assert {
+        "no_callback",
+        "few_tokens",
+        "extraction_error",
+        "too_large",
+        "timeout",
+        "memory",
+    } <= reasons
     for reason in reasons:
         assert re.search(rf"^\| `{reason}` \|", REFERENCE, re.MULTILINE), reason
 

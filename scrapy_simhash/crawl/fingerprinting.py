@@ -17,13 +17,14 @@ from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
-from w3lib.encoding import read_bom
+from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
+from scrapy_simhash.crawl.worker_loop import WorkerLoop
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.sites import hostname_of
-from scrapy_simhash.workers.pages import PageWorkers, Texts
+from scrapy_simhash.workers.pages import PageWorkers, Texts, page_workers
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -104,20 +105,15 @@ class Fingerprinter:
         self._cache = FingerprintCache()
         self._slow_hosts = SlowHosts()
         self.pool: PageWorkers | None = None
+        self._loop: WorkerLoop | None = None
 
     def start(self) -> None:
         """Start the workers, if there are any, without waiting until they are ready."""
         if self._settings.workers:
-            self.pool = PageWorkers(
-                # For pages and items: it has field weights, which have no effect on pages.
-                self.item_detector.scheme,
-                min_tokens=self.detector.min_tokens,
-                workers=self._settings.workers,
-                timeout_ms=self._settings.timeout_ms,
-                keep_text=self.detector.keep_text,
-                sketches=self.detector.sketches,
-                distinct=self.detector.distinct,
-            )
+            # For pages and items: it has field weights, which have no effect on pages.
+            detector = replace(self.detector, scheme=self.item_detector.scheme)
+            self.pool = page_workers(detector, self._settings.workers, self._settings.timeout_ms)
+            self._loop = WorkerLoop(self.pool)
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
         """Return the fingerprint of a page, and True if it was cached.
@@ -144,10 +140,11 @@ class Fingerprinter:
         host = hostname_of(response.url)
         if self._slow_hosts.passes(host):
             return _OF_SLOW_HOST
+        if not declares_charset(response):  # then to guess it may block the event loop
+            await run_in_thread(getattr, response, "encoding")
 
         def content() -> str | bytes:
-            # A thread of the pool calls this, because detecting a charset would block the event
-            # loop. The host may have become slow while the page waited.
+            # The host may have become slow while the page waited.
             if self._slow_hosts.is_slow(host):
                 raise _SlowHost
             return page_for_worker(response)
@@ -170,6 +167,9 @@ class Fingerprinter:
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""
+        if self._loop is not None:
+            self._loop.close()
+            self._loop = None
         if self.pool is not None:
             self.pool.close()
 
@@ -179,6 +179,16 @@ class Fingerprinter:
         except SystemExit as error:
             # A user's extractor raised it. At the await, `except Exception` would not catch it.
             raise RuntimeError(f"SystemExit({error}) in extraction") from error
+
+
+def declares_charset(response: TextResponse) -> bool:
+    """Return True if a page says its charset: in a header, a byte order mark or a declaration."""
+    content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    return bool(
+        http_content_type_encoding(content_type)
+        or read_bom(response.body)[0]
+        or html_body_declared_encoding(response.body)
+    )
 
 
 def page_for_worker(response: TextResponse) -> str | bytes:

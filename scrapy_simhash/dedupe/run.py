@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -40,9 +39,6 @@ _JOB_BYTES = 1 << 18
 _JOB_HTML_FILES = 8
 # Tables that are not probed are searched several times as fast in this memory as on the disk.
 _INDEX_BUFFER_BYTES = 256 << 20
-# While this thread judges, the threads of the pool wait so long for the interpreter's lock before
-# they hand a worker its next job. With Python's default of 5 ms, workers are often idle.
-_SWITCH_INTERVAL_S = 0.0005
 # Smaller inputs take less time than worker processes need to start.
 _MIN_BYTES_FOR_WORKERS = 4_000_000
 # Verdicts are parsed in groups: a call of `json.loads` for each takes three times as long.
@@ -206,8 +202,6 @@ class _Run:
             )
             jobs = _jobs(inputs, judge.records_judged)
             if (count := self._worker_count()) > 1:
-                stack.callback(sys.setswitchinterval, sys.getswitchinterval())
-                sys.setswitchinterval(_SWITCH_INTERVAL_S)
                 workers = stack.enter_context(closing(Workers(job_spec, count)))
                 records_of_jobs = workers.fingerprints(jobs)
             else:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job, skipped
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.evidence import evidence_from, plain_evidence
-from scrapy_simhash.workers.pool import WorkerPool
+from scrapy_simhash.workers.pool import STEP_INTERVAL_S, WorkerPool
 from scrapy_simhash.workers.process import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Future
 
-# Jobs that are queued for each worker, so that no worker waits for this process.
+# Jobs that are queued or at work for each worker, so that none waits for the oldest job.
 _JOBS_AHEAD = 6
 
 
@@ -42,8 +42,7 @@ class Workers:
             job_spec=job_spec,
             timeout_ms=job_spec["timeout_ms"],
             encode=encode_job,
-            # `_result` decodes, so that the worker does not wait for it before its next job.
-            decode=bytes,
+            decode=bytes,  # `_result` decodes it, when the answers of all earlier jobs are known
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
         )
@@ -60,6 +59,7 @@ class Workers:
             if len(waiting) == self._max_waiting:
                 yield self._result(*waiting.popleft())
             waiting.append((job, self._submit(job)))
+            self.pool.step()
         while waiting:
             yield self._result(*waiting.popleft())
 
@@ -72,6 +72,8 @@ class Workers:
 
     def _result(self, job: Job, future: Future[bytes | str]) -> list[Fingerprinted]:
         """Return the fingerprints of a job. If it was lost, try its records one by one."""
+        while not future.done():
+            self.pool.step(STEP_INTERVAL_S)
         result = future.result()
         if isinstance(result, bytes):
             return decode_answer(result)

@@ -1,8 +1,8 @@
 """Receive messages in a worker process, and answer them one at a time.
 
 A worker is a fresh interpreter, not a fork, and does not import the main module of its parent. It
-receives its specification as JSON. Messages and answers are bytes, and nothing is unpickled, so
-page content cannot run code.
+receives its specification as JSON. Messages and answers are bytes, each after its length, and
+nothing is unpickled, so page content cannot run code.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ import json
 import os
 import resource
 import signal
+import socket
+import struct
 import sys
 import traceback
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    from io import BufferedReader
 
 # The alarm kills a worker at this multiple of the time-out, if its parent has not done so.
 ALARM_FACTOR = 2
 IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# The number of bytes of a message or an answer, which follow.
+LENGTH = struct.Struct("!Q")
 # The first byte of an answer: a result follows, or the message of an error in UTF-8;
 # or MEMORY alone: the job took too much memory, and the worker exits.
 RESULT, ERROR, MEMORY = b"R", b"E", b"M"
@@ -31,8 +35,11 @@ RESULT, ERROR, MEMORY = b"R", b"E", b"M"
 MAX_MEMORY_BYTES = 1 << 30
 
 
-def serve(parent: Connection[Any, Any]) -> NoReturn:
-    """Answer messages until the parent closes the connection or dies, or an error occurs. Exit."""
+def serve(file_descriptor: int) -> NoReturn:
+    """Answer messages until the parent closes its socket or dies, or an error occurs. Exit.
+
+    :param file_descriptor: that of the socket to the parent.
+    """
     # A terminal or a service manager signals all processes, but only the parent decides when to
     # stop. The parent blocked these signals before it started the worker.
     for number in IGNORED_SIGNALS:
@@ -43,11 +50,11 @@ def serve(parent: Connection[Any, Any]) -> NoReturn:
     with suppress(OSError):  # standard error may be closed
         os.dup2(2, 1)
     # A process that an extractor starts would inherit the socket and hide the worker's death.
-    os.set_inheritable(parent.fileno(), False)  # noqa: FBT003 - it takes no name
+    os.set_inheritable(file_descriptor, False)  # noqa: FBT003 - it takes no name
     try:
-        _serve(parent)
+        _serve(socket.socket(fileno=file_descriptor))
     except (EOFError, OSError):
-        pass  # the parent closed the connection or died, perhaps in the middle of a message
+        pass  # the parent closed the socket or died, perhaps in the middle of a message
     except BaseException:  # noqa: BLE001 - the outermost handler
         traceback.print_exc()
     finally:
@@ -55,31 +62,46 @@ def serve(parent: Connection[Any, Any]) -> NoReturn:
         os._exit(1)
 
 
-def _serve(parent: Connection[Any, Any]) -> None:
+def _serve(parent: socket.socket) -> None:
     with suppress(ValueError, OSError):  # a lower limit is set already
         resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
-    spec = json.loads(parent.recv_bytes())
+    messages = parent.makefile("rb")
+    spec = json.loads(_next_message(messages))
     module, _, name = spec["server"].partition(":")
     try:
         compute_answer = getattr(import_module(module), name)(spec["job_spec"])
     except BaseException as error:  # noqa: BLE001 - an extractor may raise anything
-        parent.send_bytes(_error_answer(error))
+        _send(parent, _error_answer(error))
         return
+    # The parent kills a worker that hangs, but may be dead itself. Then the kernel must: a regular
+    # expression that hangs blocks all Python code of the worker, signal handlers too.
+    alarm_s = ALARM_FACTOR * spec["timeout_ms"] / 1000
     answer = RESULT  # an empty result: the worker is ready
-    while True:
-        parent.send_bytes(answer)
-        # The parent kills a worker that hangs, but may be dead itself. Then the kernel must: a
-        # regular expression that hangs blocks all Python code of the worker, signal handlers too.
+    while answer != MEMORY:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        message = parent.recv_bytes()
-        signal.setitimer(signal.ITIMER_REAL, ALARM_FACTOR * spec["timeout_ms"] / 1000)
+        _send(parent, answer)
+        message = _next_message(messages)
+        signal.setitimer(signal.ITIMER_REAL, alarm_s)
         try:
             answer = RESULT + compute_answer(message)
         except MemoryError:
-            parent.send_bytes(MEMORY)
-            return
+            answer = MEMORY
         except BaseException as error:  # noqa: BLE001 - an extractor may even exit
             answer = _error_answer(error)
+    _send(parent, answer)
+
+
+def _next_message(messages: BufferedReader) -> bytes:
+    """Read a message. :raises EOFError: the parent closed its socket."""
+    length = messages.read(LENGTH.size)
+    message = messages.read(*LENGTH.unpack(length)) if len(length) == LENGTH.size else b""
+    if not message:
+        raise EOFError
+    return message
+
+
+def _send(parent: socket.socket, answer: bytes) -> None:
+    parent.sendall(LENGTH.pack(len(answer)) + answer)
 
 
 def _error_answer(error: BaseException) -> bytes:

@@ -27,49 +27,28 @@ _WARM_UP = (
 )
 
 
-class PageWorkers(WorkerPool[Content, PageFingerprint]):
-    """A pool of workers that fingerprint pages and items.
+PageWorkers = WorkerPool[Content, PageFingerprint]
+
+
+def page_workers(detector: Detector, workers: int, timeout_ms: int) -> PageWorkers:
+    """Start a pool of workers that fingerprint pages and items.
 
     A page or item whose worker does not answer is skipped: ``timeout``, ``memory`` or
     ``worker_died``.
 
     :param workers: number of processes, at least 1.
     :param timeout_ms: wall-clock limit for one page or item.
-    For the other parameters see `Detector`.
     """
-
-    def __init__(
-        self,
-        scheme: Scheme,
-        *,
-        min_tokens: int,
-        workers: int,
-        timeout_ms: int = DEFAULT_TIMEOUT_MS,
-        keep_text: bool = False,
-        sketches: bool = True,
-        distinct: tuple[str, ...] = (),
-    ) -> None:
-        detector = Detector(
-            scheme,
-            min_tokens=min_tokens,
-            keep_text=keep_text,
-            sketches=sketches,
-            distinct=distinct,
-        )
-        super().__init__(page_work(asdict(detector), timeout_ms), workers)
-
-
-def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFingerprint]:
-    """Return the work of fingerprinting pages and items. `job_spec` is `asdict` of a `Detector`."""
-    return Work(
+    work = Work(
         server="scrapy_simhash.workers.pages:serve_pages",
-        job_spec=job_spec,
+        job_spec=asdict(detector),
         timeout_ms=timeout_ms,
         encode=encode_page,
         decode=_page_from,
         lost_result=lambda reason: PageFingerprint(skipped=reason),
         without_workers="set SIMHASH_WORKERS = 0 to use no workers",
     )
+    return WorkerPool(work, workers)
 
 
 def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], bytes]:

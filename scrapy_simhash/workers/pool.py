@@ -1,38 +1,38 @@
 """Run jobs, such as fingerprinting a page, in worker processes, with a time-out for each job.
 
-A worker that hangs or takes too much memory is killed, and a dead worker is replaced. Other workers
-are not affected: each has its own socket and its own thread in the parent. The pools of the
-standard library do not fit. One dead process breaks a `concurrent.futures` pool, and
-`multiprocessing` imports the main module again, so scripts without a ``__main__`` guard would start
-themselves.
+A pool has no thread: its owner, such as an event loop, calls `step` when `fileno` can be read, and
+every `STEP_INTERVAL_S`. Each worker has up to two jobs, so that it does not wait for the next one.
+A worker that hangs or takes too much memory is killed, and a dead worker is replaced.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
-import threading
 import time
+import weakref
+from collections import deque
 from concurrent.futures import Future
-from contextlib import suppress
-from queue import SimpleQueue
+from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import TYPE_CHECKING, Generic
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.process import Content, JobLost, Result, WorkerProcess
+from scrapy_simhash.workers.child import ERROR, MEMORY, RESULT
+from scrapy_simhash.workers.process import Content, Job, Result, WorkerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.workers.process import Work
 
-    Job: TypeAlias = tuple[Callable[[], Content], Future[Result]]
-
+STEP_INTERVAL_S = 0.1
+_JOBS_PER_WORKER = 2
+# A job whose worker dies is retried once, because the job may not be the cause.
+_MAX_DEATHS = 2
 # Upper limit of the pause after a worker failed to start.
 _LONGEST_PAUSE_S = 60.0
-# A job whose worker dies is retried once, because the job may not be the cause.
-_ATTEMPTS = 2
+# Upper limit of the time that counts between two steps. In a longer time, this process was
+# suspended or busy, and did not wait for workers.
+_LONGEST_STEP_S = 1.0
 
 
 class WorkerPool(Generic[Content, Result]):
@@ -43,22 +43,22 @@ class WorkerPool(Generic[Content, Result]):
 
     def __init__(self, work: Work[Content, Result], workers: int) -> None:
         self._work = work
-        self._jobs: SimpleQueue[Job[Content, Result] | None] = SimpleQueue()
-        self._lock = threading.Lock()
+        self._count = workers
+        self._queue: deque[Job[Content, Result]] = deque()
+        self._workers: list[WorkerProcess[Content, Result]] = []
+        self._selector = DefaultSelector()
         self._closed = False
         self.replaced = 0
         """Number of workers that died, or were killed after a time-out or an error."""
-        self._processes: set[WorkerProcess[Content, Result]] = set()
-        self._threads = [
-            # Daemon threads, so that a forced exit of the interpreter does not wait for them.
-            threading.Thread(target=self._run, name=f"simhash worker {number}", daemon=True)
-            for number in range(workers)
-        ]
-        self._owner = os.getpid()
+        self._now_s = 0.0
+        self._stepped_s = time.monotonic()
+        # Number of failed starts since the last successful one, and the message of the last one.
+        self._failures = 0
+        self._error = ""
+        self._not_before_s = 0.0
         # A crawl that is forced to stop does not call close().
-        atexit.register(self._at_exit)
-        for thread in self._threads:
-            thread.start()
+        self._end_all = weakref.finalize(self, _end, self._workers, os.getpid())
+        self._go_on()
 
     def submit(self, make_content: Callable[[], Content]) -> Future[Result]:
         """Queue a job, and return a future of its result.
@@ -66,146 +66,154 @@ class WorkerPool(Generic[Content, Result]):
         The future raises WorkerError if the pool is closed, no worker can be started, or the job
         failed in the worker. It also raises errors of `make_content` and of `Work`'s functions.
 
-        :param make_content: returns the content of the job. A thread of the pool calls it when it
-            takes the job, so that queued pages are not held in memory twice.
+        :param make_content: returns the content of the job. It is called when a worker takes the
+            job, so that queued pages are not held in memory twice.
         """
-        future: Future[Result] = Future()
-        with self._lock:
-            if self._closed:
-                future.set_exception(_closed_error())
-            else:
-                self._jobs.put((make_content, future))
-        return future
+        job = Job(make_content, Future[Result]())
+        self._queue.append(job)
+        self._go_on()
+        return job.future
+
+    def fileno(self) -> int:
+        """Return a file descriptor that can be read when there is something to do for `step`."""
+        return self._selector.fileno()
+
+    def step(self, timeout_s: float = 0.0) -> None:
+        """Read answers, hand out jobs, and replace workers that died or took too long.
+
+        :param timeout_s: upper limit of the time to wait for an answer, at least 0.
+        """
+        for key, events in self._selector.select(timeout_s):
+            if events & EVENT_WRITE:
+                key.data.flush()
+                self._watch(key.data)
+            if events & EVENT_READ:
+                self._read(key.data)
+        stepped_s = time.monotonic()
+        self._now_s += min(stepped_s - self._stepped_s, _LONGEST_STEP_S)
+        self._stepped_s = stepped_s
+        for worker in [worker for worker in self._workers if worker.is_late(self._now_s)]:
+            self._lose(worker, "timeout")
+        self._go_on()
 
     def close(self) -> None:
         """Kill all workers at once. The futures of unfinished jobs raise WorkerError."""
-        self._stop()
-        for thread in self._threads:
-            thread.join()
-        atexit.unregister(self._at_exit)
+        self._closed = True
+        self._end_all()
+        for worker in self._workers:
+            self._queue += worker.jobs
+        self._workers.clear()
+        self._selector.close()
+        self._go_on()
 
-    def _at_exit(self) -> None:
-        if os.getpid() == self._owner:  # a fork must not kill the workers of its parent
-            self._stop()
+    def _go_on(self) -> None:
+        """Start missing workers. Give jobs that wait to workers, or fail them if there are none."""
+        while not self._closed and len(self._workers) < self._count:
+            if self._now_s < self._not_before_s:
+                break
+            self._start()
+        while self._queue:
+            free = [w for w in self._workers if w.is_ready and len(w.jobs) < _JOBS_PER_WORKER]
+            if self._workers and not free:
+                break
+            job = self._queue.popleft()
+            if not (job.future.running() or job.future.set_running_or_notify_cancel()):
+                continue
+            if free:
+                self._give(min(free, key=lambda worker: len(worker.jobs)), job)
+            else:
+                message = "the workers were closed" if self._closed else self._error
+                job.future.set_exception(WorkerError(message))
 
-    def _stop(self) -> None:
-        with self._lock:
-            self._closed = True
-            for process in self._processes:
-                process.kill()
-        for _ in self._threads:
-            self._jobs.put(None)  # after the jobs that wait, which fail now
-
-    def _run(self) -> None:
-        """Run jobs with one worker, in a thread of its own, until the pool is closed."""
-        worker = _Worker(self)
+    def _start(self) -> None:
         try:
-            while True:
-                # Start the worker first: until it is ready, other workers can take the job.
-                with suppress(Exception):  # `result` calls it again, and reports the error
-                    worker.started()
-                if (job := self._jobs.get()) is None:
-                    return
-                make_content, future = job
-                if future.set_running_or_notify_cancel():
-                    try:
-                        future.set_result(worker.result(make_content))
-                    except BaseException as error:  # noqa: BLE001 - the future raises it
-                        future.set_exception(error)
-                del job, make_content, future  # the page must not stay in memory
-        finally:
+            worker = WorkerProcess(self._work, self._now_s)
+        except Exception as error:  # noqa: BLE001 - also if there is no memory
+            self._failed_to_start(str(error) or type(error).__name__)
+        else:
+            self._workers.append(worker)
+            self._selector.register(worker, EVENT_READ, worker)
+            self._watch(worker)
+
+    def _failed_to_start(self, message: str) -> None:
+        self._error = message
+        self._failures += 1
+        self._not_before_s = self._now_s + min(2.0**self._failures, _LONGEST_PAUSE_S)
+
+    def _give(self, worker: WorkerProcess[Content, Result], job: Job[Content, Result]) -> None:
+        try:
+            worker.take(job, self._now_s)
+        except BaseException as error:  # noqa: BLE001 - the future raises it
+            job.future.set_exception(error)
+        else:
+            self._watch(worker)
+
+    def _watch(self, worker: WorkerProcess[Content, Result]) -> None:
+        events = EVENT_READ | EVENT_WRITE if worker.unsent else EVENT_READ
+        self._selector.modify(worker, events, worker)
+
+    def _read(self, worker: WorkerProcess[Content, Result]) -> None:
+        try:
+            answers = worker.receive()
+        except EOFError:
+            self._lose(worker, "worker_died")
+        else:
+            for answer in answers:
+                if worker in self._workers:
+                    self._accept(worker, answer[:1], answer[1:])
+
+    def _accept(self, worker: WorkerProcess[Content, Result], kind: bytes, content: bytes) -> None:
+        if kind == RESULT and not worker.is_ready:
+            worker.is_ready = True
+            self._failures = 0
+        elif kind == ERROR and not worker.is_ready:
+            self._lose(worker, content.decode("utf-8", "surrogatepass"))
+        elif kind in (RESULT, ERROR) and worker.jobs:
+            self._finish(worker.answered(self._now_s), kind, content)
+        elif kind == MEMORY:
+            self._lose(worker, "memory")
+        else:  # no job asked for this answer, so none can be trusted
+            self._lose(worker, "worker_died")
+
+    def _finish(self, future: Future[Result], kind: bytes, content: bytes) -> None:
+        try:
+            if kind == ERROR:
+                raise WorkerError(content.decode("utf-8", "surrogatepass"))
+            future.set_result(self._work.decode(content))
+        except BaseException as error:  # noqa: BLE001 - the future raises it
+            future.set_exception(error)
+
+    def _lose(self, worker: WorkerProcess[Content, Result], reason: str) -> None:
+        """End a worker. End its first job, or the attempt to start it; its other job waits again.
+
+        :param reason: ``timeout``, ``memory``, ``worker_died``, or the error of its start.
+        """
+        self._selector.unregister(worker)
+        self._workers.remove(worker)
+        worker.end()
+        if not worker.is_ready:
+            if reason in ("timeout", "worker_died"):
+                exit_code = worker.process.returncode
+                cause = "it took too long" if reason == "timeout" else f"exit code {exit_code}"
+                reason = f"{cause}; see its output on standard error"
+            # The advice comes first, because logs may cut the rest.
+            self._failed_to_start(
+                f"a worker did not start ({self._work.without_workers}; custom components must be "
+                f"in an importable module, not in the script that runs): {reason}"
+            )
+            return
+        self.replaced += 1
+        if worker.jobs:
+            first = worker.jobs[0]
+            first.deaths += 1
+            if reason != "worker_died" or first.deaths == _MAX_DEATHS:
+                worker.jobs.popleft().future.set_result(self._work.lost_result(reason))
+        self._queue.extendleft(reversed(worker.jobs))
+
+
+def _end(workers: Sequence[WorkerProcess[Content, Result]], owner: int) -> None:
+    if os.getpid() == owner:  # a fork must not end the workers of its parent
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
             worker.end()
-
-    def start_process(self) -> WorkerProcess[Content, Result]:
-        """Start a worker process. :raises WorkerError: the pool is closed, or no process starts."""
-        with self._lock:
-            if self._closed:
-                raise _closed_error()
-            process = WorkerProcess(self._work)
-            self._processes.add(process)
-        return process
-
-    def end_process(self, process: WorkerProcess[Content, Result], *, replaces: bool) -> None:
-        """End a worker process. :raises WorkerError: another is to replace it, but the pool is
-        closed.
-        """
-        process.end()
-        with self._lock:
-            self._processes.discard(process)
-            if replaces and self._closed:
-                raise _closed_error()
-            self.replaced += replaces
-
-    def lost_result(self, reason: str) -> Result:
-        """Return the result of a job without an answer."""
-        return self._work.lost_result(reason)
-
-
-class _Worker(Generic[Content, Result]):
-    """The worker process of one thread, which is started again when it is lost."""
-
-    def __init__(self, pool: WorkerPool[Content, Result]) -> None:
-        self._pool = pool
-        self._process: WorkerProcess[Content, Result] | None = None
-        # Number of failed starts since the last successful one. The pause doubles with each.
-        self._failures = 0
-        # Message of the last failed start. The exception is not stored, because its traceback
-        # refers to pages, which would stay in memory.
-        self._error = ""
-        self._not_before_s = 0.0
-
-    def result(self, make_content: Callable[[], Content]) -> Result:
-        """Run a job. :raises WorkerError: see `WorkerPool.submit`."""
-        content = make_content()
-        for _ in range(_ATTEMPTS):
-            process = self.started()
-            try:
-                return process.run(content)
-            except JobLost as lost:
-                self._replace(process)
-                return self._pool.lost_result(lost.reason)
-            except (EOFError, OSError):
-                self._replace(process)
-            except WorkerError:
-                raise  # the worker can take the next job
-            except BaseException:  # a late answer would be taken for the next job's answer
-                self._replace(process)
-                raise
-        return self._pool.lost_result("worker_died")
-
-    def started(self) -> WorkerProcess[Content, Result]:
-        """Return the process, and start it if necessary.
-
-        :raises WorkerError: the pool is closed, the worker cannot be started, or the pause after a
-            failed start is not over.
-        """
-        if self._process is not None:
-            return self._process
-        if time.monotonic() < self._not_before_s:
-            raise WorkerError(self._error)
-        try:
-            self._process = self._pool.start_process()
-            self._process.wait_until_ready()
-        except BaseException as error:
-            self.end()
-            self._failures += 1
-            pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
-            self._error = str(error) or type(error).__name__
-            self._not_before_s = time.monotonic() + pause_s
-            raise
-        self._failures = 0
-        return self._process
-
-    def end(self) -> None:
-        """End the process, if there is one."""
-        process, self._process = self._process, None
-        if process is not None:
-            self._pool.end_process(process, replaces=False)
-
-    def _replace(self, process: WorkerProcess[Content, Result]) -> None:
-        self._process = None
-        self._pool.end_process(process, replaces=True)
-
-
-def _closed_error() -> WorkerError:
-    return WorkerError("the workers were closed")

@@ -1,4 +1,4 @@
-"""Start, use and end one worker process from its parent."""
+"""One worker process, seen from its parent. No method but `end` waits for the process."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import json
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
-from contextlib import suppress
+from collections import deque
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.child import ALARM_FACTOR, ERROR, IGNORED_SIGNALS, MEMORY, RESULT
+from scrapy_simhash.workers.child import ALARM_FACTOR, IGNORED_SIGNALS, LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from typing_extensions import Self
+    from concurrent.futures import Future
 
 Content = TypeVar("Content")
 Result = TypeVar("Result")
@@ -28,7 +25,7 @@ Result = TypeVar("Result")
 START_TIMEOUT_S = 60.0
 # More threads of numpy would compete with the other workers. The environment may set more.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_WAIT_S = 0.05  # upper limit of one wait for an answer
+_READ_BYTES = 1 << 18  # upper limit of one read
 # The code of a worker until this package can be imported. It first removes the entry "" from its
 # `sys.path`, so that no file in the working directory replaces a module of the standard library.
 # Then it takes over the parent's `sys.path`. If a start hangs and the parent is dead, the alarm
@@ -38,26 +35,13 @@ import sys
 if sys.path[0] == "":
     del sys.path[0]
 import json, signal
-from multiprocessing.connection import Connection
 signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2]))
-parent = Connection(int(sys.argv[1]))
-try:
-    sys.path[:] = json.loads(parent.recv_bytes())
-except EOFError:
-    sys.exit()
+sys.path[:] = json.loads(sys.argv[3])
 from scrapy_simhash.workers.child import serve
-serve(parent)
+serve(int(sys.argv[1]))
 """
 # Without -P, imports fail in Python 3.13.0 if the working directory was deleted.
 _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
-
-
-class JobLost(Exception):
-    """Raised if a worker cannot answer. :param reason: ``timeout`` or ``memory``."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,125 +68,132 @@ class Work(Generic[Content, Result]):
     without_workers: str
 
 
-class WorkerProcess(Generic[Content, Result]):
-    """A worker process, seen from its parent.
+@dataclass(eq=False)
+class Job(Generic[Content, Result]):
+    """A job that waits, or that a worker has.
 
+    :param deaths: number of workers that died while they worked on it.
+    """
+
+    make_content: Callable[[], Content]
+    future: Future[Result]
+    deaths: int = 0
+
+
+class WorkerProcess(Generic[Content, Result]):
+    """A worker process, with the jobs that it has.
+
+    :param now_s: the time of the start, on the clock of the pool.
     :raises WorkerError: the process cannot be started.
     """
 
-    def __init__(self, work: Work[Content, Result]) -> None:
-        self._work = work
+    def __init__(self, work: Work[Content, Result], now_s: float = 0.0) -> None:
         self.is_ready = False
+        self.jobs: deque[Job[Content, Result]] = deque()
+        """The jobs without an answer. The worker works on the first one."""
+        self.unsent = memoryview(b"")
+        """What the socket has not taken yet: `flush` when it can be written to."""
+        self._work = work
+        self._since_s = now_s  # when it was started, or began to work on its first job
+        self._received = bytearray()
         # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
             raise WorkerError(
                 f"no Python interpreter is available to start workers: {work.without_workers}"
             )
         try:
-            ours, theirs = socket.socketpair()
+            self._socket, theirs = socket.socketpair()
         except OSError as error:
             raise WorkerError(f"a worker cannot be started ({error})") from error
         # The worker inherits the mask, which blocks these signals until the worker ignores them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         try:
-            # Without a limit, a worker that stops in the middle of a message blocks its parent.
-            limit = struct.pack("ll", 1 + work.timeout_ms // 1000, 0)
-            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
-                ours.setsockopt(socket.SOL_SOCKET, option, limit)
-            arguments = [str(theirs.fileno()), str(ALARM_FACTOR * START_TIMEOUT_S)]
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+            self._socket.settimeout(0)  # calls do not wait
+            alarm_s = str(ALARM_FACTOR * START_TIMEOUT_S)
+            arguments = [str(theirs.fileno()), alarm_s, json.dumps(_import_path())]
+            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [sys.executable, *_SAFE_PATH, "-c", _BOOTSTRAP, *arguments],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env={**_ONE_THREAD, **os.environ},
             )
         except (OSError, ValueError) as error:
-            ours.close()
+            self._socket.close()
             raise WorkerError(f"a worker cannot be started ({error})") from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
-        self._channel: Connection[Any, Any] = Connection(ours.detach())
+        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": work.timeout_ms}
+        self._send(json.dumps(spec).encode("ascii"))
 
-    @property
-    def pid(self) -> int:
-        """Return the process id."""
-        return self._process.pid
+    def fileno(self) -> int:
+        """Return the file descriptor of the socket."""
+        return self._socket.fileno()
 
-    def wait_until_ready(self) -> Self:
-        """Send the specification, wait until the worker can take messages, and return it.
+    def is_late(self, now_s: float) -> bool:
+        """Return True if its start, or its first job, has taken longer than its limit."""
+        if not self.is_ready:
+            return now_s - self._since_s >= START_TIMEOUT_S
+        return bool(self.jobs) and 1000 * (now_s - self._since_s) >= self._work.timeout_ms
 
-        :raises WorkerError: it died, could not load its server, or was not ready within 60 s.
-        """
+    def take(self, job: Job[Content, Result], now_s: float) -> None:
+        """Take a job. :raises Exception: the content of the job cannot be had."""
+        parts = [*self._work.encode(job.make_content())]
+        if not self.jobs:
+            self._since_s = now_s
+        self.jobs.append(job)
+        self._send(*parts)
+
+    def answered(self, now_s: float) -> Future[Result]:
+        """Remove the first job, and return its future. The worker works on the next one."""
+        self._since_s = now_s
+        return self.jobs.popleft().future
+
+    def flush(self) -> None:
+        """Send as much as the socket takes."""
         try:
-            self._send_spec()
-            self._receive(START_TIMEOUT_S)
-        except (EOFError, OSError, ValueError, JobLost) as error:
-            self.end()
-            cause = f"(exit code {self._process.returncode})"
-            if isinstance(error, JobLost):  # the exit code would be that of our SIGKILL
-                cause = f"within {START_TIMEOUT_S:g} s"
-            raise WorkerError(
-                f"a worker did not start {cause}: see its output on standard error, or "
-                f"{self._work.without_workers}"
-            ) from error
-        except WorkerError as error:
-            self.end()
-            # The advice comes first, because logs may cut the rest.
-            raise WorkerError(
-                f"a worker did not start ({self._work.without_workers}; custom components must "
-                f"be in an importable module, not in the script that runs): {error}"
-            ) from None
-        self.is_ready = True
-        return self
+            while self.unsent:
+                self.unsent = self.unsent[self._socket.send(self.unsent) :]
+        except BlockingIOError:
+            pass
+        except OSError:  # the worker has died: `receive` gives its last answers, and raises
+            self.unsent = memoryview(b"")
 
-    def run(self, content: Content) -> Result:
-        """Run a job, and return its result.
+    def receive(self) -> list[bytes]:
+        """Return the answers that have arrived whole.
 
-        :raises JobLost: the worker did not answer in time, or takes too much memory; call `end`.
-        :raises EOFError, OSError: the worker died, or did not read in time; call `end` then.
-        :raises WorkerError: the job failed in the worker, which can take the next job.
-        :raises ValueError: the answer is damaged; call `end` then.
+        :raises EOFError: the worker has died, and all its answers were returned.
         """
-        self._channel.send_bytes(b"".join(self._work.encode(content)))
-        return self._work.decode(self._receive(self._work.timeout_ms / 1000))
-
-    def kill(self) -> None:
-        """Send SIGKILL. A call that waits in another thread then raises an error."""
-        self._process.kill()
+        received, has_ended = self._received, False
+        try:
+            while content := self._socket.recv(_READ_BYTES):
+                received += content
+            has_ended = True
+        except BlockingIOError:
+            pass
+        except OSError:
+            has_ended = True
+        answers = []
+        while len(received) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(received)[0]
+            if end > len(received):
+                break
+            answers.append(bytes(received[LENGTH.size : end]))
+            del received[:end]
+        if has_ended and not answers:
+            raise EOFError
+        return answers
 
     def end(self) -> None:
-        """Kill the process, close the channel and reap the process."""
-        self._process.kill()
-        self._channel.close()
-        self._process.wait()
+        """Kill the process, close the socket and reap the process."""
+        self.process.kill()
+        self._socket.close()
+        self.process.wait()
 
-    def _send_spec(self) -> None:
-        work = self._work
-        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": work.timeout_ms}
-        with suppress(OSError):  # if the worker has died already, no answer follows
-            for content in (_import_path(), spec):
-                self._channel.send_bytes(json.dumps(content).encode("ascii"))
-
-    def _receive(self, timeout_s: float) -> bytes:
-        """Return the worker's next answer. For errors see `run`."""
-        # Waits are counted, not time: if the parent was suspended, that is only one wait.
-        while not self._channel.poll(min(timeout_s, _WAIT_S)):
-            timeout_s -= _WAIT_S
-            if timeout_s <= 0:
-                raise JobLost("timeout")
-        try:
-            answer = self._channel.recv_bytes()
-        except BlockingIOError:  # the worker has stopped in the middle of its answer
-            raise JobLost("timeout") from None
-        kind, content = answer[:1], answer[1:]
-        if kind == MEMORY:
-            raise JobLost("memory")
-        if kind == ERROR:
-            raise WorkerError(content.decode("utf-8", "surrogatepass"))
-        if kind != RESULT:
-            raise ValueError(f"the answer of a worker is damaged: it begins with {answer[:20]!r}")
-        return content
+    def _send(self, *parts: bytes) -> None:
+        length = LENGTH.pack(sum(map(len, parts)))
+        self.unsent = memoryview(b"".join((self.unsent, length, *parts)))
+        self.flush()
 
 
 def _import_path() -> list[str]:

@@ -63,6 +63,10 @@ def _hold(_: str) -> None:
     re.match(r"(a+)+$", "a" * 64 + "b")
 
 
+def _nap(seconds: str) -> None:
+    time.sleep(float(seconds))
+
+
 def _kill(_: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -95,6 +99,14 @@ def _interrupt(_: str) -> None:
 def _print(text: str) -> None:
     print(text)
     os.write(1, text.encode())
+
+
+def _write_to_parent(content: str) -> None:
+    """Write to the socket, as broken code in C could."""
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if int(link.name) > 2 and str(link.readlink()).startswith("socket:"):
+                os.write(int(link.name), bytes.fromhex(content))
 
 
 def _meet(directory: str) -> None:
@@ -155,6 +167,7 @@ def _write(path: str, content: object) -> None:
 ORDERS: dict[str, Callable[[str], None]] = {
     "sleep": _sleep,
     "hold": _hold,
+    "nap": _nap,
     "kill": _kill,
     "exit": _exit,
     "die": _die,
@@ -162,6 +175,7 @@ ORDERS: dict[str, Callable[[str], None]] = {
     "leave": _leave,
     "interrupt": _interrupt,
     "print": _print,
+    "write": _write_to_parent,
     "meet": _meet,
     "arrive": _arrive,
     "arrive_holding": _arrive_holding,

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_simhash.workers.pages import PageWorkers
-from scrapy_simhash.workers.process import WorkerProcess
-from tests.workers.orders import LONG_MS, SCHEME, order_for
+from tests.workers.driving import Driven
+from tests.workers.orders import LONG_MS, SCHEME, start_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,30 +16,20 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def start_pool() -> Iterator[Callable[..., PageWorkers]]:
+def start_pool() -> Iterator[Callable[..., Driven]]:
     """Return a function that starts pools."""
     pools = []
 
     def start(
-        workers: int = 1, *, scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS
-    ) -> PageWorkers:
-        pools.append(PageWorkers(scheme, min_tokens=30, workers=workers, timeout_ms=timeout_ms))
+        workers: int = 1,
+        *,
+        scheme: Scheme = SCHEME,
+        timeout_ms: int = LONG_MS,
+        keep_text: bool = False,
+    ) -> Driven:
+        pools.append(Driven(start_workers(workers, scheme, timeout_ms, keep_text=keep_text)))
         return pools[-1]
 
     yield start
     for pool in pools:
         pool.close()
-
-
-@pytest.fixture
-def start_process() -> Iterator[Callable[..., WorkerProcess]]:
-    """Return a function that starts worker processes, which are not ready yet."""
-    processes = []
-
-    def start(scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS) -> WorkerProcess:
-        processes.append(WorkerProcess(order_for(scheme, timeout_ms)))
-        return processes[-1]
-
-    yield start
-    for process in processes:
-        process.end()

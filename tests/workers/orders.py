@@ -5,29 +5,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scrapy_simhash import Scheme
-from scrapy_simhash.workers.pages import page_work
-from tests.crawl.worker_extractors import OBEDIENT
+from scrapy_simhash import Detector, Scheme
+from scrapy_simhash.workers.pages import PageWorkers, page_workers
+from tests.crawl.worker_extractors import OBEDIENT, page_with
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.workers.pages import Content
-    from scrapy_simhash.workers.process import Work
 
 SCHEME = replace(Scheme.preset("classic"), extractor=OBEDIENT)
 LONG_MS = 60_000
 
 
-def order_for(scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS) -> Work[Content, PageFingerprint]:
-    job_spec = {
-        "scheme": scheme.to_dict(),
-        "min_tokens": 30,
-        "keep_text": False,
-        "sketches": True,
-    }
-    return page_work(job_spec, timeout_ms)
+def start_workers(
+    workers: int = 1,
+    scheme: Scheme = SCHEME,
+    timeout_ms: int = LONG_MS,
+    *,
+    keep_text: bool = False,
+) -> PageWorkers:
+    detector = Detector(scheme, min_tokens=30, keep_text=keep_text)
+    return page_workers(detector, workers, timeout_ms)
+
+
+def fingerprint_of(number: int) -> int:
+    fingerprint = Detector(SCHEME).fingerprint_page(page_with(number=number)).fingerprint
+    assert fingerprint is not None
+    return fingerprint
 
 
 def scheme_of(directory: Path, name: str, code: str) -> Scheme:

@@ -22,28 +22,25 @@ pytestmark = needs_proc
 SCRIPT = """
 import json, os, sys, time
 from pathlib import Path
-from scrapy_simhash.workers.pages import PageWorkers
-from tests.crawl.worker_extractors import page_with
-from tests.workers.orders import SCHEME
-from tests.workers.watching import arrived, eventually, meet, process_ids
+from tests.workers.driving import Driven
+from tests.workers.orders import start_workers
+from tests.workers.watching import arrived
 
 directory = Path(sys.argv[1])
 (directory / "runs").open("a").write("once more, ")
-pool = PageWorkers(SCHEME, min_tokens=30, workers=2, timeout_ms=int(sys.argv[2]))
-
-def ask(order="", number=0):
-    return pool.submit(lambda: page_with(order, number=number))
+pool = Driven(start_workers(2, timeout_ms=int(sys.argv[2])))
+ask = pool.ask
 
 def say(content):
     print(json.dumps(content), flush=True)
 
 """
-STARTING = "eventually(lambda: len(process_ids(pool)) == 2)\nsay(process_ids(pool))\n"
-READY = "ask().result(60)\n" + STARTING
+STARTING = "say(pool.pids)\n"
+READY = "pool.until_ready().answer()\n" + STARTING
 AT_WORK = """
-meet(pool, 2, directory / "meeting")  # none of them has to start when it gets its page
+pool.meet(2, directory / "meeting")  # none of them has to start when it gets its page
 pages = [ask(f"{order} {directory}") for _ in range(9)]
-eventually(lambda: len(arrived(directory)) == 2)
+pool.until(lambda: len(arrived(directory)) == 2)
 say(sorted(arrived(directory)))
 """
 FOREVER = "time.sleep(3600)\n"
@@ -118,7 +115,7 @@ def test_a_parent_that_closes_nothing_ends_at_once_with_its_workers(tmp_path, en
 def test_the_end_of_a_fork_of_the_parent_is_not_its_own(tmp_path):
     code = """
 working = [ask(f"meet {directory}") for _ in range(2)]
-eventually(lambda: len(arrived(directory)) == 2)
+pool.until(lambda: len(arrived(directory)) == 2)
 waiting = ask(number=1)
 waiting.add_done_callback(lambda _: (directory / f"done-in-{os.getpid()}").touch())
 child = os.fork()
@@ -126,7 +123,7 @@ if not child:
     sys.exit(4)
 say(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 (directory / "go").touch()
-say([page.result(60).skipped for page in [*working, waiting]])
+say([page.skipped for page in pool.results(*working, waiting)])
 say(pool.replaced)
 pool.close()
 """
@@ -147,7 +144,7 @@ def test_signals_of_a_terminal_are_the_parents(tmp_path):
         + STARTING
         + "for number in (signal.SIGINT, signal.SIGTERM):\n"
         "    os.killpg(0, number)\n" + READY + "os.killpg(0, signal.SIGINT)\n"
-        "say([ask(number=n).result(60).skipped for n in range(4)])\n"
+        "say([pool.answer(number=n).skipped for n in range(4)])\n"
         "say(pool.replaced)\n"
     )
     with script(tmp_path, code) as parent:
@@ -160,11 +157,11 @@ def test_signals_of_a_terminal_are_the_parents(tmp_path):
 def test_a_crawl_that_is_stopped_for_a_while_loses_no_page(tmp_path):
     """As by ``Ctrl-Z``, and ``fg`` after more than the time-out."""
     code = """
-meet(pool, 2, directory / "meeting")
+pool.meet(2, directory / "meeting")
 page = ask(f"meet {directory}")
-eventually(lambda: arrived(directory))
-say(process_ids(pool))
-say([page.result(60).skipped, pool.replaced])
+pool.until(lambda: arrived(directory))
+say(pool.pids)
+say([pool.results(page)[0].skipped, pool.replaced])
 pool.close()
 """
     timeout_ms = 3000
@@ -180,7 +177,7 @@ pool.close()
 
 
 def test_a_script_is_not_run_by_its_workers(tmp_path):
-    with script(tmp_path, "say(ask().result(60).skipped)\npool.close()\n") as parent:
+    with script(tmp_path, "say(pool.answer().skipped)\npool.close()\n") as parent:
         assert heard(parent) is None
         assert parent.wait(DEADLINE_S) == 0
     assert (tmp_path / "runs").read_text() == "once more, "

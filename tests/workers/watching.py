@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.worker_extractors import GO, page_with
-
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from scrapy_simhash.workers.pages import PageWorkers
 
 DEADLINE_S = 60
 PROC = Path("/proc")
@@ -67,24 +63,6 @@ def open_files() -> dict[int, str]:
         with suppress(FileNotFoundError):  # that of listing them
             files[int(link.name)] = str(link.readlink())
     return files
-
-
-def meet(pool: PageWorkers, workers: int, directory: Path) -> set[int]:
-    """Give each worker a page at the same time, and return the process ids of the workers."""
-    directory.mkdir()
-    # Else the time of a page may end while it waits for one at a worker that starts.
-    eventually(lambda: [one.is_ready for one in tuple(pool._processes)] == [True] * workers)
-    pages = [pool.submit(lambda: page_with(f"meet {directory}")) for _ in range(workers)]
-    eventually(lambda: len(arrived(directory)) == workers)
-    here = arrived(directory)
-    (directory / GO).touch()
-    assert [page.result(DEADLINE_S).skipped for page in pages] == [None] * workers
-    return here
-
-
-def process_ids(pool: PageWorkers) -> list[int]:
-    """Return the process ids of the workers that run or start."""
-    return [process.pid for process in tuple(pool._processes)]
 
 
 def arrived(directory: Path) -> set[int]:

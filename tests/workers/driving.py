@@ -1,0 +1,75 @@
+"""A pool that is stepped until something happens, as an event loop would do it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tests.crawl.worker_extractors import GO, page_with
+from tests.workers.watching import DEADLINE_S, arrived
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.workers.pages import Content, PageWorkers
+
+
+class Driven:
+    """Steps a pool while it waits."""
+
+    def __init__(self, pool: PageWorkers) -> None:
+        self.pool = pool
+
+    @property
+    def replaced(self) -> int:
+        return self.pool.replaced
+
+    @property
+    def pids(self) -> list[int]:
+        """Return the process ids of the workers that run or start."""
+        return [worker.process.pid for worker in self.pool._workers]
+
+    def until(self, condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> None:
+        end = time.monotonic() + deadline_s
+        while not condition():
+            assert time.monotonic() < end, "it did not happen"
+            self.pool.step(0.01)
+
+    def until_ready(self) -> Driven:
+        self.until(lambda: self.pool._workers)
+        self.until(lambda: all(worker.is_ready for worker in self.pool._workers))
+        return self
+
+    def submit(self, content: Content) -> Future[PageFingerprint]:
+        return self.pool.submit(lambda: content)
+
+    def ask(self, order: str = "", number: int = 0) -> Future[PageFingerprint]:
+        return self.submit(page_with(order, number=number))
+
+    def results(self, *futures: Future[PageFingerprint]) -> list[PageFingerprint]:
+        self.until(lambda: all(future.done() for future in futures))
+        return [future.result(0) for future in futures]
+
+    def answer(self, order: str = "", number: int = 0) -> PageFingerprint:
+        return self.results(self.ask(order, number))[0]
+
+    def error(self, future: Future[PageFingerprint]) -> BaseException | None:
+        self.until(future.done)
+        return future.exception(0)
+
+    def meet(self, workers: int, directory: Path) -> set[int]:
+        """Give each worker a page at the same time, and return the process ids of the workers."""
+        directory.mkdir()
+        self.until_ready()
+        pages = [self.ask(f"meet {directory}") for _ in range(workers)]
+        self.until(lambda: len(arrived(directory)) == workers)
+        here = arrived(directory)
+        (directory / GO).touch()
+        assert [page.skipped for page in self.results(*pages)] == [None] * workers
+        return here
+
+    def close(self) -> None:
+        self.pool.close()
