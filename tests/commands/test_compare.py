@@ -226,6 +226,7 @@ def test_pages_of_sites(run_process, files):
         assert f"error: {site.url('/none')} cannot be fetched: the server answered 404" in ran.err
 
 
+@pytest.mark.thorough
 def test_a_url_given_twice_is_downloaded_twice(run_process, folder):
     """So a user sees whether two downloads of a page are near-duplicates."""
     with serving() as site:

@@ -265,9 +265,6 @@ def test_a_page_of_a_site(run_process, folder):
         ran = run_process(*MODULE, "extract", site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
         assert "the server answered 404" in ran.err
-        ran = run_process(*SCRAPY, "extract", address, "-s", "SIMHASH_PRESET=broad")
-        assert ran.code == 1
-        assert ran.err.startswith("error: SIMHASH_PRESET = 'broad': must be one of")
 
 
 def test_standard_input(run_process, folder):

@@ -56,8 +56,17 @@ def test_a_dash_is_standard_output(run, index, folder):
     assert [path.name for path in folder.iterdir()] == ["index"]
 
 
+STANDARD_OUTPUT = pytest.mark.parametrize(
+    "name",
+    [
+        "-",
+        *(pytest.param(n, marks=pytest.mark.thorough) for n in ("/dev/stdout", "/proc/self/fd/1")),
+    ],
+)
+
+
 @needs_devices
-@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/proc/self/fd/1"])
+@STANDARD_OUTPUT
 def test_standard_output_has_the_page_and_no_more(run_process, index, folder, monkeypatch, name):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     piped = run_process(*MODULE, "report", *index, name)
@@ -91,7 +100,7 @@ def test_a_reader_that_has_read_enough(folder, index):
 
 
 @needs_devices
-@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+@STANDARD_OUTPUT
 def test_a_full_disk_under_standard_output(run_process, index, name):
     with Path("/dev/full").open("w") as full:
         ran = run_process(*MODULE, "report", *index, name, stdout=full)
