@@ -10,8 +10,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.datatypes import LocalCache
-
 from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
 from scrapy_simhash.crawl.contents import Contents
 from scrapy_simhash.crawl.dropped_copies import DroppedCopy
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
     from scrapy_simhash.verdict import Verdict
-
-# The cluster whose last copy is oldest is forgotten first, so a growing flood is kept.
-_REMEMBERED_CLUSTERS = 10_000
 
 
 class Judging:
@@ -66,8 +61,6 @@ class Judging:
         # Names of arguments with which copies passed.
         self._passed_for_arguments: Counter[str] = Counter()
         self._cluster_limit = settings.cluster_limit if is_for_pages else 0
-        # Representative → number of its copies that were hidden, or tagged as the settings say.
-        self._copies: LocalCache[str, int] = LocalCache(_REMEMBERED_CLUSTERS)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`."""
@@ -237,6 +230,7 @@ class Judging:
             self._stats.count_kept(verdict, "no_items")
             self.lane.count_outcome(verdict, PASS)
             return
+        self._count_copy(verdict)
         follow = page.action.follow
         self.lane.count_outcome(verdict, Action(call=follow, items=False, follow=follow))
         observation, representative = verdict.observation, verdict.representative
@@ -311,7 +305,7 @@ class Judging:
 
     def _is_flood(self, verdict: Verdict) -> bool:
         """Return True if a near-duplicate would exceed SIMHASH_CLUSTER_LIMIT."""
-        copies = self._copies.get(verdict.representative or "", 0)
+        copies = self._stats.copies[verdict.representative or ""]
         return verdict.kind == "near-duplicate" and 0 < self._cluster_limit <= copies
 
     def _count_copy(self, verdict: Verdict) -> None:
@@ -330,5 +324,4 @@ class Judging:
                 loggable(representative),
                 loggable(verdict.key),
             )
-        copies = self._copies.pop(representative, 0)  # the youngest is last
-        self._copies[representative] = copies + 1
+        self._stats.count_copy(representative)

@@ -38,7 +38,8 @@ class CrawlStats:
         self._verdicts: Counter[VerdictKind] = Counter()
         self._outcomes: Counter[tuple[Outcome, VerdictKind]] = Counter()
         self.patterns = PatternCounts()
-        self._clusters: Counter[str] = Counter()
+        self.copies: Counter[str] = Counter()
+        """Representative → number of its copies, see `count_copy`."""
         self._skipped = 0
         self._times_ms: dict[str, float] = {}
 
@@ -67,12 +68,13 @@ class CrawlStats:
         self.count(verdict.kind.replace("-", "_"))
         if verdict.similar_to is not None:
             self.count("similar")
-        if verdict.kind != "near-duplicate" or verdict.representative is None:
-            return False
-        self._clusters[verdict.representative] += 1
-        if len(self._clusters) > 2 * _KEPT_CLUSTERS:
-            self._clusters = Counter(dict(self._clusters.most_common(_KEPT_CLUSTERS)))
-        return self._verdicts["near-duplicate"] == 1
+        return verdict.kind == "near-duplicate" and self._verdicts["near-duplicate"] == 1
+
+    def count_copy(self, representative: str) -> None:
+        """Count a near-duplicate that is treated as one: there is no reason for it to pass."""
+        self.copies[representative] += 1
+        if len(self.copies) > 2 * _KEPT_CLUSTERS:
+            self.copies = Counter(dict(self.copies.most_common(_KEPT_CLUSTERS)))
 
     def count_outcome(self, verdict: Verdict, action: Action) -> None:
         """Count the outcome of a judged page or item, and count the URL pattern of its key."""
@@ -155,7 +157,7 @@ class CrawlStats:
             ),
             *(f"{count} {words}" for count, words in counts if count),
         ]
-        largest = self._clusters.most_common(_SHOWN_CLUSTERS)
+        largest = self.copies.most_common(_SHOWN_CLUSTERS)
         if largest:
             shown = ", ".join(f"{count} of {loggable(key)}" for key, count in largest)
             parts.append(f"most copies: {shown}")
