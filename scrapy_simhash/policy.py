@@ -95,8 +95,8 @@ class Circumstances:
         wrong one, such as a version that the spider does not use.
     :param is_start: the request is one of ``start()``. Without the links on its page, the crawl
         would end at once.
-    :param in_chain: the callback of the representative leads on to one further page. So that of the
-        page runs, too.
+    :param call_needed: the callback runs even if its items are dropped, because the representative
+        leads on to one further page, or the spider waits for the page.
     :param no_retry: the reason why the page could not be requested again after a failure of its
         representative; None if it could.
     """
@@ -113,7 +113,7 @@ class Circumstances:
     depth_limited: bool = False
     gives_items: bool = False
     is_start: bool = False
-    in_chain: bool = False
+    call_needed: bool = False
     no_retry: NoRetry | None = None
 
 
@@ -130,7 +130,8 @@ class Policy:
     :param incremental: content of earlier crawls counts as seen: unchanged pages are treated like
         near-duplicates.
     :param follow_unchanged: follow the links on unchanged pages; None for the value of `follow`.
-    :param follow_chains: follow the next link of a chain, see `Circumstances.in_chain`.
+    :param follow_chains: follow a copy if its representative gave nothing, or leads on to one
+        further page.
     """
 
     action: PolicyAction = "drop"
@@ -157,8 +158,8 @@ class Policy:
         if self.action == "tag":
             action = Action(follow=follow)
         else:
-            in_chain = around.in_chain and self.follow_chains
-            action = Action(call=follow or in_chain, items=False, follow=follow)
+            call = follow or around.call_needed
+            action = Action(call=call, items=False, follow=follow)
         if action == PASS or not self.seen(verdict):
             return PASS, None
         hides_items = not action.items

@@ -135,17 +135,12 @@ def copy_of(**earlier):
         ({"gave_items": False}, {}, (SEEN["drop", False], None)),
         ({"gave_items": False}, {"gives_items": True}, (Action(follow=False), "no_items")),
         ({"gave_items": False}, {"asked_again": True}, (PASS, "asked_again")),
-        ({}, {"in_chain": True}, (Action(items=False, follow=False), None)),
-        ({"gave_items": False}, {"in_chain": True}, (Action(follow=False), "no_items")),
+        ({}, {"call_needed": True}, (Action(items=False, follow=False), None)),
+        ({"gave_items": False}, {"call_needed": True}, (Action(follow=False), "no_items")),
     ],
 )
 def test_what_earlier_copies_have_done(earlier, around, decision):
     assert Policy().decide(copy_of(**earlier), Circumstances(**around)) == decision
-
-
-def test_chains_are_not_followed_if_no_link_is():
-    policy = Policy(follow_chains=False)
-    assert policy.decide(copy_of(), Circumstances(in_chain=True)) == (SEEN["drop", False], None)
 
 
 def test_where_links_are_followed_the_callback_runs_and_its_items_pass():

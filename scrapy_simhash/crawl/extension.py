@@ -31,6 +31,7 @@ from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
+from scrapy_simhash.crawl.waiting import WaitingSpiders
 from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.index import ObservingIndex
 
@@ -79,6 +80,7 @@ class SimhashExtension:
         self.settlement = Settlement(
             self.pages.settle_page, self.items.settle, self._finished, self.pages.contents
         )
+        self.waiting = WaitingSpiders(crawler, self.pages.retries.call)
         self.arrivals = Arrivals(self.pages, self.items, self.settlement, self.identity)
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
         # copy to other requests. Weak, because a response may never reach a callback.
@@ -86,6 +88,7 @@ class SimhashExtension:
             Response, tuple[PageFingerprint, tuple[Verdict, Action] | None]
         ] = WeakKeyDictionary()
         """Page → its fingerprint, and what a handler of `signals.page_fingerprinted` gave."""
+        self._waits = False  # we keep an idle crawl open
         self.has_output_middleware = False
         self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
@@ -173,10 +176,12 @@ class SimhashExtension:
 
     def spider_idle(self) -> None:
         """Settle all pages. :raises DontCloseSpider: dropped copies wait, or are requested."""
+        is_kept_open = self.arrivals.is_idle and not self._waits
         self.arrivals.is_idle = True
         self.settlement.close()  # in an idle crawl, unfinished output is never read
         waiting = self.pages.idle(), self.items.idle()
-        if any(waiting):
+        self._waits = any(waiting)
+        if self._waits or (is_kept_open and self.waiting.run()):
             raise DontCloseSpider
 
     async def settle_all(self) -> None:

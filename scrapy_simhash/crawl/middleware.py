@@ -32,6 +32,7 @@ from scrapy_simhash.crawl.identity import (
 )
 from scrapy_simhash.crawl.retries import is_retry
 from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.crawl.waiting import CALLED_AFTER_ALL_META_KEY
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import PASS, Circumstances
 
@@ -131,13 +132,16 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     def __init__(self, crawl: SimhashExtension) -> None:
         super().__init__(crawl)
         crawl.has_output_middleware = True
+        self._waiting = crawl.waiting
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield the output of ``start()``."""
         async for request_or_item in start:
+            self._waiting.start_yielded()
             if isinstance(request_or_item, Request):
                 self._leaves_spider(request_or_item)
             yield request_or_item
+        self._waiting.start_ended()
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002
         """Record an exception that no middleware handled."""
@@ -208,6 +212,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._fingerprinted = crawl.fingerprinted
         self._arrivals = crawl.arrivals
         self._following = crawl.following
+        self._waiting = crawl.waiting
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
@@ -227,6 +232,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
         asked_again = (by_engine and self._asking_again.claims(key, request)) or asked_again
         request.meta.pop(OTHER_URL_META_KEY, None)
+        waited_for = request.meta.pop(CALLED_AFTER_ALL_META_KEY, False)
         arguments = self._arguments.names(request)
         self._arguments.reaches_spider(response, request)
         page, given = self._fingerprinted.pop(response, (None, None))
@@ -249,9 +255,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        in_chain = self._following.leads_on(verdict.representative or key) and (
-            self._pages.lane.policy.follow_chains
-        )
+        original = verdict.representative or key
+        follows_chains = self._pages.lane.policy.follow_chains
+        in_chain = waited_for or (follows_chains and self._following.leads_on(original))
         action, kept_reason = self._pages.act_on(
             verdict,
             repeatable,
@@ -264,7 +270,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 or self._is_shared(verdict, repeatable),
                 arguments=tuple(chain.from_iterable(arguments)),
                 depth_limited=self._depth_limited,
-                in_chain=in_chain,
+                call_needed=in_chain,
                 is_start=_is_start(request),
             ),
             response,
@@ -272,11 +278,10 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
         state.reason, state.title, state.text = kept_reason, page.title, page.text
         state.in_chain = in_chain
-        state.may_follow = self._takes_place(state) and self._following.is_barren(
-            verdict.representative or key
-        )
+        state.may_follow = self._takes_place(state) and self._following.is_barren(original)
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
+            self._waiting.dropped(repeatable, response)
         else:
             self._settlement.recognize_refused(state, refused_fingerprint)
         self._tell(state, response)

@@ -221,6 +221,13 @@ class Retries:
         self._count += 1
         self._request(copy, ())
 
+    def call(self, request: Request, response: Response) -> None:
+        """Schedule a request, which is answered with a response."""
+        token = uuid4().hex
+        self._answers[token] = response
+        meta = request.meta | {self._meta_key: token}
+        self._schedule(request.replace(dont_filter=True, meta=meta))
+
     def look_again(self, copy: DroppedCopy) -> None:
         """Request a copy, hold it or release it, as the index says now."""
         self._count += 1

@@ -760,3 +760,52 @@ class Gated(GeneratedSpider):
 
     def parse_answer(self, response: Response) -> Any:
         yield {"content": response.css("h1::text").get()}
+
+
+class Waiting(GeneratedSpider):
+    """The spider waits until each of its pages has reached a callback."""
+
+    ways = ("batches", "semaphore", "further pages", "idle")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        spider.left = 0
+        return spider
+
+    def idle(self) -> None:
+        if self.left > 0:
+            raise DontCloseSpider
+
+    async def start(self) -> AsyncIterator[Any]:
+        urls = [f"{HOST}/d/{number}?{copy}" for number in range(self.documents) for copy in "ab"]
+        self.free = asyncio.Semaphore(len(urls) if self.way == "idle" else 3)
+        self.left = len(urls) if self.way == "idle" else 0
+        for place, url in enumerate(urls):
+            if self.way == "batches" and place % 3 == 0:
+                for _ in range(3):
+                    await self.free.acquire()
+            elif self.way != "batches":
+                await self.free.acquire()
+            yield Request(url)
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path.startswith("/further/"):
+            return page(f"More of {self.named(number_in(path))}", prose(f"further {path[9]}"))
+        return super().answer(path, request, count)
+
+    def parse(self, response: Response) -> Any:
+        if self.way == "further pages":
+            yield Request(response.url.replace("/d/", "/further/"), self.parse_further)
+            return
+        self.done()
+        yield {"content": response.css("h1::text").get()}
+
+    def parse_further(self, response: Response) -> Any:
+        self.done()
+        yield {"content": response.css("h1::text").get()}
+
+    def done(self) -> None:
+        self.left -= 1
+        self.free.release()

@@ -54,6 +54,13 @@ def test_errbacks_that_ask_by_the_engine_under_other_urls_ask_once():
     assert all(any(result["simhash"].get(name) for name in drops) for result in results)
 
 
+def test_a_spider_that_waits_in_start_gets_its_pages():
+    [result] = results = compared(2, 1, "Waiting")
+    check(results)
+    assert result["way"].startswith("semaphore")
+    assert result["simhash"]["dropped_items"] > 0
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES)
 def test_many_crawls(shape):

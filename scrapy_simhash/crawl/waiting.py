@@ -1,0 +1,122 @@
+"""Run the callbacks of dropped copies after all if the spider waits for them.
+
+A spider may count its pages, and wait for the last one: in ``start()``, which yields requests in
+batches, or in a handler of ``spider_idle`` that raises DontCloseSpider. If the missing page was
+dropped, the spider would wait for ever. So if a crawl has nothing to do and does not end, the
+callbacks of dropped copies run, and their items are dropped. Copies with an errback don't count,
+because the errback was called.
+
+A crawl may also wait for something else, such as messages of a queue. So if three times nothing
+follows, no further callbacks run.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.utils.asyncio import call_later
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+CALLED_AFTER_ALL_META_KEY = "simhash_called_after_all"
+"""Marks a request for a dropped copy whose callback is to run."""
+_MAX_RESPONSE_BYTES = 16 << 20
+_FIRST_DELAY_S = 1.0
+# Once a spider was found to wait for callbacks.
+_DELAY_S = 0.02
+_FOLLOWS_WITHIN_S = 0.5
+_MAX_ATTEMPTS = 3
+
+
+class WaitingSpiders:
+    """The dropped copies of one crawl for whose callbacks the spider may wait.
+
+    :param call: schedules a request, and answers it with a response.
+    """
+
+    def __init__(self, crawler: Crawler, call: Callable[[Request, Response], None]) -> None:
+        self._crawler = crawler
+        self._call = call
+        self._dropped: deque[tuple[Request, Response]] = deque()
+        self._bytes = 0
+        self._starting = True
+        self._is_timed = self._is_connected = False
+        self._yielded = 0
+        self._delay_s = _FIRST_DELAY_S
+        self._ran_at_s = -_FOLLOWS_WITHIN_S
+        self._attempts = 0  # that nothing followed
+
+    def dropped(self, request: Request, response: Response) -> None:
+        """Remember a copy whose callback does not run: the last ones, up to 16 MB."""
+        if request.errback is not None or self._attempts >= _MAX_ATTEMPTS:
+            return
+        self._dropped.append((request, response))
+        self._bytes += len(response.body)
+        while self._bytes > _MAX_RESPONSE_BYTES:
+            self._bytes -= len(self._dropped.popleft()[1].body)
+        if self._starting and not self._is_connected:
+            self._is_connected = True
+            self._crawler.signals.connect(self._nothing_to_do, signal=signals.scheduler_empty)
+
+    def start_yielded(self) -> None:
+        """Record that ``start()`` has gone on."""
+        self._yielded += 1
+        if time.monotonic() - self._ran_at_s < _FOLLOWS_WITHIN_S:
+            self._delay_s = _DELAY_S
+            self._attempts = 0
+
+    def start_ended(self) -> None:
+        """Record that ``start()`` has ended."""
+        self._starting = False
+        if self._is_connected:
+            self._is_connected = False
+            self._crawler.signals.disconnect(self._nothing_to_do, signals.scheduler_empty)
+
+    def run(self) -> bool:
+        """Run the callbacks of the dropped copies. Return False if there are none.
+
+        Call this when somebody keeps an idle crawl open, too.
+        """
+        if not self._dropped or self._attempts >= _MAX_ATTEMPTS:
+            return False
+        self._attempts += 1
+        dropped, self._bytes = [*self._dropped], 0
+        self._dropped.clear()
+        logger.info(
+            "simhash: the crawl has nothing to do, but it does not end. The spider may wait for "
+            "pages that were dropped: the callbacks of %d copies run, without their items",
+            len(dropped),
+            extra={"spider": self._crawler.spider},
+        )
+        for request, response in dropped:
+            meta = request.meta | {CALLED_AFTER_ALL_META_KEY: True}
+            self._call(request.replace(meta=meta), response)
+        return True
+
+    def _nothing_to_do(self) -> None:
+        if self._dropped and not self._is_timed and self._waits_in_start():
+            self._is_timed = True
+            call_later(self._delay_s, self._look, self._yielded)
+
+    def _look(self, yielded: int) -> None:
+        self._is_timed = False
+        if self._yielded == yielded and self._waits_in_start() and self.run():
+            self._ran_at_s = time.monotonic()
+
+    def _waits_in_start(self) -> bool:
+        engine = self._crawler.engine
+        if engine is None or engine.spider is None or not self._starting:
+            return False
+        scraping = engine.scraper.slot
+        return not engine.downloader.active and scraping is not None and scraping.is_idle()

@@ -1,0 +1,122 @@
+"""Spiders that wait for the callbacks of pages that were dropped."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request, signals
+from scrapy.http import HtmlResponse
+from scrapy.signalmanager import SignalManager
+
+from scrapy_simhash.crawl import waiting
+from scrapy_simhash.crawl.waiting import CALLED_AFTER_ALL_META_KEY, WaitingSpiders
+
+URL = "https://x.test/"
+
+
+class World:
+    """A crawl that has nothing to do, and a clock."""
+
+    def __init__(self, monkeypatch):
+        self.called = []
+        self.timers = []
+        self.now_s = 100.0
+        self.downloads = set()
+        slot = SimpleNamespace(is_idle=lambda: True)
+        engine = SimpleNamespace(
+            spider=object(),
+            downloader=SimpleNamespace(active=self.downloads),
+            scraper=SimpleNamespace(slot=slot),
+        )
+        self.signals = SignalManager(self)
+        crawler = SimpleNamespace(engine=engine, signals=self.signals, spider=None)
+        monkeypatch.setattr(waiting, "call_later", lambda *call: self.timers.append(call))
+        monkeypatch.setattr(waiting.time, "monotonic", lambda: self.now_s)
+        self.waiting = WaitingSpiders(crawler, lambda request, _: self.called.append(request))
+
+    def drop(self, number=0, body=b"", **given):
+        request = Request(f"{URL}{number}", **given)
+        self.waiting.dropped(request, HtmlResponse(request.url, body=body))
+
+    def nothing_to_do(self):
+        """Return the delay of the timer that this starts; None without one."""
+        self.signals.send_catch_log(signals.scheduler_empty)
+        return self.timers[-1][0] if self.timers else None
+
+    def expire(self):
+        _, function, *arguments = self.timers.pop()
+        function(*arguments)
+        called, self.called = self.called, []
+        return [request.url.removeprefix(URL) for request in called]
+
+
+@pytest.fixture
+def world(monkeypatch):
+    return World(monkeypatch)
+
+
+def test_callbacks_run_while_start_waits(world):
+    world.drop(1)
+    world.drop(2)
+    assert world.nothing_to_do() == 1
+    assert world.expire() == ["1", "2"]
+    assert world.nothing_to_do() is None
+
+
+def test_requests_are_marked(world):
+    world.drop(1, meta={"name": "shoe"})
+    assert world.waiting.run()
+    assert world.called[0].meta == {"name": "shoe", CALLED_AFTER_ALL_META_KEY: True}
+
+
+def test_copies_with_an_errback_are_not_waited_for(world):
+    world.drop(1, errback=print)
+    assert world.nothing_to_do() is None
+    assert not world.waiting.run()
+
+
+def test_start_may_go_on_by_itself(world):
+    world.drop(1)
+    world.nothing_to_do()
+    world.waiting.start_yielded()
+    assert world.expire() == []
+
+
+def test_a_crawl_with_downloads_does_not_wait(world):
+    world.drop(1)
+    world.downloads.add("request")
+    assert world.nothing_to_do() is None
+    world.downloads.clear()
+    world.nothing_to_do()
+    world.downloads.add("request")
+    assert world.expire() == []
+
+
+def test_once_start_has_ended_only_an_open_crawl_counts(world):
+    world.drop(1)
+    world.waiting.start_ended()
+    assert world.nothing_to_do() is None
+    assert world.waiting.run()
+
+
+def test_a_spider_that_was_found_to_wait_waits_no_second_more(world):
+    for number, delay_s in enumerate([1, 0.02, 0.02, 0.02, 0.02]):
+        world.drop(number)
+        assert world.nothing_to_do() == delay_s
+        assert world.expire() == [str(number)]
+        world.waiting.start_yielded()
+        world.now_s += 10
+
+
+def test_after_three_attempts_that_nothing_follows_no_more_callbacks_run(world):
+    for number in range(5):
+        world.drop(number)
+        assert world.waiting.run() == (number < 3)
+
+
+def test_only_the_last_responses_are_kept(world):
+    for number in range(5):
+        world.drop(number, b"x" * (5 << 20))
+    world.waiting.run()
+    assert [request.url for request in world.called] == [f"{URL}{n}" for n in (2, 3, 4)]
