@@ -208,13 +208,12 @@ def test_items_that_a_later_pipeline_failed_are_not_stored(
     assert ids(copies) == ["mill 1"]
 
 
-def test_items_that_earlier_pipelines_replaced_are_stored_though_others_are_dropped(
-    pages, tmp_path
-):
+@pytest.mark.parametrize("order", [10, 300])  # before SimhashPipeline, and after it
+def test_items_that_pipelines_replaced_are_stored_though_others_are_dropped(pages, tmp_path, order):
     for path, name in (("/dropped", "kite"), ("/third", "paper")):
         pages.put(path, page(name))
     pipelines = {
-        "tests.crawl.components.StrictPipeline": 10,
+        "tests.crawl.components.StrictPipeline": order,
         "tests.crawl.components.CopyingPipeline": 900,
     }
     settings = INCREMENTAL | {"ITEM_PIPELINES": pipelines}
