@@ -22,6 +22,7 @@ from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.settings import Settings
 
 from tests.crawl.generated_spiders import SHAPES
+from tests.crawl.harness import index_settings
 
 TIMEOUT_S = 30
 _SETTINGS = {
@@ -64,6 +65,7 @@ async def crawl(
             _SETTINGS
             | settings_of(shape, seed)
             | {"SIMHASH_ENABLED": on, "SIMHASH_DIR": str(directory)}
+            | index_settings(directory)
         ),
     )
     contents: set[str] = set()

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from scrapy_simhash.maintenance.explain import stored_about
 from scrapy_simhash.maintenance.sources import opened_index
 from tests.crawl.harness import child_environment
@@ -39,6 +41,7 @@ process.start()
 """
 
 
+@pytest.mark.thorough
 def test_the_log_has_a_dropped_page_though_the_process_dies_at_once(site, tmp_path):
     original, copy = site.put("/mill", page("mill")), site.put("/copy", page("mill", copy=1))
     child = subprocess.run(

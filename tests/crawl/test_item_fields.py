@@ -245,3 +245,28 @@ def test_items_of_short_texts_are_dropped_as_others_are(pages, tmp_path):
     # Both were seen by an earlier crawl; neither is left pending.
     assert ids(again) == []
     assert again.stat("item/unchanged") == 1
+
+
+def test_items_can_be_judged_alone(pages, tmp_path):
+    # /a-copy is a copy of the page /a, with another item.
+    pages.put("/a-copy", page("ice", copy=1))
+    items = {
+        "/a": [item("mill"), item("kite")],
+        "/b": [item("bees"), item("mill", 1)],
+        "/a-copy": [item("paper")],
+    }
+    report = tmp_path / "report.html"
+    alone = FIELDS | {"SIMHASH_PAGES": False, "SIMHASH_REPORT": str(report)}
+    [result] = run(tmp_path, crawl(pages, items, alone))
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert ids(result) == ["mill", "kite", "bees", "paper"]
+    assert [drop["item"]["id"] for drop in result.dropped] == ["mill 1"]
+    stats = result.simhash_stats()
+    assert (stats["item/checked"], stats["item/dropped"], stats["item/index/size"]) == (5, 1, 4)
+    assert {name for name in stats if not name.startswith("item/")} == set()
+    assert not result.lines("WARNING")
+    assert result.lines("spider-items", "0 fingerprints")
+    indexes = [path.parent.name for path in (tmp_path / "simhash").rglob("manifest.json")]
+    assert indexes == ["pages"]
+    assert not (tmp_path / "simhash" / "spiders").exists()
+    assert pages.url("/a") in report.read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.crawl.generated_spiders import SHAPES
 from tests.crawl.harness import child_environment
+from tests.index.redis_servers import needs_redis
 
 # Of each shape; each seed means two crawls.
 THOROUGH_SEEDS = 70
@@ -65,3 +66,10 @@ def test_a_spider_that_waits_in_start_gets_its_pages():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_many_crawls(shape):
     check(compared(1, THOROUGH_SEEDS, shape))
+
+
+@pytest.mark.thorough
+@needs_redis
+def test_crawls_with_an_index_in_redis(redis_server, monkeypatch):
+    monkeypatch.setenv("CRAWL_WITH_REDIS", redis_server.url)
+    check(compared(1, 3))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from scrapy.settings import Settings
 
+from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.scheme import Scheme
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
@@ -28,32 +30,23 @@ def schemes(directory):
     return {path.parts[-3]: json.loads(path.read_text("utf-8"))["scheme"] for path in paths}
 
 
-@pytest.mark.parametrize(
-    ("form", "workers"),
-    [
-        ("import path", 0),
-        ("toml", 1),
-        *(
-            pytest.param(form, workers, marks=pytest.mark.thorough)
-            for form, workers in [
-                *(("dict", 0), ("dict", 1), ("json", 0), ("json", 1)),
-                *(("toml", 0), ("import path", 1)),
-            ]
-        ),
-    ],
-)
-def test_workers_and_the_index_get_the_scheme(pages, tmp_path, form, workers):
-    toml = tmp_path / "own.toml"
-    toml.write_text(
-        f'preset = "classic"\nparts = {json.dumps(CHANGES["parts"])}\ntop = 30\n', encoding="utf-8"
-    )
-    value = {
-        "dict": CHANGES,
-        "json": json.dumps(CHANGES),
-        "toml": str(toml),
-        "import path": "tests.crawl.test_own_schemes.OWN",
-    }[form]
-    settings = {"SIMHASH_PRESET": value, "SIMHASH_WORKERS": workers, "SIMHASH_ACTION": "tag"}
+@pytest.fixture
+def toml(tmp_path):
+    path = tmp_path / "own.toml"
+    parts = json.dumps(CHANGES["parts"])
+    path.write_text(f'preset = "classic"\nparts = {parts}\ntop = 30\n', encoding="utf-8")
+    return str(path)
+
+
+def test_a_preset_may_have_many_forms(toml, tmp_path):
+    for form in (CHANGES, json.dumps(CHANGES), toml, "tests.crawl.test_own_schemes.OWN"):
+        given = Settings({"SIMHASH_PRESET": form, "SIMHASH_DIR": str(tmp_path)})
+        assert SimhashSettings(given, "pages").scheme == OWN
+
+
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
+def test_workers_and_the_index_get_the_scheme(pages, tmp_path, toml, workers):
+    settings = {"SIMHASH_PRESET": toml, "SIMHASH_WORKERS": workers, "SIMHASH_ACTION": "tag"}
     [result] = run(
         tmp_path,
         Crawl(
