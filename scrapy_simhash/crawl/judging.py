@@ -10,11 +10,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.datatypes import LocalCache
+
 from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
 from scrapy_simhash.crawl.contents import Contents
 from scrapy_simhash.crawl.dropped_copies import DroppedCopy
 from scrapy_simhash.crawl.index_calls import ThreadedCalls
-from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_HELD, META_KEY, Retries
+from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_HELD, META_KEY, Retries, is_retry
 from scrapy_simhash.crawl.unclaimed import UnclaimedVerdicts
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.evidence import UNLIKE_ANY
@@ -56,6 +58,8 @@ class Judging:
             meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
             max_answered=MAX_HELD if is_for_pages else 0,
         )
+        # Key → copy whose callback ran late, and gave nothing.
+        self._gave_nothing: LocalCache[str, DroppedCopy] = LocalCache(MAX_HELD)
         self._stats = lane.stats
         self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
         # Names of arguments with which copies passed.
@@ -137,6 +141,7 @@ class Judging:
 
         :param page: the content; None if it cannot be judged.
         """
+        self._gave_nothing.pop(key, None)
         self.contents.arrived(key, page)
         self.retries.answered(key, page)
 
@@ -149,6 +154,7 @@ class Judging:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
         self._unclaimed.discard_all()
         self.lane.calls.hurry()
+        self._request_refused()
         return self.retries.idle()
 
     async def finish(self, *, pausing: bool) -> None:
@@ -180,6 +186,8 @@ class Judging:
                 self._keep_withheld(observation, page)
             if observation.provisional:
                 return  # `act_on` has settled it
+        if page.outputs == 0 and not page.dropped and is_retry(page.request):
+            self._gave_nothing[page.key] = DroppedCopy.of(observation, page.request)
         if page.reason == "no_items":
             self._count_without_items(page, verdict)
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
@@ -223,6 +231,16 @@ class Judging:
         if page is not None and observation.kind != "near-duplicate":  # whose text is stored
             self.lane.keep_text(key, page.title, page.text)
         calls.confirm(observation, settle_copies, gave_items=gave_items)
+
+    def _request_refused(self) -> None:
+        """Request the copies whose callbacks gave nothing for a content that the spider has refused
+        elsewhere. As they ran late, the spider may have asked for its failed pages before.
+        """
+        copies = [*self._gave_nothing.values()]
+        self._gave_nothing.clear()
+        for copy in copies:
+            if self.contents.is_refused(copy):
+                self.retries.request(copy)
 
     def _count_without_items(self, page: PageState, verdict: Verdict) -> None:
         """Count the outcome of a copy of a page that gave no items."""

@@ -112,6 +112,28 @@ class ScriptedSpider(PagesSpider):
         await until(lambda: stats.get_value("simhash/checked", 0) >= count, f"{count} are judged")
 
 
+class AskingLastSpider(PagesSpider):
+    """Notes the URLs of ban pages, and asks for them again when its last page arrives.
+
+    :param ban: title of the ban pages.
+    """
+
+    def __init__(self, *args: Any, ban: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.ban = ban
+        self.banned: list[str] = []
+
+    def parse(self, response: Response) -> Any:
+        title = response.css("title::text").get("")
+        if title == self.ban:
+            self.banned.append(response.url)
+            return
+        yield {"url": response.url, "title": title}
+        if response.url.endswith("/last"):
+            for url in self.banned:
+                yield response.follow(url, dont_filter=True)
+
+
 class SpoilingPipeline:
     """Raises for spoiled items."""
 

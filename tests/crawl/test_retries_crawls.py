@@ -171,6 +171,25 @@ def test_after_the_first_page_behind_a_ban_all_others_are_asked_for_at_once(bans
     assert result.stat("rescheduled") == len(ARTICLES_BEHIND) - 1
 
 
+def test_pages_behind_a_ban_page_that_the_spider_asks_for_last(site, tmp_path):
+    urls = [
+        site.put_turns(f"/asked-last/{place}", html(page("mill")), html(page(name)))
+        for place, name in enumerate(ARTICLES_BEHIND)
+    ]
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=[*urls, site.put("/last", page("paper"))],
+            spider=f"{ScriptedSpider.__module__}.AskingLastSpider",
+            settings=IN_ORDER,
+            arguments={"ban": BAN},
+        ),
+    )
+    titles = {item["title"] for item in result.items}
+    assert titles == {ARTICLES[name][0] for name in (*ARTICLES_BEHIND, "paper")}
+    assert all(site.hit(f"/asked-last/{place}") == 2 for place in range(len(ARTICLES_BEHIND)))
+
+
 # Held copies
 
 
