@@ -240,3 +240,19 @@ def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_cop
         setup=f"{SCRIPTED}.beat_fast",
     )
     assert kept(result)[:1] == ["/read/1"]
+
+
+def test_a_page_whose_output_was_not_read_to_its_end_passes_the_next_crawl(site, tmp_path):
+    items = {"/cut": [{"number": 1}, {"number": 2}]}
+    taking_one = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.TakingOne": 10}}
+    cut, whole = (
+        Crawl(
+            requests=[site.put("/cut", page("mill"))],
+            spider="tests.crawl.spiders.ItemsSpider",
+            settings=INCREMENTAL | settings,
+            arguments={"items": items},
+        )
+        for settings in (taking_one, {})
+    )
+    first, second = run(tmp_path, cut, whole)
+    assert (len(first.items), len(second.items)) == (1, 2)
