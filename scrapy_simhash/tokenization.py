@@ -14,10 +14,14 @@ import logging
 import os
 import re
 import stat
+import sys
 import tempfile
 import threading
 import unicodedata
 from functools import lru_cache
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from itertools import chain, pairwise
 from operator import add
 from pathlib import Path
@@ -232,13 +236,29 @@ def _segment(run: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _load_segmenter() -> Callable[[str], list[str]]:
     try:
-        import rjieba
+        rjieba = _load_rjieba()
     except ImportError:
         cut = _load_jieba().lcut
         return lambda run: cut(run, HMM=False)
     # Not rjieba's global tokenizer, for the same reason as in `jieba_tokenizer`.
     cut_fast = rjieba.Jieba().cut
     return lambda run: cut_fast(run, False)  # noqa: FBT003
+
+
+def _load_rjieba() -> Any:
+    """Import and return the compiled module in the package rjieba.
+
+    The package itself makes its global tokenizer when it is imported, which takes as long, and as
+    much memory, as ours. :raises ImportError: rjieba is not installed.
+    """
+    name = "rjieba.rjieba"
+    package = None if "rjieba" in sys.modules else find_spec("rjieba")
+    if package is not None:
+        spec = PathFinder.find_spec(name, package.submodule_search_locations)
+        if spec is not None and spec.loader is not None:
+            sys.modules[name] = module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+    return import_module(name)
 
 
 def jieba_tokenizer() -> Any:

@@ -111,8 +111,21 @@ found = [
     for text in texts
 ]
 import jieba
-print(json.dumps([found, "rjieba" in sys.modules and sys.modules["rjieba"] is not None]))
+print(json.dumps([found, "rjieba.rjieba" in sys.modules]))
 """
+
+
+def test_the_package_works_beside_the_module_that_is_loaded_from_it():
+    code = (
+        "import sys\n"
+        "from scrapy_simhash.tokenization import jieba_tokens\n"
+        f"ours = jieba_tokens({CHINESE!r})\n"
+        "assert 'rjieba' not in sys.modules  # it would make a second tokenizer\n"
+        "import rjieba\n"
+        f"assert [word for word in rjieba.cut({CHINESE!r}, False) if word in ours] == ours\n"
+        "assert rjieba.Jieba is sys.modules['rjieba.rjieba'].Jieba\n"
+    )
+    subprocess.run([sys.executable, "-X", "utf8", "-c", code], check=True)
 
 
 @pytest.mark.usefixtures("cache_home")

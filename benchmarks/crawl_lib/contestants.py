@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 OFF = "off"
 _EXTRACTORS = {"readability": (), "segments": (), "resiliparse": ("resiliparse",)}
-_WORKERS = (0, 1, 2)
+_WORKERS: tuple[int | Literal["by need"], ...] = (0, 1, 2, "by need")
 
 
 class Contestant(NamedTuple):
     """One way to crawl.
 
-    :param workers: processes that the plugin is to start; None without the plugin.
+    :param workers: processes that the plugin is to start: a number, "by need", or None without the
+        plugin.
     :param packages: what it needs beyond ours, as pip and as Python name them.
     """
 
     name: str
     settings: dict[str, Any]
-    workers: int | None = None
+    workers: int | Literal["by need"] | None = None
     packages: tuple[str, ...] = ()
 
     def missing(self) -> str | None:
@@ -28,12 +29,14 @@ class Contestant(NamedTuple):
         return f"not installed: pip install {' '.join(absent)}" if absent else None
 
 
-def _plugin(workers: int, extractor: str, packages: tuple[str, ...]) -> Contestant:
+def _plugin(
+    workers: int | Literal["by need"], extractor: str, packages: tuple[str, ...]
+) -> Contestant:
     settings = {
         "ADDONS": {"scrapy_simhash.Addon": 500},
         "SIMHASH_ENABLED": True,
         "SIMHASH_ACTION": "tag",
-        "SIMHASH_WORKERS": workers,
+        "SIMHASH_WORKERS": None if workers == "by need" else workers,
         "SIMHASH_EXTRACTOR": extractor,
     }
     return Contestant(f"workers={workers} {extractor}", settings, workers, packages)
@@ -58,4 +61,4 @@ _ALL = (
     ),
 )
 CONTESTANTS = {contestant.name: contestant for contestant in _ALL}
-NETWORK_BOUND = (OFF, "workers=0 readability", "workers=1 readability")
+NETWORK_BOUND = (OFF, "workers=0 readability", "workers=by need readability")

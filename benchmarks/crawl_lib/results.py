@@ -242,7 +242,7 @@ def notes(rounds: Sequence[Round], names: Sequence[str]) -> list[str]:
                 found.append(f"{name}, round {number}: {one['missing']}")
                 continue
             workers = CONTESTANTS[name].workers or 0
-            if one["children"] != workers:
+            if workers != "by need" and one["children"] != workers:
                 found.append(
                     f"{name}, round {number}: {one['children']} processes beside the crawl's, "
                     f"where {workers} were to be"

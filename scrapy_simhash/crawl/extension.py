@@ -100,6 +100,8 @@ class SimhashExtension:
             raise NotConfigured
         with logged_settings_errors():
             extension = cls(crawler)
+        if extension.settings.pages:  # now: workers take longer to start than all else
+            extension.fingerprinter.start()
         handlers: list[tuple[Any, object]] = [
             (extension.spider_opened, scrapy_signals.spider_opened),
             (extension.spider_idle, scrapy_signals.spider_idle),
@@ -145,8 +147,7 @@ class SimhashExtension:
         settings = self.settings
         for message in conflicts(self.crawler.settings, settings.policy.action):
             self.errors.warn("simhash: %s", message)
-        if settings.pages:  # first: workers take longer to start than an index takes to open
-            self.fingerprinter.start()
+        self.fingerprinter.attach()
         try:
             if settings.pages:
                 self.pages.lane.open(self._starts)

@@ -109,10 +109,14 @@ class Fingerprinter:
 
     def start(self) -> None:
         """Start the workers, if there are any, without waiting until they are ready."""
-        if self._settings.workers:
+        if self._settings.workers != 0:
             # For pages and items: it has field weights, which have no effect on pages.
             detector = replace(self.detector, scheme=self.item_detector.scheme)
             self.pool = page_workers(detector, self._settings.workers, self._settings.timeout_ms)
+
+    def attach(self) -> None:
+        """Let the event loop, which must run, read what the workers answer."""
+        if self.pool is not None:
             self._loop = WorkerLoop(self.pool)
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:

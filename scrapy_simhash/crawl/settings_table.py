@@ -244,9 +244,10 @@ CORE = (
     Setting(
         "SIMHASH_WORKERS",
         whole(0, 256),
-        default=1,
+        default=None,
         meaning=(
-            "Number of processes that extract and fingerprint pages. `0` uses threads, without a "
+            "Number of processes that extract and fingerprint pages. If not set: one, and up to "
+            "one for each core while pages wait and a core is idle. `0` uses threads, without a "
             "time limit."
         ),
     ),

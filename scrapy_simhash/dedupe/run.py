@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
 from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.workers.need import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -241,7 +241,7 @@ class _Run:
             file.path.is_dir() for file in files
         ):
             return 1
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        return available_cores()
 
     def _write(self) -> None:
         paths, state = self.paths, self.state

@@ -22,26 +22,31 @@ Content = str | bytes | tuple[Texts, Texts, Texts]
 `Detector.fingerprint_fields`."""
 # The first byte of a message: for a page that was text, a page that was bytes, or an item.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
-_WARM_UP = (
-    "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
-)
+_WARM_UP = "<html><body>" + "<p>The ferry to the islands leaves at noon.</p>" * 9 + "</body></html>"
+# The first text with Han characters loads jieba's dictionary, which takes a second or two. With a
+# shorter time limit, all workers load it when they start.
+_MIN_DICTIONARY_MS = 5000
+_HAN = "山坡上的茶园天还没亮就热闹起来。"
 
 
 PageWorkers = WorkerPool[Content, PageFingerprint]
 
 
-def page_workers(detector: Detector, workers: int, timeout_ms: int) -> PageWorkers:
+def page_workers(detector: Detector, workers: int | None, timeout_ms: int) -> PageWorkers:
     """Start a pool of workers that fingerprint pages and items.
 
     A page or item whose worker does not answer is skipped: ``timeout``, ``memory`` or
     ``worker_died``.
 
-    :param workers: number of processes, at least 1.
+    :param workers: number of processes, at least 1; None for as many as pages need.
     :param timeout_ms: wall-clock limit for one page or item.
     """
     work = Work(
         server="scrapy_simhash.workers.pages:serve_pages",
-        job_spec=asdict(detector),
+        job_spec={
+            "detector": asdict(detector),
+            "loads_dictionary": timeout_ms < _MIN_DICTIONARY_MS,
+        },
         timeout_ms=timeout_ms,
         encode=encode_page,
         decode=_page_from,
@@ -53,10 +58,12 @@ def page_workers(detector: Detector, workers: int, timeout_ms: int) -> PageWorke
 
 def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], bytes]:
     """Return a function that answers the message of a page or an item. Runs in a worker."""
-    detector = Detector(**job_spec | {"scheme": Scheme.from_dict(job_spec["scheme"])})
-    # Load jieba's dictionary and more now, so that the first page does not run into its time-out.
-    # min_tokens=1: all steps run, however short the text is.
+    spec = job_spec["detector"]
+    detector = Detector(**spec | {"scheme": Scheme.from_dict(spec["scheme"])})
+    # Import all modules now. min_tokens=1: all steps run, however short the text is.
     Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
+    if job_spec["loads_dictionary"]:
+        detector.fingerprint_text(_HAN)
 
     def answer(message: bytes) -> bytes:
         if message[:1] == _FIELDS:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.child import ERROR, MEMORY, RESULT
+from scrapy_simhash.workers.need import Need, available_cores
 from scrapy_simhash.workers.process import Content, Job, Result, WorkerProcess
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ _LONGEST_STEP_S = 1.0
 class WorkerPool(Generic[Content, Result]):
     """A pool of worker processes that share a queue, and start with the pool.
 
-    :param workers: number of processes, at least 1.
+    :param workers: number of processes, at least 1; None for as many as the jobs need, at most one
+        for each core.
     """
 
-    def __init__(self, work: Work[Content, Result], workers: int) -> None:
+    def __init__(self, work: Work[Content, Result], workers: int | None) -> None:
         self._work = work
-        self._count = workers
+        self._need = Need(available_cores()) if workers is None else None
+        self._count = workers or 1
         self._queue: deque[Job[Content, Result]] = deque()
         self._workers: list[WorkerProcess[Content, Result]] = []
         self._selector = DefaultSelector()
@@ -94,6 +97,11 @@ class WorkerPool(Generic[Content, Result]):
         self._stepped_s = stepped_s
         for worker in [worker for worker in self._workers if worker.is_late(self._now_s)]:
             self._lose(worker, "timeout")
+        if self._need is not None:
+            ready = all(worker.is_ready for worker in self._workers)
+            self._need.update(self._now_s, waits=bool(self._queue), ready=ready)
+            self._count = self._need.workers
+            self._end_unneeded()
         self._go_on()
 
     def close(self) -> None:
@@ -124,6 +132,16 @@ class WorkerPool(Generic[Content, Result]):
             else:
                 message = "the workers were closed" if self._closed else self._error
                 job.future.set_exception(WorkerError(message))
+
+    def _end_unneeded(self) -> None:
+        idle = [worker for worker in self._workers if not worker.jobs]
+        for worker in idle[: max(0, len(self._workers) - self._count)]:
+            self._remove(worker)
+
+    def _remove(self, worker: WorkerProcess[Content, Result]) -> None:
+        self._selector.unregister(worker)
+        self._workers.remove(worker)
+        worker.end()
 
     def _start(self) -> None:
         try:
@@ -188,9 +206,7 @@ class WorkerPool(Generic[Content, Result]):
 
         :param reason: ``timeout``, ``memory``, ``worker_died``, or the error of its start.
         """
-        self._selector.unregister(worker)
-        self._workers.remove(worker)
-        worker.end()
+        self._remove(worker)
         if not worker.is_ready:
             if reason in ("timeout", "worker_died"):
                 exit_code = worker.process.returncode

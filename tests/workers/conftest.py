@@ -21,7 +21,7 @@ def start_pool() -> Iterator[Callable[..., Driven]]:
     pools = []
 
     def start(
-        workers: int = 1,
+        workers: int | None = 1,
         *,
         scheme: Scheme = SCHEME,
         timeout_ms: int = LONG_MS,

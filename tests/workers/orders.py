@@ -17,7 +17,7 @@ LONG_MS = 60_000
 
 
 def start_workers(
-    workers: int = 1,
+    workers: int | None = 1,
     scheme: Scheme = SCHEME,
     timeout_ms: int = LONG_MS,
     *,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import subprocess
+import sys
 
 import pytest
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.workers.pages import decode_page, encode_page
+from tests.crawl.harness import child_environment
 
 UTF_8 = "<p>Über 山坡 \U0001f6a2</p>".encode()
 META = b'<meta charset="utf-8">'
@@ -51,3 +54,41 @@ def test_a_worker_reads_the_text_of_the_response(page, kind):
 
 def test_lone_surrogates_of_a_text_arrive():
     assert decode_page(b"".join(encode_page("\ud800 a"))) == "\ud800 a"
+
+
+DICTIONARY = """
+import sys
+from dataclasses import asdict
+from scrapy_simhash import Detector, Scheme
+from scrapy_simhash.workers.pages import serve_pages
+
+def is_loaded():
+    return not sys.modules.keys().isdisjoint(("jieba", "rjieba.rjieba"))
+
+detector = asdict(Detector(Scheme.preset("wide")))
+answer = serve_pages({"detector": detector, "loads_dictionary": sys.argv[1] == "at start"})
+loaded = [is_loaded()]
+for page in ("<p>The ferry leaves at noon.</p>", "<p>渡轮上午离开码头</p>"):
+    answer(b"T" + page.encode())
+    loaded.append(is_loaded())
+print(*loaded)
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "loaded"), [("later", "False False True"), ("at start", "True True True")]
+)
+def test_the_dictionary_is_loaded_at_start_or_by_the_first_chinese_page(when, loaded):
+    child = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", DICTIONARY, when],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert child.stdout == f"{loaded}\n"
+
+
+@pytest.mark.parametrize(("timeout_ms", "loads"), [(4999, True), (10_000, False)])
+def test_with_a_short_time_limit_it_is_loaded_at_start(start_pool, timeout_ms, loads):
+    assert start_pool(timeout_ms=timeout_ms).pool._work.job_spec["loads_dictionary"] is loads

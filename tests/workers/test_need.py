@@ -1,0 +1,173 @@
+"""Another worker starts while pages wait and a core is idle; it ends when none has waited."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import pytest
+
+from scrapy_simhash.workers import need as need_module
+from scrapy_simhash.workers.need import Need, available_cores, idle_core_s
+from tests.crawl.worker_extractors import GO
+from tests.workers.orders import fingerprint_of
+from tests.workers.watching import is_gone, needs_proc
+
+
+class Cores:
+    """Time that passes when it is told to, with some idle cores."""
+
+    def __init__(self, most):
+        self.now_s = self.idle_s = 0.0
+        self.need = Need(most)
+
+    def pass_by(self, seconds, *, waits, idle_cores=0.0, ready=True):
+        """Return the numbers of workers that were needed, without repetitions."""
+        numbers = [self.need.workers]
+        for _ in range(round(10 * seconds)):
+            self.now_s += 0.1
+            self.idle_s += 0.1 * idle_cores
+            self.need.update(self.now_s, waits=waits, ready=ready)
+            if self.need.workers != numbers[-1]:
+                numbers.append(self.need.workers)
+        return numbers
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    """Return a function that makes cores, of which at most a number is used."""
+
+    def make(most=3):
+        made = Cores(most)
+        monkeypatch.setattr(need_module, "idle_core_s", lambda: made.idle_s)
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("waits", "idle_cores", "numbers"),
+    [(True, 0.5, [1, 2, 3]), (True, 0.1, [1]), (True, 0.0, [1]), (False, 2.0, [1])],
+)
+def test_workers_grow_while_pages_wait_and_a_core_is_idle(cores, waits, idle_cores, numbers):
+    assert cores().pass_by(20, waits=waits, idle_cores=idle_cores) == numbers
+
+
+def test_short_queues_start_nothing(cores):
+    made = cores()
+    for _ in range(20):
+        assert made.pass_by(0.3, waits=True, idle_cores=2) == [1]
+        assert made.pass_by(0.1, waits=False, idle_cores=2) == [1]
+
+
+def test_workers_that_start_are_awaited(cores):
+    made = cores()
+    assert made.pass_by(0.5, waits=True, idle_cores=2) == [1, 2]
+    assert made.pass_by(60, waits=True, idle_cores=2, ready=False) == [2]
+    assert made.pass_by(0.5, waits=True, idle_cores=2) == [2, 3]
+
+
+def test_idle_time_before_pages_waited_does_not_count(cores):
+    made = cores()
+    made.pass_by(10, waits=False, idle_cores=2)
+    assert made.pass_by(10, waits=True, idle_cores=0) == [1]
+
+
+def test_workers_end_one_by_one_when_nothing_waits(cores, caplog):
+    made = cores()
+    with caplog.at_level(logging.INFO, "scrapy_simhash"):
+        made.pass_by(10, waits=True, idle_cores=2)
+        assert made.pass_by(29, waits=False) == [3]
+        assert made.pass_by(2, waits=False) == [3, 2]
+        assert made.pass_by(1, waits=True) == [2]
+        assert made.pass_by(29, waits=False) == [2]
+        assert made.pass_by(300, waits=False) == [2, 1]
+    assert caplog.messages == [
+        "simhash: workers: 2, because pages wait, and a core is idle",
+        "simhash: workers: 3, because pages wait, and a core is idle",
+        "simhash: workers: 2, because no page has waited for 30 s",
+        "simhash: workers: 1, because no page has waited for 30 s",
+    ]
+
+
+@pytest.fixture
+def cgroup(monkeypatch, tmp_path):
+    """Return a function that puts this process into a cgroup with quotas, on eight cores."""
+    monkeypatch.setattr(os, "process_cpu_count", lambda: 8, raising=False)
+    monkeypatch.setattr(need_module, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(need_module, "_OWN_CGROUP", tmp_path / "cgroup")
+
+    def make(own, quotas):
+        (tmp_path / "cgroup").write_text(own)
+        for name, quota in quotas.items():
+            (tmp_path / name).mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / "cpu.max").write_text(quota)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("own", "quotas", "cores"),
+    [
+        ("0::/\n", {}, 8),
+        ("0::/\n", {".": "max 100000\n"}, 8),
+        ("0::/\n", {".": "250000 100000\n"}, 2),
+        ("0::/\n", {".": "50000 100000\n"}, 1),
+        ("0::/a/b\n", {"a/b": "max 100000", "a": "300000 100000"}, 3),
+        ("0::/a/b\n", {"a/b": "100000 100000", "a": "300000 100000"}, 1),
+        # The path of the host, in a container without a namespace of its own.
+        ("1:cpu:/x\n0::/docker/id\n", {".": "400000 100000"}, 4),
+        ("", {}, 8),
+        ("0::/\n", {".": "damaged"}, 8),
+    ],
+)
+def test_the_quota_of_a_cgroup_limits_the_cores(cgroup, own, quotas, cores):
+    cgroup(own, quotas)
+    assert available_cores() == cores
+
+
+def test_the_affinity_limits_the_cores(monkeypatch, tmp_path):
+    monkeypatch.setattr(need_module, "_OWN_CGROUP", tmp_path / "missing")
+    monkeypatch.delattr(os, "process_cpu_count", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
+    assert available_cores() == 3
+
+
+@pytest.mark.parametrize("content", [None, "", "cpu  1 2 3\n", "cpu a b c d e\n"])
+def test_without_times_of_the_system_a_core_counts_as_idle(monkeypatch, tmp_path, content):
+    monkeypatch.setattr(need_module, "_CPU_TIMES", tmp_path / "stat")
+    if content is not None:
+        (tmp_path / "stat").write_text(content)
+    monkeypatch.setattr(need_module.time, "monotonic", lambda: 7.0)
+    assert idle_core_s() == 7.0
+
+
+@needs_proc
+def test_idle_time_is_that_of_all_cores(monkeypatch, tmp_path):
+    (tmp_path / "stat").write_text("cpu  10 20 30 400 50 6 7 8 9 10\ncpu0 1 2 3\n")
+    monkeypatch.setattr(need_module, "_CPU_TIMES", tmp_path / "stat")
+    assert idle_core_s() == 450 / os.sysconf("SC_CLK_TCK")
+
+
+@needs_proc
+def test_a_pool_has_the_workers_that_it_needs(start_pool, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "process_cpu_count", lambda: 2, raising=False)
+    monkeypatch.setattr(need_module, "_OWN_CGROUP", tmp_path / "missing")
+    monkeypatch.setattr(need_module, "_CPU_TIMES", tmp_path / "missing")
+    monkeypatch.setattr(need_module, "_UNNEEDED_S", 0.5)
+    pool = start_pool(None).until_ready()
+    [first] = pool.pids
+    pages = [pool.ask(f"meet {tmp_path}", number) for number in range(9)]
+    pool.until(lambda: len(pool.pids) == 2)
+    pool.until_ready()
+    pool.until(lambda: len(list(tmp_path.iterdir())) == 2)
+    workers = pool.pids
+    (tmp_path / GO).touch()
+    found = [page.fingerprint for page in pool.results(*pages)]
+    assert found == [*map(fingerprint_of, range(9))]
+    pool.until(lambda: len(pool.pids) == 1)
+    [ended] = set(workers) - set(pool.pids)
+    assert is_gone(ended)
+    assert first in workers
+    assert pool.answer(number=1).fingerprint == fingerprint_of(1)
+    assert pool.replaced == 0
