@@ -1,6 +1,6 @@
 """What a page declares of itself in its markup: names, the name of its site, and an identity.
 
-Sources are ``meta`` elements, JSON-LD and microdata. A page also describes other things than
+Sources are ``meta`` elements, JSON-LD, microdata and RDFa. A page also describes other things than
 itself, such as related products. So what is read is the page's *main thing*: the only thing at the
 top level, or the one whose name is the page's title or heading.
 """
@@ -10,26 +10,40 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from functools import lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.extraction.chrome import attribute_search
 from scrapy_simhash.identities import IDENTITY_FIELDS, identity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from lxml.html import HtmlElement
 
-_TITLE_METAS = ("og:title", "twitter:title", "dc.title")
+# og:title, twitter:title, dcterms.title, citation_title, …
+_TITLE_META = re.compile(r"(?:[a-z]+[.:_-])?title")
 _SITE_METAS = frozenset(("og:site_name", "application-name", "apple-mobile-web-app-title"))
 _META_IDENTITIES = {"product:retailer_item_id": "sku", "product:ean": "gtin", "product:upc": "gtin"}
-_NAMES = frozenset(("name", "headline"))
+_NAMES = ("name", "headline", "title")
+_NAMES_AND_IDENTITIES = frozenset((*_NAMES, *IDENTITY_FIELDS))
+# Attributes for properties: microdata's and RDFa's, and what each of them has beside it.
+_PROPERTIES: Mapping[str, bytes] = {"itemprop": b"itemprop", "property": b"typeof"}
+# A ``meta`` with a property, such as ``og:title``, is no RDFa.
+_HEAD_TAGS: Mapping[str, tuple[str, ...]] = {"itemprop": (), "property": ("meta",)}
 # A page never is about one of these, but may mention them.
 _SURROUNDINGS = frozenset(
     "website webpage organization newsmediaorganization person breadcrumblist imageobject "
     "sitenavigationelement wpheader wpfooter wpsidebar searchaction itemlist".split()
 )
+# Such a thing is the main one of a page that declares no other: a profile, an imprint.
+_MAY_BE_MAIN = frozenset(("organization", "newsmediaorganization", "person"))
+# Parts of a thing that say which one of several variants it is.
+_PARTS = ("offers",)
+_PREFIX = re.compile(r".*[/:#]")
+# Commas that JSON does not allow.
+_JSON_START = re.compile(r"[\[{]")
+_LAST_COMMA = re.compile(r",(?=\s*[}\]])")
 # Larger scripts, and further things and properties, are not read.
 _MAX_SCRIPT_CHARACTERS = 500_000
 _MAX_THINGS = 50
@@ -53,11 +67,13 @@ class Declared(NamedTuple):
     :param title: its ``og:title`` or the like, or empty.
     :param sites: the names of its site.
     :param things: the things that it may be about.
+    :param crumb: its own name in its breadcrumb, or empty.
     """
 
     title: str
     sites: list[str]
     things: list[Thing]
+    crumb: str = ""
 
     def main(self, is_name: Callable[[str], bool]) -> Thing:
         """Return the thing that the page is about; one without names and identities for none.
@@ -75,29 +91,38 @@ class Declared(NamedTuple):
         return Thing(names, [one for one in found if kinds[one[0]] == 1])
 
 
-def declared(root: HtmlElement) -> Declared:
-    """Return what a page declares of itself."""
-    title = ""
+def declared(root: HtmlElement, html: bytes) -> Declared:
+    """Return what a page declares of itself.
+
+    :param html: the page, to skip a search for what it does not contain.
+    """
+    title = crumb = ""
     sites: list[str] = []
     things: list[Thing] = []
+    surroundings: list[Thing] = []
     for meta in root.iter("meta"):
         name = (meta.get("property") or meta.get("name") or "").lower()
         content = meta.get("content", "").strip()
         if not content:
             continue
-        if name in _TITLE_METAS:
-            title = title or content
-        elif name in _SITE_METAS:
+        if name in _SITE_METAS:
             sites.append(content)
+        elif _TITLE_META.fullmatch(name):
+            title = title or content
         elif name in _META_IDENTITIES and (found := identity_of(_META_IDENTITIES[name], content)):
             things.append(Thing([], [found]))
     for data in _scripts(root):
         for node in _nodes(data):
-            sites.extend(_sites_of(node))
-            if len(things) < _MAX_THINGS and (thing := _thing_of(node)):
-                things.append(thing)
-    things.extend(_microdata(root))
-    return Declared(title, sites, things)
+            types = _types(node)
+            sites.extend(_sites_of(node, types))
+            if "webpage" in types:
+                title = title or next(iter(_texts(node.get("name"))), "")
+            crumb = crumb or _crumb_of(node, types)
+            of_kind = surroundings if types <= _MAY_BE_MAIN else things
+            if len(of_kind) < _MAX_THINGS and (thing := _thing_of(node, types)):
+                of_kind.append(thing)
+    things.extend(_microdata(root, html))
+    return Declared(title, sites, things or surroundings, crumb)
 
 
 def _scripts(root: HtmlElement) -> Iterator[Any]:
@@ -108,10 +133,22 @@ def _scripts(root: HtmlElement) -> Iterator[Any]:
         text = script.text or ""
         if len(text) > _MAX_SCRIPT_CHARACTERS:
             continue
-        try:
-            yield json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            continue
+        for repair in (str, _without_wrapping):
+            try:
+                yield json.loads(repair(text), strict=False)
+                break
+            except (ValueError, RecursionError):
+                continue
+
+
+def _without_wrapping(text: str) -> str:
+    """Return JSON without comments and CDATA marks around it, and without superfluous commas."""
+    before, cdata, after = text.partition("<![CDATA[")
+    if cdata and "{" not in before:
+        text = after.rpartition("]]>")[0] or after
+    start = _JSON_START.search(text)
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    return _LAST_COMMA.sub("", text[start.start() if start else 0 : end])
 
 
 def _nodes(data: Any) -> Iterator[dict[str, Any]]:
@@ -124,27 +161,38 @@ def _nodes(data: Any) -> Iterator[dict[str, Any]]:
         if isinstance(node, list):
             waiting.extend(node)
         elif isinstance(node, dict):
+            node = {_PREFIX.sub("", key): value for key, value in node.items()}
             yield node
             waiting.extend(node[key] for key in ("@graph", "mainEntity") if key in node)
 
 
-def _sites_of(node: dict[str, Any]) -> Iterator[str]:
+def _sites_of(node: dict[str, Any], types: set[str]) -> Iterator[str]:
     publishers = [node.get("publisher"), node.get("isPartOf")]
-    if "website" in _types(node):
+    if "website" in types:
         publishers.append(node)
     for publisher in publishers:
         if isinstance(publisher, dict):
             yield from _texts(publisher.get("name"))
 
 
-def _thing_of(node: dict[str, Any]) -> Thing | None:
-    types = _types(node)
-    if not types or not _SURROUNDINGS.isdisjoint(types):
+def _crumb_of(node: dict[str, Any], types: set[str]) -> str:
+    """Return the last name in a breadcrumb if it leads nowhere, so that it is the page's own."""
+    items = node.get("itemListElement")
+    last = items[-1] if isinstance(items, list) and items else None
+    if "breadcrumblist" not in types or not isinstance(last, dict) or "item" in last:
+        return ""
+    return next(iter(_texts(last.get("name"))), "")
+
+
+def _thing_of(node: dict[str, Any], types: set[str]) -> Thing | None:
+    if not types or not (_SURROUNDINGS - _MAY_BE_MAIN).isdisjoint(types):
         return None
-    names = [text for key in ("name", "headline") for text in _texts(node.get(key))]
+    names = [text for key in _NAMES for text in _texts(node.get(key))]
+    parts = [part for key in _PARTS for part in _as_list(node.get(key)) if isinstance(part, dict)]
     identities = [
         found
-        for key, value in node.items()
+        for one in (node, *parts[:_MAX_THINGS])
+        for key, value in one.items()
         if (kind := IDENTITY_FIELDS.get(key.lower()))
         for text in _texts(value.get("value") if isinstance(value, dict) else value)
         if (found := identity_of(kind, text))
@@ -154,11 +202,19 @@ def _thing_of(node: dict[str, Any]) -> Thing | None:
 
 def _types(node: dict[str, Any]) -> set[str]:
     """Return the types of a thing, in lower case, without a vocabulary."""
-    return {re.split("[/:#]", text)[-1].lower() for text in _texts(node.get("@type"))}
+    return set(map(_local, _texts(node.get("@type"))))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _texts(value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
+    values = (
+        # A text in a language.
+        one.get("@value") if isinstance(one, dict) else one
+        for one in _as_list(value)
+    )
     return [
         unescape(str(one)).strip()
         for one in values
@@ -166,46 +222,63 @@ def _texts(value: Any) -> list[str]:
     ]
 
 
-def _microdata(root: HtmlElement) -> list[Thing]:
-    """Return the things at the top level of the microdata of a page.
+def _microdata(root: HtmlElement, html: bytes) -> list[Thing]:
+    """Return the things at the top level of the microdata and the RDFa of a page.
 
-    Properties without an ``itemscope`` above, as in a fragment of a page, make up one thing.
+    Properties without a thing around, as in a fragment of a page, make up one thing.
     """
     things: dict[HtmlElement | None, Thing] = {}
-    for properties in _properties()(root)[:_MAX_PROPERTIES]:
-        wanted = [
-            name for name in properties.lower().split() if name in _NAMES or name in IDENTITY_FIELDS
-        ]
-        if not wanted:
-            continue
+    found = [
+        value
+        for name, sign in _PROPERTIES.items()
+        if sign in html
+        for value in attribute_search(name)(root)
+    ]
+    for properties in found[:_MAX_PROPERTIES]:
+        wanted = _NAMES_AND_IDENTITIES.intersection(map(_local, properties.split()))
         element = properties.getparent()
-        if element.get("itemscope") is not None:
+        if not wanted or element.tag in _HEAD_TAGS[properties.attrname] or _is_thing(element):
             continue
-        scope = next((e for e in element.iterancestors() if e.get("itemscope") is not None), None)
-        if scope is not None and (scope.get("itemprop") is not None or _is_surrounding(scope)):
+        thing, is_part = _thing_around(element)
+        if thing is not None and (_has_property(thing) or _is_surrounding(thing)):
             continue
         text = _value(element)
         if not text:
             continue
-        thing = things.setdefault(scope, Thing([], []))
+        of_thing = things.setdefault(thing, Thing([], []))
         for name in wanted:
-            if name in _NAMES:
-                thing.names.append(text)
-            elif found := identity_of(IDENTITY_FIELDS[name], text):
-                thing.identities.append(found)
+            if name not in _NAMES:
+                of_thing.identities.extend(filter(None, [identity_of(IDENTITY_FIELDS[name], text)]))
+            elif not is_part:
+                of_thing.names.append(text)
     return list(things.values())
 
 
-@lru_cache(maxsize=1)
-def _properties() -> Any:
-    """Return a search for the properties of microdata."""
-    from lxml.etree import XPath
-
-    return XPath("descendant::*/@itemprop")
+def _local(name: str) -> str:
+    """Return a name without its vocabulary, in lower case."""
+    return _PREFIX.sub("", name).lower()
 
 
-def _is_surrounding(scope: HtmlElement) -> bool:
-    return scope.get("itemtype", "").rpartition("/")[2].lower() in _SURROUNDINGS
+def _is_thing(element: HtmlElement) -> bool:
+    return element.get("itemscope") is not None or element.get("typeof") is not None
+
+
+def _has_property(element: HtmlElement) -> bool:
+    return any(element.get(name) for name in _PROPERTIES)
+
+
+def _thing_around(element: HtmlElement) -> tuple[HtmlElement | None, bool]:
+    """Return the thing that an element describes, and whether it describes a part of it."""
+    is_part = False
+    for thing in filter(_is_thing, element.iterancestors()):
+        if not any(_local(thing.get(name, "")) in _PARTS for name in _PROPERTIES):
+            return thing, is_part
+        is_part = True
+    return None, is_part
+
+
+def _is_surrounding(thing: HtmlElement) -> bool:
+    return _local(thing.get("itemtype") or thing.get("typeof") or "") in _SURROUNDINGS
 
 
 def _value(element: HtmlElement) -> str:

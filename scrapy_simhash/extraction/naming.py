@@ -7,7 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.chrome import HOME_PATHS, attribute_search, is_logo, leads_home
+from scrapy_simhash.extraction.chrome import HOME_PATHS, is_logo, leads_home
+from scrapy_simhash.extraction.headings import LOWER_HEADINGS, of_level, text_of, with_role
 from scrapy_simhash.name_tokens import name_tokens, parts_of
 from scrapy_simhash.names import Names
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.extraction.declared import Declared
     from scrapy_simhash.extraction.lines import Line
 
-_LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6", "caption")
 _MIN_HOST_LABEL_CHARACTERS = 3
 _MAX_HOME_SLASHES = 3  # https://host/
 _MAX_HOME_LINKS = 5
@@ -70,8 +70,7 @@ def identities_of(
     """Return the identities of the main thing of a page, each as (kind, value).
 
     An ``identifier`` may be one of the visit. So it counts only if the page shows it, or has it in
-    its canonical URL. The name of the main thing is an identity if the other names do not have it,
-    and so is a declared title that shares no word with them.
+    its canonical URL. The name of the main thing is an identity if the other names do not have it.
     """
     shown = (names.title, *names.headings)
     main = facts.main(_sameness(shown))
@@ -84,12 +83,7 @@ def identities_of(
     ]
     known = {token for name in shown for token in name_tokens(name)}
     own = name_tokens(main.names[0]) if main.names else []
-    if known.issuperset(own):
-        own = name_tokens(facts.title)
-        # The title and the heading may be the same on all pages of a site.
-        if not known.isdisjoint(own):
-            own = []
-    if own:
+    if not known.issuperset(own):
         found.append(("name", " ".join(own)))
     return tuple(found)
 
@@ -106,35 +100,25 @@ def _first_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
     own = own or [line.text for line in lines if line.heading]
     if not own:
         headings = [heading for heading in root.iter("h1") if not is_logo(heading)]
-        own = list(filter(None, map(_text_of, headings or _of_level(_with_role(root), "1"))))
+        own = list(filter(None, map(text_of, headings or of_level(with_role(root), "1"))))
     return own
 
 
 def _lower_headings(root: HtmlElement, lines: Sequence[Line], count: int) -> list[str]:
     """Return the first headings of the highest levels below 1 that are in the content."""
     content = " ".join(line.text for line in lines if not line.chrome)
-    headings = list(root.iter(*_LOWER_HEADINGS))
-    with_role = _with_role(root)
+    headings = list(root.iter(*LOWER_HEADINGS))
+    others = with_role(root)
     found: list[str] = []
-    for tag in _LOWER_HEADINGS:
+    for tag in LOWER_HEADINGS:
         of_tag = (element for element in headings if element.tag == tag)
-        for element in (*of_tag, *_of_level(with_role, tag[1:])):
-            text = _text_of(element)
+        for element in (*of_tag, *of_level(others, tag[1:])):
+            text = text_of(element)
             if text and (not content or text in content or not element.text_content().strip()):
                 found.append(text)
                 if len(found) == count:
                     return found
     return found
-
-
-def _with_role(root: HtmlElement) -> list[HtmlElement]:
-    """Return the elements with the role of a heading."""
-    return [role.getparent() for role in attribute_search("role")(root) if role == "heading"]
-
-
-def _of_level(headings: Iterable[HtmlElement], level: str) -> list[HtmlElement]:
-    """Return those with the role of a heading of a level; without a level, it is 2."""
-    return [heading for heading in headings if heading.get("aria-level", "2").strip() == level]
 
 
 def _home_links(root: HtmlElement, host: str) -> list[str]:
@@ -156,21 +140,12 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
         linked = host_of(href)
         if linked and linked != (host := host or linked):
             continue
-        text = _text_of(link)
+        text = text_of(link)
         if text and text.count(" ") < _MAX_SITE_WORDS:
             found[text] = None
             if len(found) == _MAX_HOME_LINKS:
                 break
     return list(found)
-
-
-def _text_of(heading: HtmlElement) -> str:
-    """Return the text of a heading, or else its label or the alternative text of its image."""
-    text = " ".join(heading.text_content().split()) or heading.get("aria-label", "").strip()
-    if text:
-        return text
-    images = (image.get("alt", "") for image in heading.iter("img", "input", "area"))
-    return next((" ".join(alt.split()) for alt in images if alt.strip()), "")
 
 
 def _first_image(root: HtmlElement) -> list[str]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.declared import declared
+from scrapy_simhash.extraction.further_names import further_names
 from scrapy_simhash.extraction.lines import join, lines_of
 from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
@@ -292,7 +293,7 @@ class Page:
         if not host:
             domains = set(map(registered_domain, filter(None, map(host_of, stylesheets))))
             host = domains.pop() if len(domains) == 1 else ""
-        facts = declared(self.root)
+        facts = declared(self.root, self._bytes)
         names = names_of(self.root, self.lines, facts, title, host)
         return Extraction(
             "",
@@ -305,7 +306,10 @@ class Page:
                 self.lines if self.selected is None else self.content, self.content
             ),
             names=names,
-            identities=identities_of(self.lines, facts, names, canonical),
+            identities=(
+                *identities_of(self.lines, facts, names, canonical),
+                *further_names(self.root, self._bytes, self.lines, facts, names),
+            ),
             distinct=self._distinct,
         )
 

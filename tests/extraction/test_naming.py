@@ -20,7 +20,8 @@ def headings(html):
 
 
 def identities(html):
-    return dict(extract(f"<title>Boat 7 - Shop</title>{html}{TEXT}", "text").identities)
+    page = extract(f"<title>Boat 7 - Shop</title><h1>Boat 7</h1>{html}{TEXT}", "text")
+    return dict(page.identities)
 
 
 def ld(*things):
@@ -138,7 +139,24 @@ class TestIdentities:
         ("html", "expected"),
         [
             (ld(PRODUCT), {"sku": "b-7"}),
-            (ld({"@graph": [{"@type": "WebPage", "name": "x"}, PRODUCT]}), {"sku": "b-7"}),
+            (ld({"@graph": [{"@type": "WebPage", "name": "Boat 7"}, PRODUCT]}), {"sku": "b-7"}),
+            (ld({"schema:@type": "schema:Product", "schema:sku": "B-7"}), {"sku": "b-7"}),
+            (
+                ld({**PRODUCT, "sku": "", "offers": {"@type": "Offer", "sku": "B-7"}}),
+                {"sku": "b-7"},
+            ),
+            (ld({**PRODUCT, "sku": "", "offers": [{"sku": "B-7"}, {"sku": "B-8"}]}), {}),
+            (
+                "<div typeof='schema:Product'><b property='schema:sku'>B-7</b></div>",
+                {"sku": "b-7"},
+            ),
+            (
+                (
+                    "<div itemscope><b itemprop=name>Boat 7</b><p itemprop=offers itemscope>"
+                    "<b itemprop=name>Sale</b><b itemprop=sku>B-7</b></p></div>"
+                ),
+                {"sku": "b-7"},
+            ),
             (ld({"@type": "WebPage", "mainEntity": PRODUCT}), {"sku": "b-7"}),
             (ld({**PRODUCT, "@type": ["Product", "Boat"], "mpn": 17}), {"sku": "b-7", "mpn": "17"}),
             (ld({"@type": "Product", "gtin13": "0 4006381-333931"}), {"gtin": "4006381333931"}),
@@ -166,6 +184,14 @@ class TestIdentities:
             # Damaged scripts.
             ("<script type=application/ld+json>{</script>" + ld(PRODUCT), {"sku": "b-7"}),
             (f"<script type=application/ld+json>{'[' * 99_999}</script>", {}),
+            *(
+                (f"<script type=application/ld+json>{before}{sku}{after}</script>", {"sku": "b-7"})
+                for sku in ('{"@type": "Product", "sku": "B-7",}',)
+                for before, after in (
+                    *(("", ""), ("<!--\n", "\n-->"), ("", ";")),
+                    *(("//<![CDATA[\n", "\n//]]>"), ("/*<![CDATA[*/\n", "\n/*]]>*/")),
+                )
+            ),
             (ld({"@type": "Product", "sku": {"@id": "x"}}, 7, None, []), {}),
         ],
     )
@@ -181,14 +207,25 @@ class TestIdentities:
         value = {"@type": "JobPosting", "identifier": {"@type": "PropertyValue", "value": "a-99"}}
         assert identities(ld(value) + "<p>No. A-99</p>") == {"identifier": "a-99"}
 
-    def test_a_declared_title_that_shares_no_word_with_them(self):
-        for title, identity in (("Oars", "oars"), ("Boat 7 with oars", None)):
-            html = f"<h1>Details</h1><meta property=og:title content='{title}'>"
-            assert identities(html).get("name") == identity
-
     def test_a_declared_name_that_other_names_do_not_have(self):
         assert identities("<h1>Quick view</h1><b itemprop=name>Oar 9</b>") == {"name": "oar 9"}
         assert identities("<h1>Oar 9, new</h1><b itemprop=name>Oar 9</b>") == {}
+        for thing in (
+            {"@type": "JobPosting", "title": "Oar 9"},
+            {"@type": "Product", "name": {"@value": "Oar 9", "@language": "en"}},
+            {"@type": "ProfilePage", "mainEntity": {"@type": "Person", "name": "Oar 9"}},
+            {"@type": "Organization", "name": "Oar 9"},
+            {"@type": "http://schema.org/Product", "http://schema.org/name": "Oar 9"},
+        ):
+            assert identities(ld(thing)) == {"name": "oar 9"}
+        # A person beside another thing is its author, or the like.
+        assert identities(ld(PRODUCT, {"@type": "Person", "name": "Ann"})) == {"sku": "b-7"}
+
+    def test_the_last_name_in_a_breadcrumb_is_the_page_if_it_leads_nowhere(self):
+        for item, found in (({}, {"crumb": "oar 9"}), ({"item": "/oars"}, {})):
+            crumbs = [{"name": "Shop", "item": "/"}, {"name": "Oar 9", **item}]
+            html = ld({"@type": "BreadcrumbList", "itemListElement": crumbs})
+            assert identities(html) == found
 
 
 def test_a_fragment_may_have_a_general_heading_before_its_own():

@@ -1,0 +1,122 @@
+"""Find what a page is called besides its title and its first heading.
+
+These may be the same on all pages of a site, and say nothing. Then the name is elsewhere: in the
+next heading, in a picture, in the breadcrumb, or in a line that looks like a heading. Such a name
+is an identity (`scrapy_simhash.identities`): it tells apart two pages of one site that both have
+one of its kind. A page without it, such as a print version, agrees with any page.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.extraction.chrome import attribute_search
+from scrapy_simhash.extraction.headings import LOWER_HEADINGS, text_of, with_role
+from scrapy_simhash.extraction.named import names_of
+from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.declared import Declared
+    from scrapy_simhash.extraction.lines import Line
+    from scrapy_simhash.names import Names
+
+# A line with as many words is running text.
+_MIN_TEXT_WORDS = 8
+# "12 comments" is no name.
+_COUNT = re.compile(r"\d[\d.,]*\s\w+")
+_MAX_HEADINGS = 30
+_MAX_LINES_AT_TOP = 10
+# What stands for a heading on pages without one: a whole line in one of these elements, or in one
+# with such a class or id.
+_STRESSED = frozenset("b big dt figcaption font legend strong summary th".split())
+_MAY_BE_NAMED = ("a", "div", "li", "p", "span", "td")
+_NAMED_AS_NAME = re.compile(r"(?:name|title|head(?:ing|line)|(?:^|\s)fn)(?:\s|$)")
+
+
+def further_names(
+    root: HtmlElement, html: bytes, lines: Sequence[Line], facts: Declared, names: Names
+) -> Iterator[tuple[str, str]]:
+    """Yield the further names of a page as (kind, tokens), at most one of each kind.
+
+    :param html: the page, to skip a search for what it does not contain.
+    :param names: its title and headings. What only repeats their words is no further name.
+    """
+    known = {token for name in (names.title, *names.headings) for token in name_tokens(name)}
+    top = _lines_at_top(lines)
+    found: dict[str, Iterable[str]] = {
+        "title": [_without_sites(facts.title, names)],
+        "subheading": _headings(root, html) if top else (),
+        "picture": _pictures(root, is_without_headings=not names.headings),
+        "crumb": (facts.crumb, *(_current_crumbs(root) if b"aria-current" in html else ())),
+    }
+    if not names.headings:
+        found["lead"] = _leads(root)
+        found["label"] = (one.get("aria-label", "") for one in root.iter("main", "article"))
+    for kind, texts in found.items():
+        for text in texts:
+            is_seen = kind not in ("subheading", "lead") or text in top
+            if is_seen and not is_view(text) and not known.issuperset(tokens := name_tokens(text)):
+                yield kind, " ".join(tokens)
+                break
+
+
+def _lines_at_top(lines: Sequence[Line]) -> set[str]:
+    """Return the lines of the content after the first heading, if any, up to the first text."""
+    first = next((at + 1 for at, line in enumerate(lines) if line.heading), 0)
+    found: set[str] = set()
+    for line in lines[first:]:
+        if line.chrome or line.aside or line.is_links:  # a link has the name of another page
+            continue
+        if line.words >= _MIN_TEXT_WORDS or len(found) == _MAX_LINES_AT_TOP:
+            break
+        if not _COUNT.fullmatch(line.text):
+            found.add(line.text)
+    return found
+
+
+def _headings(root: HtmlElement, html: bytes) -> Iterator[str]:
+    """Yield the texts of the headings below the first level."""
+    yield from map(text_of, islice(root.iter(*LOWER_HEADINGS), _MAX_HEADINGS))
+    if b"role" in html:
+        yield from map(text_of, with_role(root))
+
+
+def _leads(root: HtmlElement) -> Iterator[str]:
+    """Yield the texts of elements that look like a heading."""
+    for element in root.iter(*_STRESSED, *_MAY_BE_NAMED):
+        if element.tag in _STRESSED or _NAMED_AS_NAME.search(names_of(element).lower()):
+            yield " ".join(element.text_content().split())
+
+
+def _pictures(root: HtmlElement, *, is_without_headings: bool) -> Iterator[str]:
+    """Yield the alternative texts of images in headings; of all images if there are no headings."""
+    around: Iterable[HtmlElement] = (root,) if is_without_headings else root.iter("h1")
+    for element in around:
+        for image in element.iter("img"):
+            yield " ".join(image.get("alt", "").split())
+
+
+def _current_crumbs(root: HtmlElement) -> Iterator[str]:
+    """Yield the texts of elements in breadcrumbs that stand for the page itself."""
+    for value in attribute_search("aria-current")(root):
+        element = value.getparent()
+        around = (element, *element.iterancestors())
+        if value == "page" and any(map(_is_breadcrumb, around)):
+            yield " ".join(element.text_content().split())
+
+
+def _is_breadcrumb(element: HtmlElement) -> bool:
+    return "breadcrumb" in f"{names_of(element)} {element.get('aria-label', '')}".lower()
+
+
+def _without_sites(title: str, names: Names) -> str:
+    """Return a declared title without the parts that name the site or a view."""
+    sites = [name_tokens(site) for site in names.sites]
+    parts = [part for part in parts_of(title) if name_tokens(part) not in sites]
+    return " - ".join(part for part in parts if not is_view(part))

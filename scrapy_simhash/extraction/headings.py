@@ -1,0 +1,36 @@
+"""Find headings by their tags and roles, and what they say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.extraction.chrome import attribute_search
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lxml.html import HtmlElement
+
+LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6", "caption")
+_LABELS = ("aria-label", "alt", "title")
+
+
+def with_role(root: HtmlElement) -> list[HtmlElement]:
+    """Return the elements with the role of a heading."""
+    roles = attribute_search("role")(root)
+    return [role.getparent() for role in roles if role.strip().lower() == "heading"]
+
+
+def of_level(headings: Iterable[HtmlElement], level: str) -> list[HtmlElement]:
+    """Return those with the role of a heading of a level; without a level, it is 2."""
+    return [heading for heading in headings if heading.get("aria-level", "2").strip() == level]
+
+
+def text_of(heading: HtmlElement) -> str:
+    """Return the text of a heading, or else the first label of it or of a picture in it."""
+    # `text_content` counts as work, and takes longer.
+    text = " ".join("".join(heading.itertext()).split())
+    if text:
+        return text
+    labels = (element.get(name, "") for element in heading.iter() for name in _LABELS)
+    return next((" ".join(label.split()) for label in labels if label.strip()), "")

@@ -1,0 +1,84 @@
+"""Names of a page besides its title and its first heading."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_simhash.extraction import extract
+
+TEXT = "<p>The ferry leaves from the quay at noon, and takes bicycles, dogs and bales of wool.</p>"
+
+
+def found(html, title="Ferries"):
+    """Return the identities of a page that has the same title as the others of its site."""
+    return dict(extract(f"<title>{title}</title>{html}", "text").identities)
+
+
+def ld(thing):
+    return f'<script type="application/ld+json">{json.dumps(thing)}</script>'
+
+
+@pytest.mark.parametrize(
+    ("kind", "html"),
+    [
+        ("subheading", "<h1>Timetable</h1><h2>{}</h2>"),
+        ("subheading", "<h1>Timetable</h1><div>Valid now</div><h4>{}</h4>"),
+        ("subheading", "<h1>Timetable</h1><p role='Heading'>{}</p>"),
+        ("subheading", "<h2>Timetable</h2><h2>{}</h2>"),
+        ("subheading", "<h3>{}</h3>" + TEXT + "<h2>Fares</h2>"),
+        ("picture", "<h1>Timetable <img alt='{}'></h1>"),
+        ("picture", "<img alt=''><img alt='{}'>"),
+        ("crumb", "<nav class=breadcrumb><a href=/>Lines</a><b aria-current=page>{}</b></nav>"),
+        ("crumb", "<ol aria-label=Breadcrumb><li>Lines<li aria-current=page>{}</ol><h1>Lines</h1>"),
+        ("label", "<main aria-label='{}'>"),
+        ("label", "<article aria-label='{}'>"),
+        ("lead", "<b>{}</b>"),
+        ("lead", "<div>Lines</div><p><strong>{}</strong></p>"),
+        ("lead", "<dl><dt>{}<dd>Daily</dl>"),
+        ("lead", "<table><tr><th>{}</table>"),
+        ("lead", "<fieldset><legend>{}</legend></fieldset>"),
+        ("lead", "<details open><summary>{}</summary></details>"),
+        ("lead", "<span class=line-name>{}</span>"),
+        ("lead", "<div id=lineTitle>{}</div>"),
+        ("lead", "<div class=vcard><span class='fn org'>{}</span></div>"),
+        ("title", "<h1>Timetable</h1><meta property=og:title content='{}'>"),
+        ("title", "<h1>Timetable</h1><meta property=og:title content='Timetable: {} | Ferries'>"),
+        ("title", "<h1>Timetable</h1><meta name=dcterms.title content='{}'>"),
+        ("title", "<h1>Timetable</h1><meta name=citation_title content='{}'>"),
+    ],
+)  # fmt: skip
+def test_a_name_tells_pages_apart_that_have_the_same_title(kind, html):
+    one, other = (found(html.format(name) + TEXT) for name in ("Line 4", "Line 5"))
+    assert one[kind] != other[kind]
+    assert {name for name in one if one[name] != other[name]} == {kind}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<h1>Line 4</h1>" + TEXT + "<h2>Monday</h2>",  # a heading of a section
+        "<h2>Boats</h2><h1>Line 4</h1>",  # above the heading: the section of the site
+        "<h1>Line 4</h1><aside><h2>Weather</h2></aside>",
+        "<h1>Line 4</h1><h2>Print version</h2>",
+        "<h1>Line 4</h1><h2>1,200 comments</h2>",
+        "<h1>Line 4</h1><h2>This heading is as long as the introduction of an article</h2>",
+        "<h1>Line 4</h1><h2>Line 4</h2>",
+        "<h1>Line 4</h1><h2><a href=/5>Line 5</a></h2>",
+        "<h1>Line 4</h1><article aria-label='Line 5'>",
+        "<h1>Line 4</h1><b>12 May</b><img alt='A pier'>",  # there is a heading
+        "<h1>Line 4</h1><nav><a aria-current=page>Boats</a></nav>",  # no breadcrumb
+        "<h1>Line 4</h1><meta property=og:title content='Line 4 - Ferries'>",
+        "<b>and</b> then",  # no whole line
+        "<p>A <b>word</b> in a text of many words that nobody takes for a heading</p><b>so</b>",
+    ],
+)
+def test_what_is_no_further_name(html):
+    assert found(html + TEXT) == {}
+
+
+def test_at_most_ten_lines_are_at_the_top():
+    lines = [f"<div>{number}</div>" for number in range(10)]
+    assert found(f"{''.join(lines[1:])}<b>Line 4</b>{TEXT}") == {"lead": "line 4"}
+    assert found(f"{''.join(lines)}<b>Line 4</b>{TEXT}") == {}
