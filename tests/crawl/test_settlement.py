@@ -1,4 +1,4 @@
-"""An object that is yielded again while it is in the pipelines."""
+"""Which pages and items are stored when they are done."""
 
 from __future__ import annotations
 
@@ -13,19 +13,47 @@ from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import PASS
 
 
+class Settled:
+    """A settlement with one page, and what it confirmed (True) or discarded (False)."""
+
+    def __init__(self, **state):
+        self.stored = {}
+        self.settlement = Settlement(
+            lambda *_: None,
+            self.stored.__setitem__,
+            lambda _, confirmed: self.stored.update(page=confirmed),
+            Contents(Rules(3, Confirmation())),
+        )
+        self.response = Response("http://x.test/")
+        page = PageState("key", None, PASS, Request(self.response.url), **state)
+        self.page = self.settlement.begin(self.response, page)
+
+
+@pytest.mark.parametrize(
+    ("state", "confirmed"),
+    [
+        ({"handled": True}, True),
+        ({"handled": False}, False),  # the output was not read to its end
+        ({"handled": True, "failed": True}, False),
+        ({"handled": True, "refused": True}, False),
+        ({"handled": True, "refused": True, "outputs": 1}, True),
+    ],
+)
+def test_pages_that_were_handled_are_stored(state, confirmed):
+    settled = Settled(**state)
+    settled.settlement.output_ended(settled.page)
+    assert settled.stored == {"page": confirmed}
+
+
 @pytest.mark.parametrize("fails", [False, True])
-def test_an_item_that_may_have_failed_is_not_stored(fails):
-    stored = {}
-    contents = Contents(Rules(3, Confirmation()))
-    settlement = Settlement(
-        lambda *_: None, stored.__setitem__, lambda page, _: stored.update(page=page), contents
-    )
-    response, item = Response("http://x.test/"), {}
-    page = settlement.begin(response, PageState("key", None, PASS, Request(response.url)))
+def test_of_one_object_that_was_yielded_twice_none_is_stored_if_one_failed(fails):
+    settled, item = Settled(handled=True), {}
+    settlement = settled.settlement
     for observation in ("first", "second"):
-        settlement.item_yielded(page, item)
+        settlement.item_yielded(settled.page, item)
         settlement.item_observed(settlement.item_arrived(item), observation)
-    settlement.item_settled(response, item, kept=not fails, failed=fails)  # the first one
-    settlement.item_settled(response, item, kept=True, failed=False)
-    settlement.output_ended(page)
-    assert stored == {"first": not fails, "second": not fails, "page": page}
+    settlement.output_ended(settled.page)
+    assert settled.stored == {}
+    for failed in (fails, False):
+        settlement.item_settled(settled.response, item, kept=not failed, failed=failed)
+    assert settled.stored == {"first": not fails, "second": not fails, "page": not fails}
