@@ -74,7 +74,7 @@ def consent_banners(root: HtmlElement, named: Named) -> list[HtmlElement]:
     fixed = {one for one in banners if _FIXED.search(one.get("style", "").lower())}
     named_so = {one for one in banners if _says_banner(one) or _is_short_banner(one)} - fixed
     if named_so:
-        named_so &= _holding(filter(_is_control, root.iter("button", "input", "a")))
+        named_so &= holding(filter(_is_control, root.iter("button", "input", "a")))
     return _without_h1(root, [one for one in banners if one in fixed or one in named_so])
 
 
@@ -115,11 +115,11 @@ def _is_control(element: HtmlElement) -> bool:
 
 def _without_h1(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
     """Return the elements without an ``h1`` inside."""
-    headed = _holding(root.iter("h1")) if elements else ()
+    headed = holding(root.iter("h1")) if elements else ()
     return [element for element in elements if element not in headed]
 
 
-def _holding(inner: Iterable[HtmlElement]) -> set[HtmlElement | None]:
+def holding(inner: Iterable[HtmlElement]) -> set[HtmlElement | None]:
     """Return the elements that contain one of the inner elements. Each is visited once."""
     holding: set[HtmlElement | None] = {None}
     for element in inner:

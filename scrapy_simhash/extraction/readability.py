@@ -1,10 +1,10 @@
 """Run readability-lxml without the work that does not change the extracted text.
 
 `readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
-serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
-ones. Their results are the same, with two exceptions: link densities count a run of any white space
-as one character, and the HTML of a long text is measured with its attributes. These exceptions
-change the text of few pages (`tests/extraction/test_readability.py`).
+serializing each ``div``, measuring texts and describing elements for its log. `LeanDocument`
+replaces these steps by cheaper ones. Their results are the same, but the HTML of a long text is
+measured with its attributes. This changes the text of few pages
+(`tests/extraction/test_readability.py`).
 
 Some steps, such as the search for text around a picture, take quadratic time, or longer on deeply
 nested pages. A budget of work limits them. Work is counted, not timed, so a page always has the
@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import threading
 from functools import lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.extraction.chrome import aside_elements, hidden_elements, named_elements
-from scrapy_simhash.extraction.consent import consent_elements
+from scrapy_simhash.extraction.consent import consent_elements, holding
 from scrapy_simhash.extraction.named import names_of
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 _KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
 # Elements without a text of the page: a browser does not show it, or it is a choice in a form.
 _NO_TEXT = ("script", "style", "noscript", "link", "template", "datalist", "select")
+# Elements that stay whatever their names, and those in which everything does.
+_UNLIKELY_NEVER = ("main", "article", "math", "html", "body")
+_VERBATIM = ("pre", "code")
 _INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
 # The budget of a page: a base, plus units for its elements and characters. Each `text_content`,
@@ -45,9 +50,7 @@ _CHARACTERS_PER_UNIT = 1000
 # attributes of longer HTML are left in.
 _MAX_CLEANED_CHARACTERS = 5000
 _MAX_CACHED_CHARACTERS = 200
-# readability measures texts after its `clean`. `_length` is faster, and returns the same length
-# unless a text contains such white space.
-_OTHER_SPACE = re.compile(r"[^\S \n]")
+_SPACES = re.compile(r"\t|[ \t]{2,}")
 
 
 class _Budget(threading.local):
@@ -121,6 +124,14 @@ def element_class() -> type[HtmlElement]:
     class CountingElement(HtmlElement):  # type: ignore[misc]
         """An element whose text and removal cost work."""
 
+        def findall(self, path: str, namespaces: Any = None) -> list[HtmlElement]:
+            # readability searches by tag, hundreds of times. This takes a third of the time.
+            tag = path.removeprefix(".//")
+            if tag.isalnum() and tag != path:
+                return list(self.iterdescendants(tag))
+            found: list[HtmlElement] = super().findall(path, namespaces)
+            return found
+
         def text_content(self) -> str:
             text: str = super().text_content()
             _spend(1 + len(text) / _CHARACTERS_PER_UNIT)
@@ -165,17 +176,12 @@ def drop_all(elements: Iterable[HtmlElement]) -> None:
 @lru_cache(maxsize=1)
 def _lean_document() -> type[Any]:
     """Return the class `LeanDocument`. It is created on first use, to keep imports cheap."""
-    import readability
-    from lxml.etree import XPath, tostring
+    from lxml.etree import tostring
+    from readability import readability
     from readability.cleaners import clean_attributes
-    from readability.readability import REGEXES, clean
+    from readability.readability import REGEXES
 
-    # readability logs every candidate at DEBUG, and a traceback for each failed page.
-    log = logging.getLogger("readability.readability")
-    if log.level == logging.NOTSET:
-        log.setLevel(logging.CRITICAL)
-
-    # Pages of a site share their class names. Long names are not cached, to save memory.
+    # Pages of a site share their class names.
     @lru_cache(maxsize=16384)
     def looks_unlikely(names: str) -> bool:
         return bool(
@@ -183,12 +189,28 @@ def _lean_document() -> type[Any]:
             and not REGEXES["okMaybeItsACandidateRe"].search(names)
         )
 
-    holds_content = XPath(
-        "ancestor-or-self::pre or ancestor-or-self::code or descendant-or-self::main"
-        " or descendant-or-self::article or descendant-or-self::math"
-    )
+    @lru_cache(maxsize=16384)
+    def weight_of(names: str) -> int:
+        return 25 * (
+            bool(REGEXES["positiveRe"].search(names)) - bool(REGEXES["negativeRe"].search(names))
+        )
 
-    class LeanDocument(readability.Document):  # type: ignore[misc]
+    # The methods of readability, with cheaper functions of its module.
+    functions = {
+        **vars(readability),
+        "log": logging.Logger("silent", sys.maxsize),  # noqa: LOG001 - nobody else has it
+        "describe": lambda _: "",
+        "text_content": lambda _: "",
+        "clean": _clean,
+        "text_length": lambda element: len(_clean(element.text_content())),
+    }
+    methods = {
+        name: FunctionType(method.__code__, functions, name, method.__defaults__)
+        for name, method in vars(readability.Document).items()
+        if isinstance(method, FunctionType)
+    }
+
+    class LeanDocument(type("QuietDocument", (readability.Document,), methods)):  # type: ignore[misc]
         """A readability document with the cheaper steps that the module's docstring describes."""
 
         article: HtmlElement | None = None
@@ -222,24 +244,22 @@ def _lean_document() -> type[Any]:
             for link in elem.iterdescendants("a"):
                 length = known.get(link)
                 if length is None:
-                    length = _length(link.text_content())
+                    length = len(_clean(link.text_content()))
                     if self._is_scoring:
                         known[link] = length
                 linked += length
-            return linked / max(_length(elem.text_content()), 1) if linked else 0.0
+            return linked / max(len(_clean(elem.text_content())), 1) if linked else 0.0
+
+        def class_weight(self, e: HtmlElement) -> int:
+            return sum(_cached(weight_of, e.get(name, "")) for name in ("class", "id"))
 
         def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
-            # The original cleans each text with three searches, and formats messages for its log.
             candidates: dict[HtmlElement, dict[str, Any]] = {}
             for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
-                text = element.text_content()
-                # Cleaning makes no text longer.
+                text = _clean(element.text_content())
                 if len(text) < self.min_text_length:
                     continue
-                length = _length(text) if not _OTHER_SPACE.search(text) else len(clean(text))
-                if length < self.min_text_length:
-                    continue
-                score = 2 + text.count(",") + min(length / 100, 3)
+                score = 2 + text.count(",") + min(len(text) / 100, 3)
                 for above, share in zip(element.iterancestors(), (score, score / 2), strict=False):
                     if above not in candidates:
                         candidates[above] = self.score_node(above)
@@ -261,18 +281,15 @@ def _lean_document() -> type[Any]:
             return leads
 
         def remove_unlikely_candidates(self) -> None:
-            unlikely = []
-            for element in self.html.iter():
-                names = names_of(element)
-                is_short = len(names) <= _MAX_CACHED_CHARACTERS
-                is_unlikely = looks_unlikely if is_short else looks_unlikely.__wrapped__
-                if (
-                    is_unlikely(names)
-                    and element.tag not in ("html", "body")
-                    and not holds_content(element)
-                ):
-                    unlikely.append(element)
-            drop_all(unlikely)
+            content = set(self.html.iter(*_UNLIKELY_NEVER))
+            content |= holding(content)
+            drop_all(
+                element
+                for element in self.html.iter()
+                if _cached(looks_unlikely, names_of(element))
+                and element not in content
+                and next(element.iterancestors(*_VERBATIM), element).tag not in _VERBATIM
+            )
 
         def transform_misused_divs_into_paragraphs(self) -> None:
             divs = self.html.findall(".//div")
@@ -297,19 +314,22 @@ def _lean_document() -> type[Any]:
 
         def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
             # The original searches the neighbours of each element and its ancestors for quotes.
-            # Here, the elements that contain a quote are found once, for `is_quote_lead`.
-            quotes = node.iter("blockquote")
-            self._with_quote = {above for quote in quotes for above in quote.iterancestors()}
+            # Here, what leads to a quote is found once, for `is_quote_lead`.
+            quoting = holding(node.iter("blockquote"))
+            leads = [one.getprevious() for one in quoting if one is not None]
+            self._leads = {
+                inner
+                for lead in leads
+                if lead is not None
+                and (text := _clean(lead.text_content())).endswith(":")
+                and len(text) >= self.min_text_length
+                for inner in lead.iter("div", "section")
+            }
             preserved: dict[HtmlElement, bool] = super().get_preserved_elements(node)
             return preserved
 
         def is_quote_lead(self, elem: HtmlElement) -> bool:
-            for lead in (elem, *elem.iterancestors()):
-                if lead.getnext() in self._with_quote:
-                    text = clean(lead.text_content())
-                    if len(text) >= self.min_text_length and text.endswith(":"):
-                        return True
-            return False
+            return elem in self._leads
 
         def get_clean_html(self) -> str:
             # Called last, on the article. summary() needs only the length of the result, to decide
@@ -325,16 +345,19 @@ def _lean_document() -> type[Any]:
     return LeanDocument
 
 
-def _length(text: str) -> int:
-    """Return the length of a text with collapsed white space."""
-    return len(" ".join(text.split()))
+def _clean(text: str) -> str:
+    """Return a text with white space collapsed, as the function of readability does."""
+    text = "\n".join(filter(None, map(str.strip, text.split("\n"))))
+    return _SPACES.sub(" ", text) if "  " in text or "\t" in text else text
+
+
+def _cached(function: Any, names: str) -> Any:
+    """Return what a function with a cache returns. It does not keep long names."""
+    return (function if len(names) <= _MAX_CACHED_CHARACTERS else function.__wrapped__)(names)
 
 
 def _holds_block(element: HtmlElement) -> bool:
-    return any(
-        isinstance(inner.tag, str) and inner.tag.startswith(_KEEPS_DIV)
-        for inner in element.iterdescendants()
-    )
+    return any(inner.tag.startswith(_KEEPS_DIV) for inner in element.iterdescendants())
 
 
 def _wrap_loose_text(div: HtmlElement) -> None:

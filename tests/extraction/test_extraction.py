@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.extraction import Extraction, extract, visible_text
+from scrapy_simhash.extraction.readability import _lean_document
 from tests.extractors import INSTALLED, OURS
 from tests.samples import (
     CHINESE,
@@ -206,7 +207,7 @@ class TestReadability:
         def fail(*_args, **_options):
             raise failure
 
-        monkeypatch.setattr(readability.Document, "summary", fail)
+        monkeypatch.setattr(_lean_document(), "summary", fail)
         expected = f"'readability' failed: {type(failure).__name__}: {failure}"
         with pytest.raises(ExtractionError, match=expected) as e:
             extract(article_page())

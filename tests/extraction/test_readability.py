@@ -6,10 +6,13 @@ import logging
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from readability import Document
+from readability.readability import clean
 
 from scrapy_simhash.extraction import extract
-from scrapy_simhash.extraction.readability import drop_all
+from scrapy_simhash.extraction.readability import _clean, drop_all
 from tests.real_pages import real_pages, sets_with_pages
 from tests.samples import CHINESE, PARAGRAPHS, REFERENCE_PAGE, article_page
 
@@ -25,7 +28,6 @@ def letters(text: str) -> str:
 
 @pytest.fixture(autouse=True)
 def quiet(caplog):
-    lean("<p>x")  # sets the log level; the next line is for `stock`
     caplog.set_level(logging.CRITICAL, logger="readability.readability")
 
 
@@ -127,6 +129,11 @@ class TestSameText:
                     differing.append(name)
         assert count >= 230
         assert len(differing) <= count / 100, differing
+
+
+@given(st.text("a, .\t\n\r\xa0\u2003", max_size=40))
+def test_texts_are_cleaned_as_readability_cleans_them(text):
+    assert _clean(text) == clean(text)
 
 
 WORDS = "the ferry harbour bread, post island rain. storm boats, captain night. of and to".split()
