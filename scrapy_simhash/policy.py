@@ -27,6 +27,7 @@ KeptReason = Literal[
     "request",
     "depth",
     "no_items",
+    "values",
     NoRetry,
 ]
 
@@ -97,6 +98,8 @@ class Circumstances:
         would end at once.
     :param call_needed: the callback runs even if its items are dropped, because the representative
         leads on to one further page, or the spider waits for the page.
+    :param has_foreign: items of the representative say what neither page nor request says, so that
+        those of the page may say something else.
     :param no_retry: the reason why the page could not be requested again after a failure of its
         representative; None if it could.
     """
@@ -114,6 +117,7 @@ class Circumstances:
     gives_items: bool = False
     is_start: bool = False
     call_needed: bool = False
+    has_foreign: bool = False
     no_retry: NoRetry | None = None
 
 
@@ -151,8 +155,9 @@ class Policy:
     ) -> tuple[Action, KeptReason | None]:
         """Return the action, and the reason if a page with seen content passes nevertheless.
 
-        With the reason ``no_items``, the callback runs, but links are followed only if those of
-        seen content are. If the callback gives no items, nothing has passed.
+        With the reason ``no_items`` or ``values``, the callback runs, but links are followed only
+        if those of seen content are. If the callback gives no items (with values of their own),
+        nothing has passed.
         """
         follow = self._follows(verdict, around)
         if self.action == "tag":
@@ -173,6 +178,8 @@ class Policy:
             and (around.gives_items or action.call)
         ):
             action, reason = Action(follow=follow), "no_items" if hides_items else None
+        elif hides_items and around.has_foreign:
+            action, reason = Action(follow=follow), "values"
         elif hides_items and around.is_flood:
             action, reason = PASS, "flood"
         elif around.no_retry and observation is not None and observation.provisional:

@@ -135,6 +135,7 @@ def copy_of(**earlier):
         ({"gave_items": False}, {}, (SEEN["drop", False], None)),
         ({"gave_items": False}, {"gives_items": True}, (Action(follow=False), "no_items")),
         ({"gave_items": False}, {"asked_again": True}, (PASS, "asked_again")),
+        ({}, {"has_foreign": True}, (Action(follow=False), "values")),
         ({}, {"call_needed": True}, (Action(items=False, follow=False), None)),
         ({"gave_items": False}, {"call_needed": True}, (Action(follow=False), "no_items")),
     ],

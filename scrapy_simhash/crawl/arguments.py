@@ -196,6 +196,18 @@ class Arguments:
         )
         return bool(of_one == of_other)
 
+    def callback_name(self, request: Request) -> str:
+        """Return a text that is the same for requests with the same callback, in this process."""
+        return repr(_rule(request, self._spider) or _callback(request, self._spider))
+
+    def shown(self, request: Request) -> str:
+        """Return a text with the values that a request carries."""
+        _, meta, keywords = self._values(request)
+        try:
+            return repr((meta, keywords, request.cookies))
+        except Exception:  # noqa: BLE001 - an object of the user's
+            return ""
+
     def share_objects(self, one: Request, other: Request) -> bool:
         """Return True if two requests carry the same object, which a callback may change."""
         of_one, of_other = _changeable(self._values(one)), _changeable(self._values(other))

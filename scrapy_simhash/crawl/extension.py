@@ -22,6 +22,7 @@ from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.following import Following
+from scrapy_simhash.crawl.foreign_values import ForeignValues
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.judging import Judging
@@ -69,6 +70,7 @@ class SimhashExtension:
         self.arguments = Arguments(settings.ignore_arguments, crawler)
         self.asking_again = AskingAgain(crawler.signals)
         self.following = Following(self.arguments)
+        self.foreign_values = ForeignValues(self.arguments)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
         self.fingerprinter = Fingerprinter(settings)
         lane = partial(Lane, settings=settings, identity=self.identity, errors=self.errors)

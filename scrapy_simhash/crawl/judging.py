@@ -120,7 +120,9 @@ class Judging:
             self._make_pending(observation, preferred=preferred, reason=reason)
         if reason in (None, "flood"):
             self._count_copy(verdict)
-        if reason == "no_items":
+        if reason in ("no_items", "values"):
+            if observation is not None and observation.provisional:
+                self.lane.calls.tell(verdict.key, lambda index: index.discard(observation))
             return action, reason  # counted when it is known whether the page gives items
         if reason is not None:
             self._stats.count_kept(verdict, reason)
@@ -188,8 +190,10 @@ class Judging:
                 return  # `act_on` has settled it
         if page.outputs == 0 and not page.dropped and is_retry(page.request):
             self._gave_nothing[page.key] = DroppedCopy.of(observation, page.request)
-        if page.reason == "no_items":
-            self._count_without_items(page, verdict)
+        if page.reason in ("no_items", "values"):
+            self._count_called(page, verdict, page.reason)
+            if observation.provisional:
+                return  # `act_on` has settled it
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
             self._settle_in_index(observation, verdict.kind == "unchanged", page)
             return
@@ -216,11 +220,18 @@ class Judging:
     ) -> None:
         key, calls = observation.key, self.lane.calls
         gave_items = page is None or page.gave_items
-        leads_on = page is not None and page.leads_on
+
+        def is_to_call(copy: DroppedCopy) -> bool:
+            """Return True if the callback of a copy is to run, although the page is confirmed."""
+            if page is None:
+                return False
+            return page.has_foreign or (page.leads_on and not copy.called)
 
         def settle_copies(_: None) -> None:
             if confirmed:
-                self.retries.confirmed(key, observation, gave_items=gave_items, leads_on=leads_on)
+                self.retries.confirmed(
+                    key, observation, gave_items=gave_items, is_to_call=is_to_call
+                )
             else:
                 self.retries.discarded(key, refused=page is not None and page.asked_again)
             self.retries.settled(key)
@@ -242,10 +253,10 @@ class Judging:
             if self.contents.is_refused(copy):
                 self.retries.request(copy)
 
-    def _count_without_items(self, page: PageState, verdict: Verdict) -> None:
-        """Count the outcome of a copy of a page that gave no items."""
+    def _count_called(self, page: PageState, verdict: Verdict, reason: KeptReason) -> None:
+        """Count the outcome of a copy whose callback has run for what its original did not give."""
         if page.gave_items:
-            self._stats.count_kept(verdict, "no_items")
+            self._stats.count_kept(verdict, reason)
             self.lane.count_outcome(verdict, PASS)
             return
         self._count_copy(verdict)
@@ -253,9 +264,11 @@ class Judging:
         self.lane.count_outcome(verdict, Action(call=follow, items=False, follow=follow))
         observation, representative = verdict.observation, verdict.representative
         if page.withheld and observation is not None and representative is not None:
-            copy = DroppedCopy.of(observation, page.request)
+            copy = DroppedCopy.of(observation, page.request, called=True)
             if self.contents.is_refused(observation):  # since the page arrived
                 self.retries.request(copy)
+            elif observation.provisional:
+                self.retries.look_again(copy)
             else:
                 self.retries.leave(representative, copy, answered=True)
 

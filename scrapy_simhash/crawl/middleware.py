@@ -212,6 +212,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._fingerprinted = crawl.fingerprinted
         self._arrivals = crawl.arrivals
         self._following = crawl.following
+        self._foreign_values = crawl.foreign_values
         self._waiting = crawl.waiting
 
     def process_spider_input(self, response: Response) -> None:
@@ -271,6 +272,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 arguments=tuple(chain.from_iterable(arguments)),
                 depth_limited=self._depth_limited,
                 call_needed=in_chain,
+                has_foreign=self._foreign_values.has_foreign(original, request),
                 is_start=_is_start(request),
             ),
             response,
@@ -338,12 +340,25 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         page.outputs += 1
         if isinstance(request_or_item, Request):
             return self._lets_request_pass(page, response, request_or_item)
-        if page.withholds_item():
+        if self._withholds_item(page, response, request_or_item):
             page.withheld += 1
             self._pages.lane.stats.count("dropped_items")
             return False
         page.may_follow = page.may_follow or self._takes_place(page)
         return True
+
+    def _withholds_item(self, page: PageState, response: Response, item: Any) -> bool:
+        verdict = page.verdict
+        if verdict is None or page.dropped:
+            return page.withholds_item()
+        if page.reason != "values":
+            if not page.withholds_item():
+                self._foreign_values.gave(page, response, item)
+                return False
+            original = verdict.representative or page.key
+            if not self._foreign_values.has_foreign(original, page.request):
+                return True
+        return not self._foreign_values.differs(page, response, item)
 
     def _lets_request_pass(self, page: PageState, response: Response, request: Request) -> bool:
         if page.dropped or self._identity.repeats(response, request):
@@ -352,8 +367,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         return page.action.follow or self._following.lets_pass(page, request)
 
     def _takes_place(self, page: PageState) -> bool:
-        """Return True for a copy whose callback runs because its representative gave no items."""
-        return page.reason == "no_items" and self._pages.lane.policy.follow_chains
+        """Return True for a copy whose callback runs for items that its original did not give."""
+        calls_for_items = page.reason in ("no_items", "values")
+        return calls_for_items and self._pages.lane.policy.follow_chains
 
     def _released(self, page: PageState | None) -> Iterable[Request]:
         return () if page is None else self._following.released(page)

@@ -150,22 +150,20 @@ class Retries:
         page: Text | None = None,
         *,
         gave_items: bool = True,
-        leads_on: bool = False,
+        is_to_call: Callable[[DroppedCopy], bool] = lambda _: False,
     ) -> None:
         """Release the copies of a confirmed page, or ask for them if it gave no items.
 
         :param page: the confirmed content. Copies of other content that is pending under the same
             key stay held. None releases all copies.
-        :param leads_on: the callbacks of the copies are to run, too, unless they have.
+        :param is_to_call: returns True for a copy whose callback is to run all the same.
         """
         released = self._held.take(
             key, lambda copy: page is None or self._rules.is_copy(copy, page)
         )
-        if leads_on:
-            uncalled = [copy for copy in released if not copy.called]
-            released = [copy for copy in released if copy.called]
-            for copy in self._distinct(uncalled):
-                self._request(copy, (), anew=False)
+        for copy in self._distinct([copy for copy in released if is_to_call(copy)]):
+            self._request(copy, (), anew=False)
+        released = [copy for copy in released if not is_to_call(copy)]
         self._count -= len(released)
         if gave_items or not self.gives_items:
             for copy in released:

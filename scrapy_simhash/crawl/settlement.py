@@ -56,6 +56,9 @@ class PageState:
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param refused: the spider has refused such content.
     :param asked_again: the spider has asked for this page again.
+    :param items_looked_at: number of items that were looked at for foreign words.
+    :param has_foreign: an item has foreign words, see `scrapy_simhash.crawl.foreign_values`.
+    :param said: what the page and its request say, once an item was compared with it.
     :param gave_items: the pipelines kept an item of the page.
     :param reason: why the page passes, although its content was seen.
     :param withheld: number of items and requests that were dropped, although the callback gave
@@ -88,6 +91,9 @@ class PageState:
     failed: bool = False
     refused: bool = False
     asked_again: bool = False
+    items_looked_at: int = 0
+    has_foreign: bool = False
+    said: str = ""
     gave_items: bool = False
     reason: KeptReason | None = None
     withheld: int = 0

@@ -268,6 +268,37 @@ class Gathered(GeneratedSpider):
             yield item
 
 
+class Remembered(GeneratedSpider):
+    """The spider keeps half-filled items until a last page arrives, which is the same for all."""
+
+    ways = ("plain", "constant", "nested", "record")
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path.startswith("/reviews/"):
+            return page("Reviews", prose("no reviews"))
+        if path.startswith("/d/"):
+            number = number_in(path)
+            return self.document(number, links([f"/reviews/{number}"], "r"))
+        return super().answer(path, request, count)
+
+    def parse_document(self, response: Response) -> Any:
+        number = number_in(response.url[len(HOST) :])
+        kept = self.__dict__.setdefault("kept", {})
+        kept[number] = response.css("h1::text").get()
+        return [response.follow(response.css("a.r")[0], self.parse_reviews)]
+
+    def parse_reviews(self, response: Response) -> Any:
+        name = self.__dict__["kept"][number_in(response.url[len(HOST) :])]
+        item: dict[str, Any] = {"content": name, "found": response.css("li::text").getall()}
+        if self.way == "constant":
+            item["source"] = "the catalogue of somebody"
+        if self.way == "nested":
+            item["more"] = [{"names": [name]}]
+        if self.way == "record":
+            item["more"] = Record(name)
+        yield item
+
+
 class Sessions(GeneratedSpider):
     """The same start page in several sessions, each of which leads to its own offers."""
 

@@ -1,0 +1,134 @@
+"""Recognize items that say what neither their page nor their request says.
+
+A spider may keep a half-filled item in an attribute until the last page about it arrives, such as
+the page of its reviews. Where many products have no reviews, these pages are copies. But a page
+cannot speak for its copies if the item has the name of a product that is not on it. So the
+callbacks of copies run, and items pass that have such words of their own.
+
+Only words of letters are compared, because numbers may be times or random. If the first items of a
+callback have no foreign words, or those of three copies have the same, the callback is trusted: its
+items come from its pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from itemadapter import ItemAdapter
+from scrapy.http import TextResponse
+from scrapy.utils.datatypes import LocalCache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_simhash.crawl.arguments import Arguments
+    from scrapy_simhash.crawl.settlement import PageState
+
+_TRUSTED_AFTER_ITEMS = 20
+_TRUSTED_AFTER_COPIES = 3
+_REMEMBERED_PAGES = 10_000
+_MAX_ITEMS = 3  # of a page
+# Longer texts are from the page.
+_MAX_VALUE_CHARACTERS = 200
+_MAX_CHARACTERS = 500
+_MIN_WORD_CHARACTERS = 4
+_WORD = re.compile(r"\w+")
+
+
+class ForeignValues:
+    """The pages of one crawl whose items have foreign words, and the callbacks that are trusted."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        # Key of a page whose items have foreign words → all words of its items.
+        self._words: LocalCache[str, set[str]] = LocalCache(_REMEMBERED_PAGES)
+        self._clean: Counter[str] = Counter()
+        self._same: Counter[str] = Counter()
+        self._suspected: set[str] = set()
+        self._trusted: set[str] = set()
+
+    def gave(self, page: PageState, response: Response, item: Any) -> None:
+        """Record an item of a page that is no copy, or takes the place of one."""
+        callback = self._arguments.callback_name(page.request)
+        if callback in self._trusted or page.items_looked_at >= _MAX_ITEMS:
+            return
+        page.items_looked_at += 1
+        words = _words(item)
+        if any(self._foreign(words, page, response)):
+            page.has_foreign = True
+            self._suspected.add(callback)
+            self._words.setdefault(page.key, set()).update(words)
+        elif callback not in self._suspected:
+            self._clean[callback] += 1
+            if self._clean[callback] >= _TRUSTED_AFTER_ITEMS:
+                self._trusted.add(callback)
+
+    def has_foreign(self, key: str, request: Request) -> bool:
+        """Return True if items of a page have foreign words, so that those of copies may differ.
+
+        :param request: of the page, or of a copy with the same callback.
+        """
+        return key in self._words and self._arguments.callback_name(request) not in self._trusted
+
+    def differs(self, page: PageState, response: Response, item: Any) -> bool:
+        """Return True if an item of a copy has foreign words that the representative's lack."""
+        representative = page.verdict and page.verdict.representative
+        known = self._words.get(representative or page.key, set())
+        differs = any(self._foreign(_words(item) - known, page, response))
+        callback = self._arguments.callback_name(page.request)
+        self._same[callback] += 0 if differs else 1
+        if differs:
+            self._same[callback] -= _REMEMBERED_PAGES  # never trusted
+        elif self._same[callback] >= _TRUSTED_AFTER_COPIES:
+            self._trusted.add(callback)
+        return differs
+
+    def _foreign(self, words: set[str], page: PageState, response: Response) -> Iterator[str]:
+        """Yield the words that neither a page nor its request says."""
+        if not words:
+            return
+        if not page.said:
+            text = response.text if isinstance(response, TextResponse) else ""
+            urls = unquote(f"{page.request.url} {response.url}")
+            page.said = f"{text} {urls} {self._arguments.shown(page.request)}".casefold()
+        for word in words:
+            if word not in page.said:
+                yield word
+
+
+def _words(item: Any) -> set[str]:
+    """Return the words in the short texts of an item; none if it cannot be read."""
+    found: set[str] = set()
+    characters = 0
+    try:
+        for text in _texts(item):
+            if len(text) > _MAX_VALUE_CHARACTERS:
+                continue
+            characters += len(text)
+            if characters > _MAX_CHARACTERS:
+                break
+            words = _WORD.findall(text.casefold())
+            found.update(w for w in words if len(w) >= _MIN_WORD_CHARACTERS and w.isalpha())
+    except Exception:  # noqa: BLE001 - no item may stop a crawl
+        return set()
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, and in the containers in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _texts(part)
+    elif ItemAdapter.is_item(value):
+        yield from _texts(dict(ItemAdapter(value)))
