@@ -7,6 +7,7 @@ A worker that hangs or takes too much memory is killed, and a dead worker is rep
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import weakref
@@ -29,8 +30,7 @@ STEP_INTERVAL_S = 0.1
 _JOBS_PER_WORKER = 2
 # A job whose worker dies is retried once, because the job may not be the cause.
 _MAX_DEATHS = 2
-# Upper limit of the pause after a worker failed to start.
-_LONGEST_PAUSE_S = 60.0
+_PAUSE_S = 10.0  # after a worker failed to start
 # Upper limit of the time that counts between two steps. In a longer time, this process was
 # suspended or busy, and did not wait for workers.
 _LONGEST_STEP_S = 1.0
@@ -50,14 +50,11 @@ class WorkerPool(Generic[Content, Result]):
         self._queue: deque[Job[Content, Result]] = deque()
         self._workers: list[WorkerProcess[Content, Result]] = []
         self._selector = DefaultSelector()
-        self._closed = False
         self.replaced = 0
         """Number of workers that died, or were killed after a time-out or an error."""
         self._now_s = 0.0
         self._stepped_s = time.monotonic()
-        # Number of failed starts since the last successful one, and the message of the last one.
-        self._failures = 0
-        self._error = ""
+        self._error = ""  # why no worker can be started now
         self._not_before_s = 0.0
         # A crawl that is forced to stop does not call close().
         self._end_all = weakref.finalize(self, _end, self._workers, os.getpid())
@@ -101,12 +98,14 @@ class WorkerPool(Generic[Content, Result]):
             ready = all(worker.is_ready for worker in self._workers)
             self._need.update(self._now_s, waits=bool(self._queue), ready=ready)
             self._count = self._need.workers
-            self._end_unneeded()
+            idle = [worker for worker in self._workers if not worker.jobs]
+            for worker in idle[: max(0, len(self._workers) - self._count)]:
+                self._remove(worker)
         self._go_on()
 
     def close(self) -> None:
         """Kill all workers at once. The futures of unfinished jobs raise WorkerError."""
-        self._closed = True
+        self._error, self._not_before_s = "the workers were closed", math.inf
         self._end_all()
         for worker in self._workers:
             self._queue += worker.jobs
@@ -116,27 +115,16 @@ class WorkerPool(Generic[Content, Result]):
 
     def _go_on(self) -> None:
         """Start missing workers. Give jobs that wait to workers, or fail them if there are none."""
-        while not self._closed and len(self._workers) < self._count:
-            if self._now_s < self._not_before_s:
-                break
+        while len(self._workers) < self._count and self._now_s >= self._not_before_s:
             self._start()
         while self._queue:
             free = [w for w in self._workers if w.is_ready and len(w.jobs) < _JOBS_PER_WORKER]
             if self._workers and not free:
                 break
             job = self._queue.popleft()
-            if not (job.future.running() or job.future.set_running_or_notify_cancel()):
-                continue
-            if free:
-                self._give(min(free, key=lambda worker: len(worker.jobs)), job)
-            else:
-                message = "the workers were closed" if self._closed else self._error
-                job.future.set_exception(WorkerError(message))
-
-    def _end_unneeded(self) -> None:
-        idle = [worker for worker in self._workers if not worker.jobs]
-        for worker in idle[: max(0, len(self._workers) - self._count)]:
-            self._remove(worker)
+            if job.future.running() or job.future.set_running_or_notify_cancel():
+                worker = min(free, key=lambda worker: len(worker.jobs), default=None)
+                self._give(worker, job)
 
     def _remove(self, worker: WorkerProcess[Content, Result]) -> None:
         self._selector.unregister(worker)
@@ -155,16 +143,18 @@ class WorkerPool(Generic[Content, Result]):
 
     def _failed_to_start(self, message: str) -> None:
         self._error = message
-        self._failures += 1
-        self._not_before_s = self._now_s + min(2.0**self._failures, _LONGEST_PAUSE_S)
+        self._not_before_s = self._now_s + _PAUSE_S
 
-    def _give(self, worker: WorkerProcess[Content, Result], job: Job[Content, Result]) -> None:
+    def _give(
+        self, worker: WorkerProcess[Content, Result] | None, job: Job[Content, Result]
+    ) -> None:
         try:
+            if worker is None:
+                raise WorkerError(self._error)
             worker.take(job, self._now_s)
+            self._watch(worker)
         except BaseException as error:  # noqa: BLE001 - the future raises it
             job.future.set_exception(error)
-        else:
-            self._watch(worker)
 
     def _watch(self, worker: WorkerProcess[Content, Result]) -> None:
         events = EVENT_READ | EVENT_WRITE if worker.unsent else EVENT_READ
@@ -183,7 +173,6 @@ class WorkerPool(Generic[Content, Result]):
     def _accept(self, worker: WorkerProcess[Content, Result], kind: bytes, content: bytes) -> None:
         if kind == RESULT and not worker.is_ready:
             worker.is_ready = True
-            self._failures = 0
         elif kind == ERROR and not worker.is_ready:
             self._lose(worker, content.decode("utf-8", "surrogatepass"))
         elif kind in (RESULT, ERROR) and worker.jobs:

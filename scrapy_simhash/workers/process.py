@@ -138,11 +138,10 @@ class WorkerProcess(Generic[Content, Result]):
 
     def take(self, job: Job[Content, Result], now_s: float) -> None:
         """Take a job. :raises Exception: the content of the job cannot be had."""
-        parts = [*self._work.encode(job.make_content())]
+        self._send(*self._work.encode(job.make_content()))
         if not self.jobs:
             self._since_s = now_s
         self.jobs.append(job)
-        self._send(*parts)
 
     def answered(self, now_s: float) -> Future[Result]:
         """Remove the first job, and return its future. The worker works on the next one."""

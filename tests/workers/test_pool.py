@@ -307,7 +307,7 @@ def test_an_error_without_a_message_has_a_pause_too(start_pool, monkeypatch):
 
 
 def test_workers_are_tried_again_after_a_pause(start_pool, tmp_path, monkeypatch, starts):
-    monkeypatch.setattr(pool_module, "_LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr(pool_module, "_PAUSE_S", 0.05)
     monkeypatch.syspath_prepend(tmp_path)
     scheme = scheme_of(tmp_path, "later", "raise ImportError('not yet')")
     pool = start_pool(scheme=scheme)
