@@ -15,21 +15,20 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, VERDICT_META_KEY
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
+    from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.detector import PageFingerprint
 
 FLAG = "near-duplicate"
 
 
-class SimhashDownloaderMiddleware:
+class SimhashDownloaderMiddleware(Component):
     """The downloader middleware: fingerprints pages, and answers requests with kept pages."""
 
     def __init__(self, crawl: SimhashExtension) -> None:
@@ -43,11 +42,6 @@ class SimhashDownloaderMiddleware:
         self._arrivals = crawl.arrivals
         # Request for a dropped copy → the kept response of that copy.
         self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
-        return cls(SimhashExtension.of(crawler))
 
     def process_request(self, request: Request) -> Response | None:
         """Return the response that was kept for a request, or None."""

@@ -52,6 +52,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+class Component:
+    """A middleware or pipeline of a crawl, which takes its parts when it is made."""
+
+    def __init__(self, crawl: SimhashExtension) -> None:
+        """Take the parts. Do not keep `crawl`."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the component of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
+        return cls(SimhashExtension.of(crawler))
+
+
 class SimhashExtension:
     """The parts of the plugin for one crawl, which its components take when they are made.
 

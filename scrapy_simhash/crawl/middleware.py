@@ -21,7 +21,7 @@ from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.canonical import canonical_url
 from scrapy_simhash.crawl.downloader_middleware import FLAG
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.identity import (
     ASKED_AGAIN_META_KEY,
     OTHER_URL_META_KEY,
@@ -39,15 +39,14 @@ from scrapy_simhash.policy import PASS, Circumstances
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
+    from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
 
-class _SpiderMiddleware:
+class _SpiderMiddleware(Component):
     """A spider middleware that filters the output of a page, and records how the output ends."""
 
     def __init__(self, crawl: SimhashExtension) -> None:
@@ -57,11 +56,6 @@ class _SpiderMiddleware:
         self._asking_again = crawl.asking_again
         self._pages = crawl.pages
         self._item_lane = crawl.items.lane
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
-        return cls(SimhashExtension.of(crawler))
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Yield the requests and items for which `_passes` returns True; record how they end."""

@@ -10,7 +10,7 @@ from itemadapter import ItemAdapter
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.fingerprinting import NOT_CACHED
 from scrapy_simhash.crawl.item_tags import tag_item
 from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
@@ -21,14 +21,12 @@ from scrapy_simhash.names import NAME_FIELDS
 from scrapy_simhash.policy import NOTHING_SPECIAL
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from typing_extensions import Self
-
+    from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.crawl.settlement import ItemState
     from scrapy_simhash.verdict import Verdict
 
 
-class SimhashPipeline:
+class SimhashPipeline(Component):
     """The item pipeline: writes verdicts into items; with SIMHASH_ITEM_FIELDS also judges them."""
 
     def __init__(self, crawl: SimhashExtension) -> None:
@@ -45,11 +43,6 @@ class SimhashPipeline:
         # For the keys of items from start(), which have no page. These keys are unique.
         self._crawl_id = uuid4().hex
         self._numbers_without_page = itertools.count()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawl. Called by Scrapy; see `SimhashExtension.of`."""
-        return cls(SimhashExtension.of(crawler))
 
     async def close_spider(self) -> None:
         """Settle all pages, now that all items are done and the scheduler is still open."""
