@@ -55,10 +55,9 @@ def extract(
         about = page.about
         if page.selected is not None:
             return replace(about, text=page.selected, way="selected")
-        # An extractor may remove the scripts from the tree.
-        scripts = [] if page.root is None else list(page.root.iter("script"))
         text = extract_text(page)
-        notice = is_notice(text, scripts)
+        # The extractor may have removed the scripts from its tree.
+        notice = is_notice(text, page.parse)
         return replace(about, text=text, way=page.way or extractor, is_notice=notice)
     except (SchemeError, MemoryError):  # a worker that has no memory left must exit
         raise

@@ -1,9 +1,10 @@
-"""Recognize pages whose content is data in scripts, and whose visible text is only a notice.
+"""Recognize pages whose content is data for scripts, and whose visible text is only a notice.
 
 A browser runs the scripts and shows the content; a crawler sees "please turn on JavaScript", the
-same on all pages of the site. Frameworks have many names for such data, so its form decides: beside
-strings and numbers, data has hardly a word, while code consists of words. Keys, addresses, drawings
-and messages of the program (translated from sentences, which are keys) are no content.
+same on all pages of the site. Data is in scripts, in attributes, or in elements that only a script
+shows. Frameworks have many names for it, so its form decides: beside strings and numbers, data has
+hardly a word, while code consists of words. Keys, addresses, drawings and messages of the program
+(translated from sentences, which are keys) are no content.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.extraction.lines import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lxml.html import HtmlElement
 
@@ -30,6 +31,10 @@ _MIN_SHARE_SHOWN = 0.25
 # Letters beside strings, as a share of a script: in code they are half of it.
 _MAX_LETTERS_OF_DATA = 0.2
 _MIN_CHARACTERS = 400
+
+_CODE_TYPES = ("javascript", "ecmascript", "module", "jsx", "typescript", "css")
+# Elements whose content a script shows.
+_SHOWN_BY_SCRIPT = ("template", "noscript")
 # The beginning of a script tells code from data.
 _SAMPLE_CHARACTERS = 10_000
 # More of a script is not looked at.
@@ -42,7 +47,8 @@ _STRING = (
 _STRINGS = re.compile(_STRING, re.DOTALL)
 # A string, the colon after a key, or a number.
 _VALUE = re.compile(rf"({_STRING})(\s*:)?|\d[\d.:-]*", re.DOTALL)
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+_QUOTE_REFERENCE = re.compile(r"&q(?:uot)?;")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SIGN = re.compile(r"[^\w\s]|_")
 _WORD = re.compile(r"\w+")
@@ -54,11 +60,11 @@ _WORDS_OF_PHRASE = 3
 _MIN_WORDS_OF_SENTENCE = 4
 
 
-def is_notice(text: str, elements: Iterable[HtmlElement]) -> bool:
+def is_notice(text: str, parse: Callable[[], HtmlElement | None]) -> bool:
     """Return True if the text of a page is a few words beside large data that it does not show.
 
     :param text: the text that was extracted.
-    :param elements: the ``script`` elements of the page.
+    :param parse: returns a tree of the page.
     """
     lines = text.split("\n")
     words = 0
@@ -66,17 +72,39 @@ def is_notice(text: str, elements: Iterable[HtmlElement]) -> bool:
         words += count_words(line)
         if words > _MAX_WORDS:  # which holds for most pages
             return False
-    texts = (element.text or "" for element in elements)
-    scripts = [script[:_MAX_CHARACTERS] for script in texts if len(script) >= _MIN_CHARACTERS]
-    if not words or sum(map(len, scripts)) < len(text):
+    root = parse() if words else None
+    if root is None:
         return False
-    values = [value for script in scripts for value in _values(script)]
-    values = list(filter(_is_text, values))
+    values = list(filter(_is_text, _hidden_values(root)))
     if sum(map(len, values)) < _MIN_TIMES * len(text):
         in_sentences = sum(map(_words_of_sentence, values))
         if in_sentences < max(_MIN_TIMES_IN_SENTENCES * words, _MIN_WORDS_IN_SENTENCES):
             return False
     return not _shows(lines, " ".join(values))
+
+
+def _hidden_values(root: HtmlElement) -> Iterator[str]:
+    """Yield the texts and numbers in the data of a page that is left to scripts."""
+    small = []
+    for script in root.iter("script"):
+        content, kind = (script.text or "")[:_MAX_CHARACTERS], script.get("type", "").lower()
+        if kind and not any(one in kind for one in _CODE_TYPES) and '"' not in content:
+            # Neither code nor JSON: a text with markup, or with escaped quotes.
+            yield from _TAG.sub("\n", _QUOTE_REFERENCE.sub("\n", content)).split("\n")
+        elif len(content) < _MIN_CHARACTERS:
+            small.append(content)
+        else:
+            yield from _values(content)
+    joined = "\n".join(small)
+    if len(joined) >= _MIN_CHARACTERS:
+        yield from _values(joined)
+    for element in root.iter():
+        for value in element.values():
+            if len(value) >= _MIN_CHARACTERS and value.lstrip()[:1] in ("{", "["):
+                yield from _values(value[:_MAX_CHARACTERS])
+    for element in root.iter(*_SHOWN_BY_SCRIPT):
+        if element.getparent() is not None and element.getparent().tag not in _SHOWN_BY_SCRIPT:
+            yield from filter(_words_of_sentence, "\n".join(element.itertext()).split("\n"))
 
 
 def _values(script: str) -> Iterator[str]:
@@ -86,7 +114,7 @@ def _values(script: str) -> Iterator[str]:
         return
     values = []
     for found in _VALUE.finditer(script):
-        value = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), found[1] or found[0])
+        value = _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), found[1] or found[0])
         if found[2] is None:
             if "/" not in value or " " in value:  # else it is an address
                 values.append(_TAG.sub(" ", value))

@@ -18,6 +18,7 @@ NOTICE = (
     "write to our help desk.</p>"
 )
 STATE = {"page": {"title": "Ferry", "body": [f"<p>{text}</p>" for text in PARAGRAPHS * 2]}}
+LONG_TEXT = "\n".join(PARAGRAPHS)
 TABLE = [[f"{hour:02}:{minute:02}", hour * minute] for hour in range(24) for minute in range(60)]
 CODE = (
     "function draw(state){var node=document.getElementById('root');node.render(state.page)};" * 99
@@ -26,6 +27,10 @@ CODE = (
 
 def escaped(value: object) -> str:
     return json.dumps(json.dumps(value))
+
+
+def hexadecimal(text: str) -> str:
+    return "".join(one if one.isalnum() else f"\\x{ord(one):02x}" for one in text)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +45,21 @@ def escaped(value: object) -> str:
         + "]}}('Ferry',2))</script>",
         f"<script>rows={json.dumps(TABLE)}</script>",
         f"<script type=application/json>{json.dumps(CHINESE * 3)}</script>",
+        "".join(f"<script>f.push([1,{escaped(text[:90])}])</script>" for text in PARAGRAPHS * 9),
+        f"<script>data='{hexadecimal(json.dumps(STATE))}'</script>",
+        f"<script type=application/json>{json.dumps(STATE).replace(chr(34), '&q;')}</script>",
+        f"<script type=text/markdown># Ferry\n\n{LONG_TEXT}</script>",
+        f"<script type=text/x-template><div><p>{LONG_TEXT}</p></div></script>",
+        f"<x-page props='{json.dumps(STATE)}'></x-page>",
+        f"<div data-page='{json.dumps(STATE).replace(chr(34), '&quot;')}'></div>".replace("'", '"'),
+        f"<template id=page><p>{LONG_TEXT}</template>",
+        f"<noscript><p>{LONG_TEXT}</p></noscript>",
     ],
-    ids=["json", "assigned", "parsed", "pushed", "function", "numbers", "Chinese"],
+    ids=[
+        *("json", "assigned", "parsed", "pushed", "function", "numbers", "Chinese"),
+        *("small scripts", "hexadecimal", "escaped quotes", "markdown", "template of a script"),
+        *("attribute", "quoted attribute", "template", "noscript"),
+    ],
 )
 @pytest.mark.parametrize("extractor", ["readability", "segments"])
 def test_a_notice_beside_data_is_no_content(script, extractor):
@@ -68,6 +86,9 @@ def test_a_notice_beside_data_is_no_content(script, extractor):
         f"{NOTICE}<script>i={json.dumps(['a(5.b=6.$(c);7(5==k))'] * 200)}</script>",
         f"{NOTICE}<script>i={json.dumps(['https://a.example/picture/7.png'] * 200)}</script>",
         f"{NOTICE}<script>i={json.dumps({f'is-set-{n}': True for n in range(300)})}</script>",
+        f"{NOTICE}<div style='{'color: red;' * 99}' data-d='{'M1.5 2.5 3.5' * 99}'></div>",
+        f"{NOTICE}<template>{'<p>Close</p>' * 300}</template>",
+        NOTICE + f"<script>{CODE[:300]}</script>" * 20,
     ],
     ids=[
         "none",
@@ -84,6 +105,9 @@ def test_a_notice_beside_data_is_no_content(script, extractor):
         "packed code",
         "addresses",
         "settings",
+        "attributes",
+        "labels",
+        "small code",
     ],
 )
 def test_other_pages_have_their_text(html):
