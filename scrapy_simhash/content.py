@@ -7,10 +7,11 @@ A sketch cannot tell: a new price, or "cancelled", is one word in hundreds. So e
   scripts without letter case, whose characters are words of their own. It also counts long words.
 - of random numbers, one for each letter, over the letters of *long words*. If one letter is
   added, left out, replaced, or swapped with another one, as in a typing error, the difference is
-  one of a few thousand known numbers. If another long word is there, it is none of them.
+  one of a few thousand known numbers. If another long word is there, it is none of them, and
+  neither is it if two letters are added: "unavailable" is no error for "available".
 
 So a page is unchanged if its exact tokens are the same, and the letters of its long words differ by
-at most two.
+one that is added, left out or replaced.
 """
 
 from __future__ import annotations
@@ -79,6 +80,6 @@ def _numbers() -> list[int]:
 
 @lru_cache(maxsize=1)
 def _typing_errors() -> frozenset[int]:
-    """Return the sums of up to two letters, each added or subtracted."""
-    signed = [0, *_numbers(), *(-number for number in _numbers())]
-    return frozenset(one + other & _MASK for one in signed for other in signed)
+    """Return the sums of at most one letter that is added and at most one that is left out."""
+    numbers = [0, *_numbers()]
+    return frozenset(added - left_out & _MASK for added in numbers for left_out in numbers)

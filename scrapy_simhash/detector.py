@@ -27,6 +27,9 @@ from scrapy_simhash.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from scrapy_simhash.index.base import Index, Observation
     from scrapy_simhash.scheme import Scheme
 
@@ -228,10 +231,21 @@ class Detector:
             title=title,
             heading=heading,
             certainty=certainty,
-            content=content_bytes(tokens, hashes),
+            content=self._content(tokens, hashes, extraction.states),
             links=links_sketch(extraction.targets),
             identity=identity_bytes(extraction.identities) + chosen,
             label=label,
+        )
+
+    @staticmethod
+    def _content(tokens: Sequence[str], hashes: NDArray[np.uint64], states: Sequence[str]) -> bytes:
+        """Return the sums of a text and of what the page declares."""
+        if not states:
+            return content_bytes(tokens, hashes)
+        import numpy as np
+
+        return content_bytes(
+            [*tokens, *states], np.concatenate((hashes, token_hashes(list(states))))
         )
 
     def judge(

@@ -52,6 +52,9 @@ def is_unchanged(one, other, confirmation=None):
         (TEXT, "89 euro.", "89 euro. The chain was recalled, see below."),
         (TEXT, "hangs from", "hangs from from"),
         (TEXT, "ticket", "passport"),
+        (TEXT.replace("in stock", "available"), "available", "unavailable"),
+        (TEXT.replace("in stock", "regular"), "regular", "irregular"),
+        (TEXT.replace("in stock", "incomplete"), "incomplete", "complete"),
         (GREEK, "μεσημέρι", "απόγευμα"),
         (CHINESE, "停航", "开航"),
         (CHINESE, "八十九", "七十九"),
@@ -122,3 +125,13 @@ def test_without_content_resemblance_decides():
     assert is_unchanged(page, other, UNCONFIRMED)
     assert content(["a"]) == content(["a"]) != b""
     assert len(content([])) == 16
+
+
+def test_what_a_page_declares_of_its_main_thing_may_change():
+    def content_of(price):
+        data = f'{{"@type": "Product", "offers": {{"price": {price}}}}}'
+        html = f"<script type=application/ld+json>{data}</script><h1>Lamp</h1><p>{TEXT}"
+        return DETECTOR.fingerprint_page(html).evidence.content
+
+    assert not content_differs(content_of(89), content_of(89))
+    assert content_differs(content_of(89), content_of(59))

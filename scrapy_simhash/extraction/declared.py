@@ -24,9 +24,16 @@ if TYPE_CHECKING:
 # og:title, twitter:title, dcterms.title, citation_title, …
 _TITLE_META = re.compile(r"(?:[a-z]+[.:_-])?title")
 _SITE_METAS = frozenset(("og:site_name", "application-name", "apple-mobile-web-app-title"))
+_META_STATES = {
+    f"{name}:{of}": state
+    for name in ("product", "og")
+    for of, state in (("price:amount", "price"), ("availability", "availability"))
+}
 _META_IDENTITIES = {"product:retailer_item_id": "sku", "product:ean": "gtin", "product:upc": "gtin"}
 _NAMES = ("name", "headline", "title")
-_NAMES_AND_IDENTITIES = frozenset((*_NAMES, *IDENTITY_FIELDS))
+# What changes about a thing that stays the same.
+_STATES = frozenset("price lowprice highprice availability eventstatus startdate enddate".split())
+_WANTED = frozenset((*_NAMES, *IDENTITY_FIELDS, *_STATES))
 # Attributes for properties: microdata's and RDFa's, and what each of them has beside it.
 _PROPERTIES: Mapping[str, bytes] = {"itemprop": b"itemprop", "property": b"typeof"}
 # A ``meta`` with a property, such as ``og:title``, is no RDFa.
@@ -39,7 +46,7 @@ _SURROUNDINGS = frozenset(
 # Such a thing is the main one of a page that declares no other: a profile, an imprint.
 _MAY_BE_MAIN = frozenset(("organization", "newsmediaorganization", "person"))
 # Parts of a thing that say which one of several variants it is.
-_PARTS = ("offers",)
+_PARTS = frozenset(("offers", "pricespecification"))
 _PREFIX = re.compile(r".*[/:#]")
 # Commas that JSON does not allow.
 _JSON_START = re.compile(r"[\[{]")
@@ -55,10 +62,12 @@ class Thing(NamedTuple):
 
     :param names: its name and its headline.
     :param identities: (kind, value), such as ``("sku", "A-17")``.
+    :param states: what may change about it, such as ``"price 12.50"``.
     """
 
     names: list[str]
     identities: list[tuple[str, str]]
+    states: list[str]
 
 
 class Declared(NamedTuple):
@@ -76,7 +85,7 @@ class Declared(NamedTuple):
     crumb: str = ""
 
     def main(self, is_name: Callable[[str], bool]) -> Thing:
-        """Return the thing that the page is about; one without names and identities for none.
+        """Return the thing that the page is about; an empty one for none.
 
         A page may describe it twice. An identity with several values is none.
 
@@ -88,7 +97,8 @@ class Declared(NamedTuple):
         names = [name for thing in same for name in thing.names]
         found = list(dict.fromkeys(one for thing in same for one in thing.identities))
         kinds = Counter(kind for kind, _ in found)
-        return Thing(names, [one for one in found if kinds[one[0]] == 1])
+        states = sorted({state for thing in same for state in thing.states})
+        return Thing(names, [one for one in found if kinds[one[0]] == 1], states)
 
 
 def declared(root: HtmlElement, html: bytes) -> Declared:
@@ -110,7 +120,9 @@ def declared(root: HtmlElement, html: bytes) -> Declared:
         elif _TITLE_META.fullmatch(name):
             title = title or content
         elif name in _META_IDENTITIES and (found := identity_of(_META_IDENTITIES[name], content)):
-            things.append(Thing([], [found]))
+            things.append(Thing([], [found], []))
+        elif name in _META_STATES:
+            things.append(Thing([], [], [f"{_META_STATES[name]} {content}"]))
     for data in _scripts(root):
         for node in _nodes(data):
             types = _types(node)
@@ -188,16 +200,37 @@ def _thing_of(node: dict[str, Any], types: set[str]) -> Thing | None:
     if not types or not (_SURROUNDINGS - _MAY_BE_MAIN).isdisjoint(types):
         return None
     names = [text for key in _NAMES for text in _texts(node.get(key))]
-    parts = [part for key in _PARTS for part in _as_list(node.get(key)) if isinstance(part, dict)]
-    identities = [
-        found
-        for one in (node, *parts[:_MAX_THINGS])
-        for key, value in one.items()
-        if (kind := IDENTITY_FIELDS.get(key.lower()))
+    values = [
+        (key, text)
+        for key, value in _properties_of(node)
         for text in _texts(value.get("value") if isinstance(value, dict) else value)
-        if (found := identity_of(kind, text))
     ]
-    return Thing(names, identities) if names or identities else None
+    thing = Thing(names, [], [])
+    for key, text in values:
+        _add(thing, key, text)
+    return thing if any(thing) else None
+
+
+def _properties_of(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the identities and states of a thing and of its parts, in lower case, with values."""
+    waiting = [node]
+    for _ in range(_MAX_THINGS):
+        if not waiting:
+            return
+        for name, value in waiting.pop(0).items():
+            key = name.lower()
+            if key in _PARTS:
+                waiting.extend(one for one in _as_list(value) if isinstance(one, dict))
+            elif key in IDENTITY_FIELDS or key in _STATES:
+                yield key, value
+
+
+def _add(thing: Thing, key: str, text: str) -> None:
+    """Add an identity or a state."""
+    if key in _STATES:
+        thing.states.append(f"{key} {_local(text)}")
+    elif found := identity_of(IDENTITY_FIELDS[key], text):
+        thing.identities.append(found)
 
 
 def _types(node: dict[str, Any]) -> set[str]:
@@ -218,7 +251,7 @@ def _texts(value: Any) -> list[str]:
     return [
         unescape(str(one)).strip()
         for one in values
-        if isinstance(one, str | int) and not isinstance(one, bool) and str(one).strip()
+        if isinstance(one, str | int | float) and not isinstance(one, bool) and str(one).strip()
     ]
 
 
@@ -235,7 +268,7 @@ def _microdata(root: HtmlElement, html: bytes) -> list[Thing]:
         for value in attribute_search(name)(root)
     ]
     for properties in found[:_MAX_PROPERTIES]:
-        wanted = _NAMES_AND_IDENTITIES.intersection(map(_local, properties.split()))
+        wanted = _WANTED.intersection(map(_local, properties.split()))
         element = properties.getparent()
         if not wanted or element.tag in _HEAD_TAGS[properties.attrname] or _is_thing(element):
             continue
@@ -245,10 +278,10 @@ def _microdata(root: HtmlElement, html: bytes) -> list[Thing]:
         text = _value(element)
         if not text:
             continue
-        of_thing = things.setdefault(thing, Thing([], []))
+        of_thing = things.setdefault(thing, Thing([], [], []))
         for name in wanted:
             if name not in _NAMES:
-                of_thing.identities.extend(filter(None, [identity_of(IDENTITY_FIELDS[name], text)]))
+                _add(of_thing, name, text)
             elif not is_part:
                 of_thing.names.append(text)
     return list(things.values())
@@ -283,7 +316,7 @@ def _is_surrounding(thing: HtmlElement) -> bool:
 
 def _value(element: HtmlElement) -> str:
     """Return the value of a property of microdata."""
-    for name in ("content", "value", "datetime"):
+    for name in ("content", "value", "datetime", *(("href",) if element.tag == "link" else ())):
         if value := element.get(name, "").strip():
             return str(value)
     texts: Iterable[str] = element.itertext()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-    from scrapy_simhash.extraction.declared import Declared
+    from scrapy_simhash.extraction.declared import Declared, Thing
     from scrapy_simhash.extraction.lines import Line
 
 _MIN_HOST_LABEL_CHARACTERS = 3
@@ -64,8 +64,13 @@ def names_of(
     return Names(title, weak, is_weak=True, sites=sites, brand=brand)
 
 
+def main_thing(facts: Declared, names: Names) -> Thing:
+    """Return the thing that a page with these names is about."""
+    return facts.main(_sameness((names.title, *names.headings)))
+
+
 def identities_of(
-    lines: Sequence[Line], facts: Declared, names: Names, canonical: str
+    main: Thing, lines: Sequence[Line], names: Names, canonical: str
 ) -> tuple[tuple[str, str], ...]:
     """Return the identities of the main thing of a page, each as (kind, value).
 
@@ -73,7 +78,6 @@ def identities_of(
     its canonical URL. The name of the main thing is an identity if the other names do not have it.
     """
     shown = (names.title, *names.headings)
-    main = facts.main(_sameness(shown))
     found = [
         (kind, value)
         for kind, value in main.identities

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.extraction.declared import declared
 from scrapy_simhash.extraction.further_names import further_names
 from scrapy_simhash.extraction.lines import join, lines_of
-from scrapy_simhash.extraction.naming import host_of, identities_of, names_of
+from scrapy_simhash.extraction.naming import host_of, identities_of, main_thing, names_of
 from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.segments import content_lines
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
@@ -70,6 +70,7 @@ class Extraction:
     :param is_notice: the text is a notice beside data in scripts, see `is_notice`.
     :param names: all of the page's names; None for a text whose only name is the title.
     :param identities: (kind, value) of the identities that the page declares for its main thing.
+    :param states: what the page declares of its main thing that may change, such as its price.
     :param distinct: selector → the values that it finds, for the selectors of `Selectors.distinct`.
     """
 
@@ -84,6 +85,7 @@ class Extraction:
     is_notice: bool = False
     names: Names | None = None
     identities: tuple[tuple[str, str], ...] = ()
+    states: tuple[str, ...] = ()
     distinct: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -295,6 +297,7 @@ class Page:
             host = domains.pop() if len(domains) == 1 else ""
         facts = declared(self.root, self._bytes)
         names = names_of(self.root, self.lines, facts, title, host)
+        main = main_thing(facts, names)
         return Extraction(
             "",
             title=names.title,
@@ -307,9 +310,10 @@ class Page:
             ),
             names=names,
             identities=(
-                *identities_of(self.lines, facts, names, canonical),
+                *identities_of(main, self.lines, names, canonical),
                 *further_names(self.root, self._bytes, self.lines, facts, names),
             ),
+            states=tuple(main.states),
             distinct=self._distinct,
         )
 

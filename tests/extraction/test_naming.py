@@ -221,6 +221,35 @@ class TestIdentities:
         # A person beside another thing is its author, or the like.
         assert identities(ld(PRODUCT, {"@type": "Person", "name": "Ann"})) == {"sku": "b-7"}
 
+    @pytest.mark.parametrize(
+        ("html", "states"),
+        [
+            (ld({**PRODUCT, "offers": {"price": 12.5}}), ("price 12.5",)),
+            (
+                ld({**PRODUCT, "offers": [{"priceSpecification": [{"price": "9"}]}]}),
+                ("price 9",),
+            ),
+            (
+                ld({**PRODUCT, "offers": {"availability": "https://schema.org/SoldOut"}}),
+                ("availability soldout",),
+            ),
+            (ld({"@type": "Event", "eventStatus": "EventCancelled"}), ("eventstatus eventcancelled",)),
+            (
+                (
+                    "<div itemscope><p itemprop=offers itemscope><b itemprop=price content=9>9 €</b>"
+                    "<link itemprop=availability href=http://schema.org/InStock></p></div>"
+                ),
+                ("availability instock", "price 9"),
+            ),
+            ("<meta property=product:price:amount content=9>", ("price 9",)),
+            # That of another product is of no account.
+            (ld(PRODUCT, {**PRODUCT, "name": "Oar", "offers": {"price": 9}}), ()),
+        ],
+    )  # fmt: skip
+    def test_states_of_the_main_thing(self, html, states):
+        page = extract(f"<title>Boat 7 - Shop</title><h1>Boat 7</h1>{html}{TEXT}", "text")
+        assert page.states == states
+
     def test_the_last_name_in_a_breadcrumb_is_the_page_if_it_leads_nowhere(self):
         for item, found in (({}, {"crumb": "oar 9"}), ({"item": "/oars"}, {})):
             crumbs = [{"name": "Shop", "item": "/"}, {"name": "Oar 9", **item}]
