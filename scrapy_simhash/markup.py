@@ -7,8 +7,8 @@ Servers send JSON, scripts, feeds and plain texts as ``text/html``, and people w
   its elements. XML has another root. A body that begins with text is HTML if it is markup, and
   neither JSON nor a script nor a table.
 - A text is markup if one of its elements is closed, or if it begins with an element that needs no
-  end tag or that has attributes. Elements that hide what they contain do not count: a text about
-  ``<script>`` and ``</script>`` would vanish between the two.
+  end tag or that has attributes. Elements that hide what they contain count only at the
+  beginning: a text about ``<script>`` and ``</script>`` would vanish between the two.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def is_markup(text: str) -> bool:
         if name not in _tags():
             continue
         if tag[1]:
-            if name in opened and name not in _HIDING_TAGS:
+            if name in opened and (name not in _HIDING_TAGS or text.startswith(f"<{tag[2]}", at)):
                 return True
         elif tag.start() == at and (
             _ATTRIBUTE.match(tag[3]) or (name in _OMITTED_ENDS and text[tag.end() :].strip())

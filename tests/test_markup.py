@@ -172,6 +172,7 @@ def test_nothing_is_swallowed_by_an_unclosed_tag(before, name, after, marked):
         ('<input type="checkbox">', '<input type="checkbox">'),
         ("Use <script> here, and </script> there", "Use <script> here, and </script> there"),
         ("Use `<style>` and `</style>`", "Use `<style>` and `</style>`"),
+        ("<style>a { b: c }</style>Use this", "Use this"),
         ("Use <b>this</b> <script>a()</script>", "Use this"),
         ("<br>", "<br>"),
         ("<p></p>", ""),
