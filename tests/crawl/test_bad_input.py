@@ -8,7 +8,7 @@ from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 
 DEEP = 100_000
-HUGE = 50_000_000
+HUGE = 9_000_000
 WORDS = ARTICLES["mill"][1].encode()
 
 

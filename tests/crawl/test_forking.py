@@ -9,6 +9,8 @@ import pytest
 
 from tests.crawl.forking import ROOT, Forking
 
+pytestmark = pytest.mark.thorough
+
 CHILD = """
 import atexit, os, random, sys
 atexit.register(print, "ended")
@@ -69,7 +71,6 @@ def test_children_do_not_share_their_random_numbers(run):
     assert len(set(numbers)) == 2
 
 
-@pytest.mark.thorough
 def test_one_that_dies_and_one_that_stays_do_not_end_the_others(run):
     assert run("die")[0] == -9
     assert run("0")[0] == 0

@@ -149,6 +149,7 @@ def test_in_a_project_the_index_lies_in_its_data_directory(urls, tmp_path):
     assert not (project / "shop" / ".scrapy").exists()
 
 
+@pytest.mark.thorough
 def test_under_scrapyd_there_is_no_project_directory(urls, tmp_path):
     eggs, elsewhere = write_project(tmp_path / "eggs"), tmp_path / "elsewhere"
     elsewhere.mkdir()
