@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import jieba
-import readability
 from itemadapter import ItemAdapter
 from parsel import Selector
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 
+from scrapy_simhash.extraction.readability import _lean_document as lean_document
 from tests.crawl.retry_spiders import until
 from tests.crawl.spiders import FromCrawler, PagesSpider
 
@@ -42,18 +42,17 @@ class CopyingPipeline:
         return dict(item)
 
 
-_summary = readability.Document.summary
-
-
-def _giving_up(document: Any, *args: Any, **kwargs: Any) -> str:
-    if FAILING_MARK in document.input.text_content():
-        raise ZeroDivisionError("readability stumbled")
-    return _summary(document, *args, **kwargs)
-
-
 def make_readability_fail() -> None:
     """Make readability raise for pages with the mark; no real page is known to do that."""
-    readability.Document.summary = _giving_up
+    document = lean_document()
+    summary = document.summary
+
+    def giving_up(self: Any, *args: Any, **kwargs: Any) -> str:
+        if FAILING_MARK in self.input.text_content():
+            raise ZeroDivisionError("readability stumbled")
+        return summary(self, *args, **kwargs)
+
+    document.summary = giving_up
 
 
 class ForgivingMiddleware:
