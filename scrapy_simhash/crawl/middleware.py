@@ -126,6 +126,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     def __init__(self, crawl: SimhashExtension) -> None:
         super().__init__(crawl)
         crawl.has_output_middleware = True
+        self._following = crawl.following
         self._waiting = crawl.waiting
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -156,7 +157,9 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
 
     def _leaves_spider(self, request: Request, response: Response | None = None) -> None:
         self._arguments.leaves_spider(request, response)
-        if self._asking_again.was_dropped(self._identity.key(request)):
+        key = self._identity.key(request)
+        self._following.requested(key)
+        if self._asking_again.was_dropped(key):
             request.meta[ASKED_AGAIN_META_KEY] = True
 
     def _see_request(self, page: PageState, response: Response, request: Request) -> None:
@@ -252,7 +255,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             response.flags.append(FLAG)
         original = verdict.representative or key
         follows_chains = self._pages.lane.policy.follow_chains
-        in_chain = waited_for or (follows_chains and self._following.leads_on(original))
+        leads_on = follows_chains and self._following.leads_on(original, request)
+        in_chain = waited_for or leads_on
         action, kept_reason = self._pages.act_on(
             verdict,
             repeatable,
