@@ -143,9 +143,10 @@ def print_table(results: list[dict[str, Any]]) -> None:
             )
         if "file_bytes" in result:
             print(
-                f"{result['name']} at {result['size']:,}: {result['fingerprint_bytes']:.1f} bytes "
-                f"per fingerprint with ids, {result['page_key_bytes']:.1f} for its page's key, "
-                f"{result['file_bytes']:.1f} of files in all; closed in {result['close_s']:.2f} s, "
+                f"{result['name']} at {result['size']:,}: {result['file_bytes']:.1f} bytes "
+                f"of files per page: {result['table_bytes']:.1f} of tables, "
+                f"{result['entry_bytes']:.1f} of its entry and {result['page_key_bytes']:.1f} of "
+                f"its key; closed in {result['close_s']:.2f} s, "
                 f"opened in {result['open_s']:.2f} s"
             )
 

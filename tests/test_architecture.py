@@ -39,10 +39,10 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 # What needs numpy or jieba all the time, and is imported when an index is opened, pairs are asked
 # for, or a text is tagged.
 NUMERIC = {
-    f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
+    f"{NAME}.index.store",
     *(f"{NAME}.index.redis.{name}" for name in ("admissions", "index", "replica")),
-    *(f"{NAME}.index.{name}" for name in ("crowds", "memory", "pages", "run", "runs")),
+    *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     *(f"{NAME}.calibration.{name}" for name in ("calibrating", "resemblances")),
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),

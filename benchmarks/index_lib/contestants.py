@@ -109,34 +109,23 @@ class Ours(Contestant):
         return {"close_s": closed - begin, "open_s": opened - closed, **sizes}
 
     def _sizes_bytes(self) -> dict[str, float]:
-        """Return bytes for each entry: of tables with ids, of page keys, and of all files."""
+        """Return bytes for each entry: of tables, of its row without the key, of keys, of all."""
         from scrapy_simhash.index import records
         from scrapy_simhash.index.offline import opened_database
+        from scrapy_simhash.index.tables import FOLDER
 
         with opened_database(self.directory) as (manifest, database):
-            entries = list(database.rows(b"E", b"F"))
+            rows = list(database.rows(b"E", b"F"))
             width_bytes = manifest.plan.bits // 8
-            names = sum(records.page_key_length(value, width_bytes) for _, value in entries)
-            ids = sum(len(row) + len(value) for row, value in entries) - names
-            if manifest.plan.prefix_bits:
-                from scrapy_simhash.index.runs import Runs
-
-                runs = Runs(database, manifest.plan)
-                *tables, keys = (
-                    sum(run.positions(n).nbytes + run.directory(n).nbytes for run in runs.runs)
-                    for n in range(len(manifest.plan.tables) + 1)
-                )
-                buckets = sum(tables) + runs.pages.stored * runs.pages.page_bytes
-            else:
-                buckets, keys = (
-                    sum(len(row) + len(value) for row, value in database.rows(*ends))
-                    for ends in ((b"T", b"U"), (b"K", b"L"))
-                )
-            files = [path.stat().st_size for path in database.path.rglob("*") if path.is_file()]
+            keys = sum(records.page_key_length(value, width_bytes) for _, value in rows)
+            entries = sum(len(row) + len(value) for row, value in rows) - keys
+            sizes = {path: path.stat().st_size for path in database.path.rglob("*")}
+            tables = sum(size for path, size in sizes.items() if path.parent.name == FOLDER)
         return {
-            "fingerprint_bytes": (buckets + ids) / len(entries),
-            "page_key_bytes": (keys + names) / len(entries),
-            "file_bytes": sum(files) / len(entries),
+            "table_bytes": tables / len(rows),
+            "entry_bytes": entries / len(rows),
+            "page_key_bytes": keys / len(rows),
+            "file_bytes": sum(sizes.values()) / len(rows),
         }
 
 

@@ -276,7 +276,7 @@ MAINTENANCE_COMMANDS = (
         "check",
         "check the consistency of an index, or repair it",
         """\
-Reads all rows of an index, checks that they are consistent, and that tables find its entries.
+Reads all rows of an index, and checks that they are consistent.
 
   {program} check --index .scrapy/simhash/spiders/news
   {program} check --repair --index .scrapy/simhash/spiders/news

@@ -48,7 +48,7 @@ def _run(options: argparse.Namespace) -> None:
     with opened_source(where) as source:
         duplication, manifest = duplication_in(source), source.manifest
         result = _as_json(str(where), source, duplication, options.top)
-    if options.tables and manifest.check_bits:
+    if options.tables:
         result["tables"] = _tables(manifest, result["entries"])
     if options.json:
         show_json(result)
@@ -60,8 +60,6 @@ def _run(options: argparse.Namespace) -> None:
 
 def _tables(manifest: Manifest | RedisManifest, pages: int) -> dict[str, Any]:
     """Return what the tables of an index find and cost."""
-    from scrapy_simhash.index.cost import bytes_per_page, cost_us
-
     plan, k = manifest.plan, manifest.max_distance
     steps = range(plan.guaranteed_distance + 1, plan.bits, max(plan.bits // 64, 1))
     return {
@@ -70,8 +68,6 @@ def _tables(manifest: Manifest | RedisManifest, pages: int) -> dict[str, Any]:
         "recall": plan.recall(k),
         "expected_recall": {d: plan.expected_recall(d) for d in steps if d <= 2 * k},
         "candidates_per_query": plan.expected_candidates(pages),
-        "bytes_per_page": bytes_per_page(plan, k),
-        "cost_us": cost_us(plan, k, pages),
     }
 
 
@@ -116,11 +112,7 @@ def _show(result: dict[str, Any], manifest: Manifest | RedisManifest) -> None:
     )
     show(f"scheme           {manifest.scheme.id}, k = {manifest.max_distance}")
     show(f"a copy           {_conditions(manifest.confirmation)}")
-    if not manifest.check_bits:
-        where = ", in each process"  # of an index in Redis
-    else:
-        where = "" if manifest.plan.probes else f", checks of {manifest.check_bits} bits"
-    show(f"tables           {manifest.plan}{where}")
+    show(f"tables           {manifest.plan}")
     show(f"representatives  {representatives:,}")
     pages = representatives + near_duplicates
     share = f", {percent(near_duplicates / pages)} of the pages" if pages else ""
@@ -163,8 +155,6 @@ def _show_tables(tables: dict[str, Any], k: int) -> None:
     for distance, share in tables["expected_recall"].items():
         show(f"  {share:.3f} of the pairs at distance {distance}, if all bits differ equally often")
     show(f"candidates per query: {tables['candidates_per_query']:,.1f}")
-    show(f"bytes on disk per page, without key and evidence: {tables['bytes_per_page']:,}")
-    show(f"estimated CPU time to query and insert a page: {tables['cost_us']:,.0f} µs")
 
 
 COMMAND = Command(

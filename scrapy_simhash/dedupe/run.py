@@ -37,8 +37,6 @@ _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 18
 # A job of HTML files holds only paths. Eight long pages stay within the time-out of a job.
 _JOB_HTML_FILES = 8
-# Tables that are not probed are searched several times as fast in this memory as on the disk.
-_INDEX_BUFFER_BYTES = 256 << 20
 # Smaller inputs take less time than worker processes need to start.
 _MIN_BYTES_FOR_WORKERS = 4_000_000
 # Verdicts are parsed in groups: a call of `json.loads` for each takes three times as long.
@@ -183,7 +181,6 @@ class _Run:
                     expected_pages=options.expected_records,
                     incremental=options.incremental,
                     sync="no" if self.paths.index is None else "everysec",
-                    buffer_bytes=_INDEX_BUFFER_BYTES,
                     crawl_start=checkpoint.crawl_start,
                 )
             )

@@ -1,4 +1,4 @@
-"""The protocols of an index, which answers "have I seen this content before?", and of its store.
+"""The protocol of an index, which answers "have I seen this content before?", and its values.
 
 An index stores only *representatives*: from each cluster of near-duplicates the page seen first.
 Pages are compared with representatives alone, so a cluster cannot drift from copy to copy.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Self
 
@@ -271,8 +271,8 @@ class Entry(NamedTuple):
         older the entry.
     :param last_sequence: sequence number of the last stored observation of the page.
     :param first_seen_s: Unix time at which a crawl first saw the key; `last_seen_s` likewise.
-    :param ordinal: place in the database, from 0. It is -1 for an entry that is not stored, or is
-        stored in memory or Redis.
+    :param ordinal: number of its rows in the database and in the tables, from 0. It is -1 for an
+        entry that has none yet, or is stored in Redis.
     :param evidence: evidence of the page, without certainty.
     :param gave_items: the page gave an item that the pipelines kept.
     """
@@ -288,74 +288,10 @@ class Entry(NamedTuple):
     gave_items: bool = False
 
 
-class Store(Protocol):
-    """The data of an index on disk or in memory. `ObservingIndex` decides what to write.
-
-    Only `sync` may be called while another call is running.
+class Within(NamedTuple):
+    """(distance, entry) of the stored and of the pending entries within a distance. A key is in
+    both if its page is pending again.
     """
 
-    @property
-    def next_sequence(self) -> int:
-        """The next sequence number that the last `write` or `log` was given.
-
-        It is stored, so that no number is used twice after the store is reopened.
-        """
-
-    def entry(self, key: str) -> Entry | None:
-        """Return the entry of a key, or None."""
-
-    def within(
-        self,
-        fingerprint: int,
-        max_distance: int,
-        certainty: bytes = b"",
-        *,
-        mark: int | None = None,
-    ) -> list[tuple[int, Entry]]:
-        """Return (distance, entry) of the entries that the tables find within the distance.
-
-        :param certainty: see `Evidence`.
-        :param mark: of the page (`scrapy_simhash.index.marks`). With it, most entries that cannot
-            be copies of the page may be left out, see `scrapy_simhash.index.crowds`.
-        """
-
-    def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
-        """Search for several (fingerprint, certainty, mark) at once, which is faster than one by
-        one. `within` uses the results until an entry is added or removed.
-        """
-
-    def write(
-        self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
-    ) -> Entry:
-        """Store an entry and remove others: all or none. Return the entry with its ordinal.
-
-        :param replaced: the stored entry with the same key, or None.
-        :param outdated: stored entries with other keys, which are removed.
-        """
-
-    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """Add a line to the near-duplicate log, or replace the one with its sequence number."""
-
-    def unlog(self, sequence: int) -> None:
-        """Remove the line with this sequence number, if there is one."""
-
-    def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """Return the lines from a sequence number on, oldest first."""
-
-    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """Return (name, row) of all side rows of a kind, in any order."""
-
-    def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return the side row of this name, or None."""
-
-    def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """Create or replace the side row of this name; None deletes it."""
-
-    def sync(self) -> None:
-        """Sync earlier writes without blocking other calls, if the policy is ``everysec``."""
-
-    def close(self) -> None:
-        """Release the storage."""
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
+    stored: list[tuple[int, Entry]]
+    pending: list[tuple[int, Entry]]

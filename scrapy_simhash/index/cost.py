@@ -7,25 +7,21 @@ chosen.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import comb
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan, fewest_tables
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
-# CPU time in µs to query and insert a page: for the page, for each table, and for each 32 bits of a
-# record that is read.
+# CPU time in µs to query and insert a page: for the page, for each table, and for each candidate.
 PAGE_US = 5.0
 TABLE_US = 12.0
-CANDIDATE_WORD_US = 0.026
+CANDIDATE_US = 0.052
 # In probed tables: for the page, for each probe, and for each candidate.
 PROBED_PAGE_US = 130.0
 PROBE_US = 0.25
 PROBED_CANDIDATE_US = 0.042
 # Probed tables are chosen for this multiple of the expected pages: an index may grow beyond these.
 HEADROOM = 10
-# Upper limit for the share of unrelated records whose check is within k by chance.
-_MAX_CHANCE = 1e-5
 # With shorter prefixes, a bucket would hold more than a thousandth of all pages.
 _MIN_PREFIX_BITS = 10
 # Upper limit for the blocks in a prefix.
@@ -35,46 +31,17 @@ _MAX_CHOSEN = 3
 _MAX_SHARE = 3 / 8
 # The smallest probed tables, 8 with prefixes of 16 bits, need fingerprints with this many bits.
 _MIN_PROBED_BITS = 128
-# (bits of a prefix, tables, probes), with the fewest probes that find enough near-duplicates.
-_PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 288), (21, 12, 432))
-# Share of the real near-duplicates that probed tables must find.
-MIN_TYPICAL_RECALL = 0.985
+# (bits of a prefix, tables, probes), with the fewest probes that find 98.5 % of the real
+# near-duplicates. A test compares them with `TablePlan.recall`, whose simulation takes 20 ms.
+PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 288), (21, 12, 432))
 
 
-def check_bits(bits: int, max_distance: int) -> int:
-    """Return the width of the checks in records (`records.fold`): the lowest multiple of 32 with
-    which at most one unrelated record in 100,000 is within k, or that holds all `bits`.
-    """
-    widest = -(-bits // 32) * 32
-    for width in range(32, widest, 32):
-        near = sum(comb(width, differing) for differing in range(min(max_distance, width) + 1))
-        if near / 2**width <= _MAX_CHANCE:
-            return width
-    return widest
-
-
-def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
+def cost_us(plan: TablePlan, pages: int) -> float:
     """Return the CPU time in µs to query and insert a page in an index of `pages` pages."""
     candidates = plan.expected_candidates(pages)
     if plan.prefix_bits:
         return PROBED_PAGE_US + PROBE_US * plan.probes + PROBED_CANDIDATE_US * candidates
-    words = check_bits(plan.bits, max_distance) // 32 + 1
-    return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
-
-
-def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
-    """Return the bytes on disk of an entry and its records, without page key and evidence, and
-    without the overhead of the database.
-    """
-    entry = 5 + 13 + plan.bits // 8  # key; numbers, times, flags, no evidence; fingerprint
-    if plan.prefix_bits:
-        # In the files of pages: the fingerprint and the id, in words of 64 bits.
-        row = 8 * (-(-plan.bits // 64) + 1)
-        # In each table and for the page key: 4 bytes of position, and about 3 of directory, which
-        # has 4 bytes for each bucket of one to two pages.
-        return entry + row + (len(plan.tables) + 1) * 7
-    record, key_record = check_bits(plan.bits, max_distance) // 8 + 4, 8
-    return len(plan.tables) * record + key_record + entry
+    return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_US * candidates
 
 
 def require_distance(max_distance: int, bits: int) -> None:
@@ -111,18 +78,15 @@ def choose_plan(
     if probing and bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:
         plans += [
             TablePlan(bits, tables, prefix_bits=width, probes=probes)
-            for width, tables, probes in _PROBING
+            for width, tables, probes in PROBING
             if width * tables <= bits
         ]
 
     def cost(plan: TablePlan) -> float:
-        pages = expected_pages * HEADROOM if plan.prefix_bits else expected_pages
-        return cost_us(plan, max_distance, pages)
+        return cost_us(plan, expected_pages * HEADROOM if plan.prefix_bits else expected_pages)
 
-    for plan in sorted(plans, key=cost):
-        # Simulating the recall of a probed plan takes 20 ms, so this stops at the first that fits.
-        if not plan.prefix_bits or plan.recall(max_distance) >= MIN_TYPICAL_RECALL:
-            return plan
+    if plans:
+        return min(plans, key=cost)
     raise PlanError(
         f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of the "
         f"pairs at distance {max_distance} of {bits} bits: lower the distance, or take more bits"

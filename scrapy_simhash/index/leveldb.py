@@ -10,7 +10,7 @@ import plyvel
 
 from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.database import Database, corrupt, locked, unusable
-from scrapy_simhash.index.run_files import destroy_runs
+from scrapy_simhash.index.tables import FOLDER, OLD_FOLDER, delete_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,7 +78,8 @@ class LevelDB(Database):
             plyvel.destroy_db(str(path))
         except plyvel.Error as error:
             raise cls.translated(location, error) from error
-        destroy_runs(path)
+        for name in (FOLDER, OLD_FOLDER):
+            delete_tables(path / name)
         lost = path / "lost"
         for file in lost.iterdir() if lost.is_dir() else ():
             if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
+# Version 5 has the same entries, but other tables, which are made again.
+_READ_VERSIONS = (5, FORMAT_VERSION)
 FILE_NAME = "manifest.json"
 # A marker file that exists while an index is being repaired.
 REPAIRING = ".repairing"
@@ -50,20 +52,20 @@ class Manifest:
 
     :param max_distance: default k; callers of `open_index` may choose another.
     :param environment: library → version, see `environment`.
-    :param check_bits: width of the checks of fingerprints, see `records.fold`; a multiple of 32.
     :param database: ``leveldb``, ``rocksdb``, or ``memory`` in a manifest that is never written.
     :param generation: number of times the index was rewritten.
     :param confirmation: default confirmation; callers of `open_index` may choose another.
+    :param format_version: as read; `write` and `replace` write the present one.
     """
 
     scheme: Scheme
     plan: TablePlan
     max_distance: int
     environment: Mapping[str, str]
-    check_bits: int
     database: str
     generation: int = 0
     confirmation: Confirmation = UNCONFIRMED
+    format_version: int = FORMAT_VERSION
 
     def database_path(self, directory: Path) -> Path:
         """Return the path of the current database in the directory of an index."""
@@ -100,7 +102,6 @@ class Manifest:
             "plan": asdict(self.plan),
             "max_distance": self.max_distance,
             "confirmation": asdict(self.confirmation),
-            "check_bits": self.check_bits,
             "environment": dict(self.environment),
         }
         temporary = directory / f".{FILE_NAME}.{os.getpid()}"
@@ -159,20 +160,19 @@ class Manifest:
                 "changed",
             )
         version = content["format_version"]
-        if version != FORMAT_VERSION:
+        if version not in _READ_VERSIONS:
+            read = " and ".join(map(str, _READ_VERSIONS))
             raise IndexMismatch(
                 str(directory),
-                f"format version {version!r}, this release reads {FORMAT_VERSION}",
+                f"format version {version!r}, this release reads {read}",
                 "use the release that made it, or start over with SIMHASH_RESET = True; nothing "
                 "was changed",
                 "format",
             )
-        generation, check_bits = content.get("generation", 0), content["check_bits"]
-        scheme, plan, max_distance = read_parameters(content, generation, check_bits)
+        generation = content.get("generation", 0)
+        scheme, plan, max_distance = read_parameters(content, generation)
         if generation < 0:
             raise ValueError(f"generation is {generation}")
-        if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
-            raise ValueError(f"check_bits is {check_bits}")
         if content["database"] not in DATABASES:
             raise ValueError(f"database is {content['database']!r}")
         return cls(
@@ -180,10 +180,10 @@ class Manifest:
             plan,
             max_distance,
             {str(name): str(installed) for name, installed in content["environment"].items()},
-            check_bits,
             content["database"],
             generation,
             read_confirmation(content),
+            version,
         )
 
 

@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexClosed
+from scrapy_simhash.errors import IndexClosed, IndexLocked
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Ending, Index
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, matches
+from scrapy_simhash.index.pending import Pending
 from scrapy_simhash.index.rules import Neighbour, Rules, outdated_entries
-from scrapy_simhash.index.shared import Pending, SharedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         SideKind,
     )
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.shared import SharedStore
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
 
@@ -108,7 +109,7 @@ class ObservingIndex(CrawlIndex, Index):
                 in_scope,
                 stored=stored,
                 last=last,
-                near=lambda: shared.within(
+                near=lambda: shared.store.within(
                     fingerprint, self.max_distance, evidence.certainty, mark=self._mark(evidence)
                 ),
                 take_sequence=shared.take_sequence,
@@ -190,8 +191,8 @@ class ObservingIndex(CrawlIndex, Index):
             store, sequence = self._open().store, observed.sequence
             line = self._last_line
             if line is None or line.sequence != sequence:
-                line = next(iter(store.near_duplicates(sequence)), None)
-            if line is None or (line.sequence, line.key) != (sequence, observed.key):
+                line = store.near_duplicate(sequence)
+            if line is None or line.key != observed.key:
                 return
             if action is None:
                 store.unlog(sequence)
@@ -203,13 +204,31 @@ class ObservingIndex(CrawlIndex, Index):
         with self._shared.lock:
             shared = self._open()
             shared.manifest.scheme.check_fingerprint(fingerprint)
-            stored, pending = shared.within(fingerprint, self.max_distance, evidence.certainty)
+            stored, pending = shared.store.within(
+                fingerprint, self.max_distance, evidence.certainty
+            )
             return matches(self.rules.neighbours(evidence, stored + pending))
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
         with self._shared.lock:
             return self._open().store.entry(key)
+
+    def remove(self, keys: Iterable[str]) -> list[str]:
+        """Remove the entries of pages and their texts, and return the keys that had an entry.
+
+        All entries are removed in one write.
+
+        :raises IndexLocked: this process has the index open elsewhere.
+        """
+        with self._shared.lock:
+            store = self._open().store
+            if self._shared.users > 1:
+                raise IndexLocked(self.location, "this process has it open, so nothing was removed")
+            found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
+            store.remove(list(found.values()), store.next_sequence)
+            self.texts.forget(found)
+            return list(found)
 
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """Return the lines of the near-duplicate log, or only those of this crawl, oldest first."""
@@ -268,7 +287,7 @@ class ObservingIndex(CrawlIndex, Index):
                 return
             self._closed = True
             for sequence in self._own_pending:
-                self._shared.pending.remove(sequence)
+                self._shared.store.release(sequence)
         self._on_close(self._shared)
 
     def __len__(self) -> int:
@@ -284,7 +303,7 @@ class ObservingIndex(CrawlIndex, Index):
         """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
         None).
         """
-        pending = self._shared.pending.of_key(key)
+        pending = self._shared.store.pending.of_key(key)
         if pending:
             return pending[-1].stored, pending[-1].entry
         stored = self._shared.store.entry(key)
@@ -296,12 +315,12 @@ class ObservingIndex(CrawlIndex, Index):
         self._last_line = line
 
     def _hold(self, pending: Pending) -> None:
-        self._shared.pending.add(pending)
+        self._shared.store.hold(pending)
         self._own_pending.add(pending.observation.sequence)
 
     def _release(self, pending: Pending) -> None:
         sequence = pending.observation.sequence
-        self._shared.pending.remove(sequence)
+        self._shared.store.release(sequence)
         self._own_pending.discard(sequence)
 
     def _select(self, observed: Observation | str) -> list[Pending]:
@@ -309,10 +328,10 @@ class ObservingIndex(CrawlIndex, Index):
         if isinstance(observed, str):
             return [
                 pending
-                for pending in self._shared.pending.of_key(observed)
+                for pending in self._shared.store.pending.of_key(observed)
                 if pending.observation.sequence in self._own_pending
             ]
-        pending = self._shared.pending.get(observed.sequence)
+        pending = self._shared.store.pending.get(observed.sequence)
         # Identity is tested first, because comparing by value is slow.
         if pending and (pending.observation is observed or pending.observation == observed):
             return [pending]
@@ -326,10 +345,12 @@ class ObservingIndex(CrawlIndex, Index):
         entry = self._merged(entry, stored)
         superseded = self._superseded(pending, entry)
         outdated = self._outdated(pending, entry) if superseded is None else [superseded.entry]
-        entry = shared.store.write(entry, stored, outdated, shared.next_sequence)
-        self._release(pending)
-        for other in shared.pending.of_key(entry.key):
+        entry = shared.store.write(
+            entry, stored, outdated, shared.next_sequence, held=pending.entry
+        )
+        for other in shared.store.pending.of_key(entry.key):
             other.stored = entry
+        self._release(pending)
         if superseded is not None:
             line = self._log_line(superseded.entry, shared.take_sequence(), entry.key, superseded)
             shared.store.log(line, shared.next_sequence)
@@ -340,7 +361,7 @@ class ObservingIndex(CrawlIndex, Index):
         Return None if it has none, or if that is pending, no longer stored or no longer a copy.
         """
         key = pending.supersedes
-        if key is None or self._shared.pending.of_key(key):
+        if key is None or self._shared.store.pending.of_key(key):
             return None
         stored = self._shared.store.entry(key)
         return None if stored is None else self.rules.copy_of(entry, stored)
@@ -364,7 +385,9 @@ class ObservingIndex(CrawlIndex, Index):
                 pending.observation.evidence.certainty,
                 mark=self._mark(entry.evidence),
             )
-            others = [(distance, other) for distance, other in near if other.key != entry.key]
+            others = [
+                (distance, other) for distance, other in near.stored if other.key != entry.key
+            ]
             neighbours = self.rules.neighbours(entry.evidence, others)
         elif not pending.outdated:
             return []
@@ -377,6 +400,6 @@ class ObservingIndex(CrawlIndex, Index):
             for other in outdated_entries(
                 neighbours, lambda other: other.last_sequence >= self.crawl_start, entry.evidence
             )
-            if not shared.pending.of_key(other.key)
+            if not shared.store.pending.of_key(other.key)
             and (pending.in_scope is None or pending.in_scope(other.key))
         ]

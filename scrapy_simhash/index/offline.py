@@ -1,4 +1,4 @@
-"""Open the database of an index that no crawl uses, to read its rows without a `TableStore`."""
+"""Open the database of an index that no crawl uses, to read its rows without a `Store`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,13 @@ def read_manifest(directory: Path) -> Manifest:
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be read ({error})") from error
     if manifest is None:
-        raise IndexMissing(str(directory), "there is no index: give the directory that holds one")
+        raise missing(directory)
     return manifest
+
+
+def missing(directory: Path) -> IndexMissing:
+    """Return the error for a directory without an index."""
+    return IndexMissing(str(directory), "there is no index: give the directory that holds one")
 
 
 def require_whole(directory: Path) -> None:

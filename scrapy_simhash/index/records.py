@@ -1,17 +1,13 @@
-"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 5).
+"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 6).
 
-A *record* in a bucket is the ordinal of an entry and its *check* (`fold`), by which a query rejects
-most entries without reading them. The *head* of a row's key is its first bytes, which tell the kind
-of row and, for buckets, the table. Integers are big-endian, so that keys sort by value. In the
-values of buckets, they are little-endian, so that numpy reads them fast.
+The *head* of a row's key is its first byte, which tells the kind of row. Integers are big-endian,
+so that keys sort by value.
 """
 
 from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING, NamedTuple, get_args
-
-from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.confirmation import Against
 from scrapy_simhash.evidence import (
@@ -28,33 +24,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from scrapy_simhash.index.database import Database
-    from scrapy_simhash.index.plan import TablePlan
 
 STATE_KEY = b"S"
 _SIDE_HEADS: Mapping[SideKind, bytes] = {
     "history": b"C",
     "notes": b"U",
 }
-RUNS_KEY = b"R"
-# All keys of rows ``X`` sort before `REMOVED_END`, and all keys before `END`.
-REMOVED_END = b"Y"
+# All keys sort before `END`.
 END = b"\xff" * 64
 # Lengths of the keys of rows.
 ENTRY_KEY_BYTES = 5
 LOG_KEY_BYTES = 6
-_KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"R": 1, b"S": 1, b"X": ENTRY_KEY_BYTES}
+_KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"S": 1}
 # Heads of the keys that have no fixed length.
-_HEADS_OF_VARIABLE_KEYS = {b"K", b"T", *_SIDE_HEADS.values()}
+_HEADS_OF_VARIABLE_KEYS = set(_SIDE_HEADS.values())
+OLD_HEADS = (b"K", b"R", b"T", b"X")
+"""Heads of rows of tables in format version 5."""
 MAX_ORDINAL = (1 << 32) - 1
-# A page key's hash begins with the prefix of its bucket; the check follows.
-KEY_PREFIX_BITS = 16
-KEY_CHECK_BITS = 32
-# A bucket has an open row and closed rows (`scrapy_simhash.index.buckets`). The value of the open
-# row begins with a header, the count of closed rows.
-HEADER_BYTES = 4
-NO_CLOSED_ROWS = bytes(HEADER_BYTES)
-_STATE = struct.Struct(">QQII")
-_RECORD_WITH_32_BIT_CHECK = struct.Struct("<II")
+_STATE = struct.Struct(">QQIQ")
+_OLD_STATE = struct.Struct(">QQII")
+OLD_STATE_BYTES = _OLD_STATE.size
+"""Size of the state row in format version 5."""
 SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
@@ -73,17 +63,18 @@ _FINGERPRINT_AT = SEQUENCE_BYTES + _TIME_BYTES
 
 
 class State(NamedTuple):
-    """The content of the state row, which may be older than the last entries. `TableStore` counts
-    these when it opens.
+    """The content of the state row, which may be older than the last entries.
 
-    :param entries: number of entries with ordinals below `next_ordinal`.
-    :param first_buffered: the records of entries from this ordinal on may be in memory only.
+    :param entries: number of entries with ordinals below `counted_below`.
+    :param counted_below: opening counts the entries from this ordinal on.
+    :param identity: a random number of the database, by which its tables are known; 0 in format
+        version 5.
     """
 
     next_sequence: int
     entries: int
-    next_ordinal: int
-    first_buffered: int
+    counted_below: int
+    identity: int
 
 
 def encode_key(key: str) -> bytes:
@@ -96,12 +87,6 @@ def decode_key(value: bytes) -> str:
     return value.decode("utf-8", "surrogatepass")
 
 
-def key_hash(key: bytes) -> tuple[int, int]:
-    """Return (prefix, check) of a page key in UTF-8, from the upper 48 bits of its XXH3-64 hash."""
-    hashed = xxh3_64_intdigest(key) >> 64 - KEY_PREFIX_BITS - KEY_CHECK_BITS
-    return hashed >> KEY_CHECK_BITS, hashed & (1 << KEY_CHECK_BITS) - 1
-
-
 def entry_row_key(ordinal: int) -> bytes:
     """Return the key of an entry's row."""
     return b"E" + ordinal.to_bytes(4, "big")
@@ -112,15 +97,10 @@ def log_row_key(sequence: int) -> bytes:
     return b"N" + sequence.to_bytes(SEQUENCE_BYTES, "big")
 
 
-def removed_row_key(ordinal: int) -> bytes:
-    """Return the key of the row that marks an entry as removed while a run still has it."""
-    return b"X" + ordinal.to_bytes(4, "big")
-
-
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
     """Yield the keys whose first byte is unknown, or whose length is wrong.
 
-    Keys of buckets and of side rows may have any length.
+    Keys of side rows may have any length.
     """
     heads = sorted(_HEADS_OF_VARIABLE_KEYS)
     starts = [b"", *(bytes((head[0] + 1,)) for head in heads)]
@@ -139,48 +119,6 @@ def side_range(kind: SideKind) -> tuple[bytes, bytes]:
     """Return (start, stop) for `Database.rows` that select the side rows of a kind."""
     head = _SIDE_HEADS[kind]
     return head, bytes((head[0] + 1,))
-
-
-def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
-    """Return (head of the row keys, bytes of the prefix) for each table, page keys last."""
-    heads = [
-        (b"T" + table.to_bytes(2, "big"), -(-width // 8))
-        for table, width in enumerate(plan.prefix_widths_bits)
-    ]
-    return [*heads, (b"K", KEY_PREFIX_BITS // 8)]
-
-
-def closed_row_key(open_row: bytes, position: int) -> bytes:
-    """Return the key of a closed row, given the key of the open row. Positions begin at 0."""
-    return open_row + position.to_bytes(4, "big")
-
-
-def fold(fingerprint: int, check_bits: int) -> int:
-    """Return the check of a fingerprint: the XOR of its words of `check_bits` bits.
-
-    Each differing bit of two fingerprints flips one bit of the check. So two checks are never
-    farther apart than their fingerprints. Those of unrelated fingerprints are mostly beyond k.
-    """
-    folded = 0
-    while fingerprint:
-        folded ^= fingerprint & (1 << check_bits) - 1
-        fingerprint >>= check_bits
-    return folded
-
-
-def record(check: int, check_bits: int, ordinal: int) -> bytes:
-    """Return a packed record."""
-    if check_bits == 32:  # noqa: PLR2004 - a shortcut for the usual width
-        return _RECORD_WITH_32_BIT_CHECK.pack(check, ordinal)
-    return check.to_bytes(check_bits // 8, "little") + ordinal.to_bytes(4, "little")
-
-
-def ordinals(packed: bytes, record_bytes: int) -> list[int]:
-    """Return the ordinals of packed records, in the order of the records."""
-    return [
-        int.from_bytes(packed[end - 4 : end], "little")
-        for end in range(record_bytes, len(packed) + 1, record_bytes)
-    ]
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:
@@ -294,6 +232,9 @@ def encode_state(state: State) -> bytes:
 
 def decode_state(value: bytes) -> State:
     """Return the state of a row. :raises ValueError: the value has a wrong length."""
+    if len(value) == _OLD_STATE.size:
+        next_sequence, entries, next_ordinal, _ = _OLD_STATE.unpack(value)
+        return State(next_sequence, entries, next_ordinal, identity=0)
     if len(value) != _STATE.size:
         raise ValueError(f"the state row has {len(value)} bytes instead of {_STATE.size}")
     return State(*_STATE.unpack(value))

@@ -10,7 +10,7 @@ import rocksdict
 
 from scrapy_simhash.errors import IndexClosed, IndexForeign
 from scrapy_simhash.index.database import Database, corrupt, locked, unusable
-from scrapy_simhash.index.run_files import FOLDER
+from scrapy_simhash.index.tables import FOLDER, OLD_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +24,11 @@ logger = logging.getLogger(__name__)
 _WRITE_BUFFER_BYTES = 16 << 20
 _CACHE_BYTES = 32 << 20
 _MAX_LOG_FILE_BYTES = 1 << 20
+
+_OUR_NAMES = {
+    *("CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"),
+    *(FOLDER, OLD_FOLDER),
+}
 
 
 class RocksDB(Database):
@@ -154,7 +159,7 @@ def _options() -> Any:
 def _is_ours(file: Path) -> bool:
     """Return True if RocksDB, rocksdict or this package writes files with such a name."""
     return (
-        file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost", FOLDER}
+        file.name in _OUR_NAMES
         or file.suffix in {".sst", ".log", ".dbtmp"}
         or file.name.startswith(("MANIFEST-", "OPTIONS-", "LOG.old."))
     )

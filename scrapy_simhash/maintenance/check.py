@@ -1,7 +1,8 @@
 """Check the consistency of an index, and repair one in a directory.
 
-Each row must be readable, the counts in the state row must match, no page may have two entries, and
-tables must find each entry. `redis_check` checks an index in Redis.
+Each row must be readable, the counts in the state row must match, and no page may have two entries.
+Tables are not checked: opening an index makes them again if they don't fit. `redis_check` checks an
+index in Redis.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 MAX_PROBLEMS = 100
-# Tables are asked for so many entries, evenly spread.
-_ASKED_ENTRIES = 10_000
 
 
 @dataclass
@@ -73,8 +72,6 @@ class RepairReport:
 def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) -> CheckReport:
     """Compare all rows of an index with each other, and return the counts and problems.
 
-    Opening the tables may complete records that were in the memory of a killed crawl.
-
     :param on_progress: called for each entry.
     :raises IndexCorrupt: the manifest or files cannot be read; for files, `repair` may help.
     :raises StorageError: the index is missing, open elsewhere, of another format, or unreachable.
@@ -87,9 +84,7 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
             check_in_redis(index, report, on_progress)
         return report
     with opened_database(where) as (manifest, database):
-        ordinals = _check_rows(database, manifest, report, on_progress)
-        if not report.problems:
-            _check_tables(database, manifest, ordinals, report)
+        _check_rows(database, manifest, report, on_progress)
     if (where / REPAIRING).exists():
         report.add("a repair was not finished")
     return report
@@ -97,13 +92,13 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
 
 def _check_rows(
     database: Database, manifest: Manifest, report: CheckReport, on_progress: Callable[[], object]
-) -> array[int]:
-    """Check all rows but those of tables, and return the ordinals of all entries."""
+) -> None:
+    """Check all rows."""
     ordinals, hashes = array("Q"), array("q")
     newer_entries = last_sequence = 0
-    state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
+    state = State(next_sequence=1, entries=0, counted_below=0, identity=0)
     if next(database.rows(b"", records.END), None) is None:
-        return ordinals  # a new database without any write
+        return  # a new database without any write
     try:
         state = records.decode_state(database.get(records.STATE_KEY) or b"")
     except ValueError as error:
@@ -118,7 +113,7 @@ def _check_rows(
             ordinals.append(entry.ordinal)
             hashes.append(hash(entry.key))
             on_progress()
-            if entry.ordinal < state.next_ordinal:
+            if entry.ordinal < state.counted_below:
                 last_sequence = max(last_sequence, entry.number, entry.last_sequence)
             else:
                 newer_entries += 1  # the state row may be older than these
@@ -137,21 +132,6 @@ def _check_rows(
             f"sequence {last_sequence} is in use, but the state row says that "
             f"{state.next_sequence} comes next"
         )
-    return ordinals
-
-
-def _check_tables(
-    database: Database, manifest: Manifest, ordinals: array[int], report: CheckReport
-) -> None:
-    """Check that the tables find entries by their keys and their fingerprints."""
-    store = TableStore(database, manifest.plan, manifest.check_bits)
-    for ordinal in ordinals[:: len(ordinals) // _ASKED_ENTRIES + 1]:
-        value = database.get(records.entry_row_key(ordinal)) or b""
-        entry = records.decode_entry(ordinal, value, manifest.plan.bits // 8)
-        if store.entry(entry.key) != entry:
-            report.add(f"the tables do not find entry {ordinal} by its key {entry.key!r}")
-        if not any(found == entry for _, found in store.within(entry.fingerprint, 0)):
-            report.add(f"the tables do not find entry {ordinal} by its fingerprint")
 
 
 def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> RepairReport:
@@ -196,7 +176,7 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
 
 def _copy_readable(
     source: DatabaseSource,
-    store: TableStore,
+    store: Store,
     width_bytes: int,
     report: RepairReport,
     on_progress: Callable[[], object],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.rules import Neighbour
-    from scrapy_simhash.index.tables import TableStore
+    from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.redis_store import RedisStore
     from scrapy_simhash.maintenance.sources import Location
 
@@ -86,9 +86,7 @@ def merge(
 
 
 @contextmanager
-def _changing(
-    where: Location, on_progress: Callable[[], object]
-) -> Iterator[TableStore | RedisStore]:
+def _changing(where: Location, on_progress: Callable[[], object]) -> Iterator[Store | RedisStore]:
     """Yield a store with all entries of an index: a copy of a directory, the original in Redis."""
     if isinstance(where, RedisAddress):
         with changing_in_redis(where) as original:
@@ -109,7 +107,7 @@ def _resolved(where: Location) -> object:
 class _Merging:
     """A writer of the entries and the log of another index to a store, as a later crawl would."""
 
-    store: TableStore | RedisStore
+    store: Store | RedisStore
     location: str
     rules: Rules
     in_scope: Callable[[str], Callable[[str], bool] | None]
@@ -168,7 +166,7 @@ class _Merging:
         in_scope, max_distance = self.in_scope(entry.key), self.rules.max_distance
         within_k = [
             (distance, candidate)
-            for distance, candidate in self.store.within(entry.fingerprint, max_distance)
+            for distance, candidate in self.store.within(entry.fingerprint, max_distance).stored
             if candidate.key != entry.key
             and candidate.last_sequence < self._first_sequence
             and (in_scope is None or in_scope(candidate.key))

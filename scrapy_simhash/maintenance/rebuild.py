@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.index.cost import check_bits, require_distance
+from scrapy_simhash.index.cost import require_distance
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.plan import MIN_RECALL
 from scrapy_simhash.index.texts import copying_texts
@@ -51,7 +51,6 @@ def rebuild(
     changes: dict[str, Any] = {
         "plan": plan,
         "max_distance": max_distance,
-        "check_bits": check_bits(bits, max_distance),
         "database": database,
     }
     with rewriting(directory, **changes) as (source, store):

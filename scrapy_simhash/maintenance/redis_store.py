@@ -1,9 +1,11 @@
-"""Write to an index in Redis through the methods of `TableStore`."""
+"""Write to an index in Redis through the methods of `Store`."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from scrapy_simhash.index.base import Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +19,7 @@ _ENTRIES_AT_ONCE = 100
 
 
 class RedisStore:
-    """A store of an index in Redis, with the methods of `TableStore` that merge and import call.
+    """A store of an index in Redis, with the methods of `Store` that merge and import call.
 
     No crawl may use the index, because new entries wait in memory until `flush`.
     """
@@ -31,9 +33,9 @@ class RedisStore:
         """Return the entry of a key, or None."""
         return self._buffered.get(key) or self._index.entry(key)
 
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """Return (distance, entry) of stored entries within a distance, without buffered ones."""
-        return self._index.within(fingerprint, max_distance)
+    def within(self, fingerprint: int, max_distance: int) -> Within:
+        """Return the stored entries within a distance, without buffered ones."""
+        return Within(self._index.within(fingerprint, max_distance), [])
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int

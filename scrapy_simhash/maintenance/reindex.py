@@ -10,13 +10,13 @@ from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
 from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
-from scrapy_simhash.index import preset_confirmation
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.crawl_index import log_line
 from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rules import Rules, classify
+from scrapy_simhash.index.spec import preset_confirmation
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import site_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.index.tables import TableStore
+    from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.sources import Source
     from scrapy_simhash.scheme import Scheme
 
@@ -85,7 +85,6 @@ def reindex(
         "scheme": scheme,
         "plan": choose_plan(scheme.bits, max_distance, expected_pages),
         "max_distance": max_distance,
-        "check_bits": check_bits(scheme.bits, max_distance),
         "environment": environment(),
         "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
     }
@@ -146,7 +145,7 @@ def _pages(source: Source) -> Iterator[Entry]:
 
 
 def _observe(
-    store: TableStore,
+    store: Store,
     page: Entry,
     rules: Rules,
     *,
@@ -167,7 +166,7 @@ def _observe(
         (distance, entry)
         for distance, entry in store.within(
             page.fingerprint, rules.max_distance, page.evidence.certainty
-        )
+        ).stored
         if in_scope is None or in_scope(entry.key)
     ]
     neighbours = rules.neighbours(page.evidence, within_k)

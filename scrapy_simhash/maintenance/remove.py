@@ -6,11 +6,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import index_url, reset_index
-from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.observing import ObservingIndex
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
+from scrapy_simhash.maintenance.sources import opened_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -84,16 +84,7 @@ def remove(where: Location, keys: Iterable[str]) -> list[str]:
 
     :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
-    if isinstance(where, RedisAddress):
-        with where.open() as index:
-            return [key for key in keys if index.forget(key)]
-    require_whole(where)
-    with opened_database(where) as (manifest, database):
-        store = TableStore(database, manifest.plan, manifest.check_bits)
-        entries = {key: entry for key in keys if (entry := store.entry(key)) is not None}
-        store.remove(list(entries.values()), store.next_sequence)
-        with opened_texts(where, manifest.database) as texts:
-            if texts is not None:
-                texts.forget(entries)
-        store.close()
-    return list(entries)
+    with opened_index(where) as index:
+        if isinstance(index, ObservingIndex):
+            return index.remove(keys)
+        return [key for key in keys if index.forget(key)]

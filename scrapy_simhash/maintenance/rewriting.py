@@ -17,7 +17,6 @@ from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import texts_path
 from scrapy_simhash.maintenance.redis_store import making_in_redis
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.redis_store import RedisStore
 
 # A marker file in a directory whose index is incomplete and has no manifest yet.
@@ -52,7 +52,7 @@ def rewriting(
     damaged: bool = False,
     old_as: str | None = None,
     **changes: Any,
-) -> Iterator[tuple[DatabaseSource, TableStore]]:
+) -> Iterator[tuple[DatabaseSource, Store]]:
     """Yield the old index and an empty store. At the end, the store replaces the old index.
 
     The store goes on with the sequence numbers of the old index. After an error, the old index is
@@ -89,9 +89,7 @@ def rewriting(
 
 
 @contextmanager
-def making(
-    where: Location, manifest: Manifest | RedisManifest
-) -> Iterator[TableStore | RedisStore]:
+def making(where: Location, manifest: Manifest | RedisManifest) -> Iterator[Store | RedisStore]:
     """Yield the empty store of a new index. After an error, there is no new index.
 
     :param manifest: manifest of the new index: a `RedisManifest` for an index in Redis.
@@ -122,13 +120,15 @@ def making(
 
 
 @contextmanager
-def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
+def _new_store(directory: Path, manifest: Manifest) -> Iterator[Store]:
     """Yield an empty store; sync and close it at the end, or delete it after an error."""
+    from scrapy_simhash.index.store import Store  # loads numpy
+
     location, path = str(directory), manifest.database_path(directory)
     kind = database_kind(manifest.database)
     database = kind(location, path)
     try:
-        store = TableStore(database, manifest.plan, manifest.check_bits)
+        store = Store(database, manifest.plan)
         yield store
         database.sync()
         store.close()
@@ -148,7 +148,7 @@ def _delete_leftovers(directory: Path, manifest: Manifest) -> None:
 
 def copy_all(
     source: DatabaseSource,
-    store: TableStore,
+    store: Store,
     *,
     before_s: int = 0,
     log_before_s: int = 0,

@@ -36,8 +36,7 @@ class Row(NamedTuple):
 def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
     """Yield the rows of entries, log lines and side rows, and rows of no known kind, in this order.
 
-    Buckets, runs, marks of removed entries and the state row are left out: `repair` makes
-    them again.
+    The state row and rows of tables in format version 5 are left out: `repair` makes them again.
 
     :param width_bytes: bytes of a fingerprint.
     """
@@ -55,7 +54,10 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
             except ValueError as error:
                 problem = f"{name} of {key[1:]!r}: {error}"
             yield Row(key, None, problem)
+    is_old = len(database.get(records.STATE_KEY) or b"") == records.OLD_STATE_BYTES
     for key in records.rows_of_no_kind(database):
+        if is_old and key[:1] in records.OLD_HEADS:
+            continue
         yield Row(key, None, f"a row of no known kind: {key!r}")
 
 

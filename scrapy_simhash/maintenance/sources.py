@@ -9,11 +9,11 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
-from scrapy_simhash.index import index_url, open_index, records
+from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.database import REDIS_REMEDY
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
+from scrapy_simhash.index.reader import RowReader
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.tables import RowReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
-EMPTY_STATE = records.State(next_sequence=0, entries=0, next_ordinal=0, first_buffered=0)
+EMPTY_STATE = records.State(next_sequence=0, entries=0, counted_below=0, identity=0)
 Location = Path | RedisAddress
 """The directory of an index, or its address in Redis."""
 
@@ -57,8 +57,7 @@ def opened_index(
     """
     if isinstance(where, RedisAddress):
         return where.open(**options)
-    read_manifest(where)  # `open_index` would create a missing index
-    return open_index(index_url(where), **options)
+    return open_index(where, create=False, **options)
 
 
 def manifest_of(where: Location) -> Manifest | RedisManifest:
@@ -107,7 +106,7 @@ class DatabaseSource(RowReader):
             state = self._read_state() or EMPTY_STATE
             self.next_sequence = max(state.next_sequence, 1)
             # The state row may be older than the newest entries, which have higher numbers.
-            for entry in self.entries(state.next_ordinal):
+            for entry in self.entries(state.counted_below):
                 self.next_sequence = max(self.next_sequence, entry.last_sequence + 1)
         except IndexCorrupt:
             if not damaged:
@@ -115,7 +114,7 @@ class DatabaseSource(RowReader):
 
     def size_bytes(self) -> int:
         """Return the size of the database on disk."""
-        return file_bytes(self._database.path)
+        return file_bytes(self.database.path)
 
     def entries_by_age(self) -> Iterator[Entry]:
         """Yield all entries, oldest first."""
@@ -125,7 +124,7 @@ class DatabaseSource(RowReader):
         for ordinal in ages["f1"][ages["f0"].argsort(kind="stable")]:
             row = records.entry_row_key(int(ordinal))
             value = self._database.get(row) or b""
-            yield self._decoded(self._decode_entry, int(ordinal), value)
+            yield self._decoded(records.decode_entry, int(ordinal), value)
 
 
 class RedisSource:

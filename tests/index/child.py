@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import ObservingIndex, TablePlan, buckets, manifest, tables
+from scrapy_simhash.index import ObservingIndex, TablePlan, manifest, store
+from scrapy_simhash.index.tables import merging, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,11 +107,9 @@ def database_class(kind: str) -> type:
 
 
 def shrink(kind: str) -> None:
-    """Spill, freeze and write table files all the time."""
-    buckets._MIN_CAPACITY = 16
-    buckets.SPILL_EVERY = tables.SPILL_EVERY = 2
-    buckets.OPEN_ROW_RECORDS, buckets.CLOSED_ROW_RECORDS = 3, 6
-    buckets.BUFFER_BYTES = 0
+    """Write files of tables and of the database all the time."""
+    tables.UNSORTED_ROWS, tables.MEMORY_ROWS, tables.FEW_ROWS = 5, 16, 1
+    merging.STEP_POSITIONS = 4
     module = import_module(f"scrapy_simhash.index.{kind}")
     if kind == "leveldb":
         module._OPTIONS["write_buffer_size"] //= 256
@@ -140,7 +139,7 @@ def write(
     if say_synced:
         two_logs = dies_at == "two logs"
         SyncedSizes(kind, Path(directory) / kind, dies=two_logs).install()
-        tables.time = SteadyClock(0.3 if two_logs else 0.05)
+        store.time = SteadyClock(0.3 if two_logs else 0.05)
     elif dies_at and not closing:
         killer.install()
     with opened(kind, directory, incremental=run % 2 == 1, sync=sync) as index:
@@ -149,30 +148,40 @@ def write(
             say("did", carry_out(index, operation))
         say("closing")
         if closing:
-            killer.install()
+            killer.install(files=True)
     say("closed")
 
 
 class Killer:
-    """Kills this process at a write to the database."""
+    """Kills this process at a write to the database; from the second one on, syncs and renamings of
+    files count as writes, too: those of tables.
+    """
 
     def __init__(self, kind: str, dies_at: str) -> None:
         self._class = database_class(kind)
         self._when, _, number = dies_at.partition(" ")
-        self._left = int(number) if number.isdecimal() else 0
+        self._left = self._number = int(number) if number.isdecimal() else 0
 
-    def install(self) -> None:
-        original = self._class.write
+    def install(self, *, files: bool = False) -> None:
+        self._wrap(self._class, "write")
+        if files or self._number > 1:
+            self._wrap(os, "fsync")
+            self._wrap(type(Path()), "rename")
 
-        def write(database, *arguments, **named):
+    def _wrap(self, owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def do(*arguments, **named):
             self._left -= 1
-            if self._left == 0 and self._when == "before":
+            is_last = self._left == 0
+            if is_last and self._when == "before":
                 os.kill(os.getpid(), signal.SIGKILL)
-            original(database, *arguments, **named)
-            if self._left == 0:
+            result = original(*arguments, **named)
+            if is_last:
                 os.kill(os.getpid(), signal.SIGKILL)
+            return result
 
-        self._class.write = write
+        setattr(owner, name, do)
 
 
 class SteadyClock:
@@ -212,7 +221,8 @@ class SyncedSizes:
             fsync(descriptor)
             status = os.fstat(descriptor)
             same = [log for log in self.logs() if os.path.samestat(log.stat(), status)]
-            self.say("before synced", same)
+            if same:  # else it is a file of the tables
+                self.say("before synced", same)
 
         class_.write, os.fsync = write, fsync_and_say
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .backends import DATABASE_KINDS, KINDS, kind_parameter, make_backend, small_buffers
+from .backends import DATABASE_KINDS, KINDS, kind_parameter, make_backend, small_tables
 from .redis_servers import RedisBackend, needs_redis, running
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ REDIS_KINDS = [pytest.param(kind, marks=needs_redis) for kind in ("redis", "redi
 
 
 @pytest.fixture(
-    params=[*KINDS, kind_parameter("leveldb", "leveldb, spilling"), *REDIS_KINDS],
+    params=[*KINDS, kind_parameter("leveldb", "leveldb, small"), *REDIS_KINDS],
 )
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend | RedisBackend]:
-    """A place for one index, empty at first; one keeps nearly nothing in memory."""
+    """A place for one index, empty at first; one keeps few rows in memory."""
     if request.param.startswith("redis"):
         name = "redis_cluster" if request.param.endswith("cluster") else "redis_server"
         yield RedisBackend(request.getfixturevalue(name))
         return
-    kind, _, spilling = request.param.partition(", ")
-    with small_buffers() if spilling else nullcontext():
+    kind, _, small = request.param.partition(", ")
+    with small_tables() if small else nullcontext():
         yield make_backend(kind, tmp_path / "index")
 
 

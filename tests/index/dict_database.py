@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexClosed, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from scrapy_simhash.index.database import Row
 
@@ -19,14 +19,12 @@ class DictDatabase:
     """A database in memory.
 
     :param content: its rows, in any order; a copy of them.
-    :param path: the folder that has the files of runs.
+    :param path: the folder that has the files of tables; None keeps tables in memory.
     """
 
     location = LOCATION
 
-    def __init__(
-        self, content: dict[bytes, bytes] | None = None, path: Path = Path(LOCATION)
-    ) -> None:
+    def __init__(self, content: dict[bytes, bytes] | None = None, path: Path | None = None) -> None:
         self.path = path
         self.content = dict(content or {})
         self.history: list[dict[bytes, bytes]] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.index import records
 from scrapy_simhash.maintenance.check import check
 
-from .backends import MemoryBackend, checked_entries, rows
+from .backends import MemoryBackend, check_rows, rows
 from .child import PLAN, carry_out, operations
 
 if TYPE_CHECKING:
@@ -45,9 +45,8 @@ class Expected:
         return len(kinds)
 
     def content(self) -> Content:
-        store = self._backend._store
-        entries = {entry.key: entry.fingerprint for entry in store._entries}
-        return entries, [_without_numbers(line) for line in store._log.values()]
+        rows = dict(self._backend.database.rows(b"", b"\xff"))
+        return _content(rows) if rows else ({}, [])
 
 
 def content(directory: Path) -> Content:
@@ -55,19 +54,23 @@ def content(directory: Path) -> Content:
     if not (directory / "manifest.json").exists():
         return {}, []
     report = check(directory)
-    assert report.problems == []
+    assert report.problems == [], report.problems
     stored = rows(directory)
     if not stored:
         return {}, []
-    entries = checked_entries(directory, PLAN)
+    entries, log = _content(stored)
+    assert (report.entries, report.near_duplicates) == (len(entries), len(log))
+    return entries, log
+
+
+def _content(stored: dict[bytes, bytes]) -> Content:
     log = [
         records.decode_near_duplicate(int.from_bytes(row[1:], "big"), value, PLAN.bits // 8)
         for row, value in sorted(stored.items())
         if row[:1] == b"N"
     ]
-    assert (report.entries, report.near_duplicates) == (len(entries), len(log))
-    fingerprints = {key: entry.fingerprint for key, entry in entries.items()}
-    return fingerprints, [_without_numbers(line) for line in log]
+    entries = {key: entry.fingerprint for key, entry in check_rows(stored, PLAN).items()}
+    return entries, [_without_numbers(line) for line in log]
 
 
 def _without_numbers(line: NearDuplicate) -> tuple[str, str, int, int]:

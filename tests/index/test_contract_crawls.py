@@ -22,7 +22,7 @@ from .backends import (
     found,
     make_backend,
     seen,
-    small_buffers,
+    small_tables,
 )
 
 A, B, C, D = FAR
@@ -302,7 +302,7 @@ def test_order_of_insertion_blocks_and_restarts_change_no_answer(
     backend = make_backend(kind, tmp_path_factory.mktemp("plan") / "index", plan)
     pages = [(f"{fp}", fp) for fp in fingerprints]
     order.shuffle(pages)
-    with small_buffers(capacity):
+    with small_tables(memory=capacity):
         for part in range(parts):
             with backend.open(max_distance=0, incremental=True) as index:
                 crawl(index, pages[part::parts])

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.index import PageToObserve, TablePlan, crowds, memory, runs
-from scrapy_simhash.index.redis import replica
+from scrapy_simhash.index import PageToObserve, TablePlan
 from scrapy_simhash.index.rules import Rules
+from scrapy_simhash.index.tables import crowds, search, tables
 from scrapy_simhash.names import name_bytes
 
-from .backends import INSTALLED_KINDS, KINDS, make_backend, seen
+from .backends import INSTALLED_KINDS, KINDS, make_backend, seen, small_tables
 from .conftest import REDIS_KINDS
 from .redis_servers import RedisBackend
-from .test_runs import small_runs
 
 PLAN = TablePlan(128, 6, prefix_bits=12, probes=40)
 K = 20
@@ -29,7 +28,7 @@ NAMED = Confirmation(min_resemblance=0.5)
 @contextmanager
 def small_crowds(*, crowd=30, scanned=60, compared=40, sample=10, copies=8, others=4):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (crowds, memory, runs, replica):
+        for module in (crowds, search):
             for name, value in (
                 ("CROWD", crowd),
                 ("SCANNED", scanned),
@@ -74,8 +73,8 @@ def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar
 ):
     rng = random.Random(1)
     pages = [page_of_template(rng, number) for number in range(400)]
-    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
-    with small_crowds(), small_runs(young=10, memory=memory_pages):
+    monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
+    with small_crowds(), small_tables(unsorted=10, memory=memory_pages):
         with backend.open(max_distance=K, confirmation=NAMED) as index:
             kinds = {observed.kind for observed in store(index, pages)}
             assert kinds == {"new"}
@@ -98,12 +97,14 @@ def test_few_entries_of_a_crowd_are_compared(backend, monkeypatch):
         compared.append(len(near))
         return neighbours(rules, evidence, near)
 
-    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
+    monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
     with backend.open(max_distance=K, confirmation=NAMED) as index:
         list(store(index, [page_of_template(rng, number) for number in range(300)]))
         monkeypatch.setattr(Rules, "neighbours", recorded)
         index.observe(*page_of_template(rng, 5000))
-        assert 0 < sum(compared) <= crowds.OTHERS
+        # In Redis, the page before may have been read after the search.
+        later = isinstance(backend, RedisBackend)
+        assert 0 < sum(compared) <= crowds.OTHERS + later
         compared.clear()
         index.observe(*page_of_template(rng, 5001, name=""))
         assert crowds.OTHERS < sum(compared) <= crowds.COPIES + 1  # and a pending page
@@ -116,8 +117,8 @@ def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):
         page_of_template(rng, number, name="No reviews yet", request=request)
         for number, request in enumerate(requests)
     ]
-    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
-    with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
+    monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
+    with small_crowds(scanned=500), backend.open(max_distance=K, confirmation=NAMED) as index:
         for key, fingerprint, evidence in pages:
             observed = index.observe(key, fingerprint, evidence)
             assert not (observed.representative and observed.earlier.same_request)
@@ -133,7 +134,7 @@ def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):
 def test_a_page_that_got_another_name_is_found_by_it_and_the_others_by_theirs(backend, monkeypatch):
     rng = random.Random(4)
     pages = [page_of_template(rng, number) for number in range(100)]
-    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
+    monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
     with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
         list(store(index, pages))
     with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
@@ -173,12 +174,12 @@ def leave_gone_pages(index, way, pages):
 @pytest.mark.parametrize("crowd", [30, 1000])
 def test_pages_that_are_gone_take_no_places(backend, way, crowd, monkeypatch):
     rng = random.Random(6)
-    monkeypatch.setattr(replica, "YOUNG_ROWS", 10)
+    monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
     template, own = (1 << 127) // 3, rng.randbytes(128)
     farther = template
     for bit in range(4, 13):  # within the prefix of one table
         farther ^= 1 << bit
-    with small_crowds(crowd=crowd), small_runs(young=10, memory=60):
+    with small_crowds(crowd=crowd), small_tables(unsorted=10, memory=60):
         for _ in range(2):  # in memory, and in files
             with backend.open(max_distance=K, confirmation=NAMED, incremental=True) as index:
                 gone = [page_of_template(rng, number, name="", flips=3) for number in range(120)]
@@ -211,7 +212,7 @@ def test_verdicts_equal_those_of_a_scan_of_all_pages(tmp_path_factory, seed, dat
         backend = make_backend(kind, tmp_path_factory.mktemp("crowd"), PLAN)
         with (
             small_crowds(crowd=1000, others=1000) if kind == "memory" else nullcontext(),
-            small_runs(young=5, memory=20),
+            small_tables(unsorted=5, memory=20),
             backend.open(max_distance=3, confirmation=NAMED) as index,
         ):
             # At this distance, the tables find all pairs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash import Scheme, open_index
-from scrapy_simhash.index.buckets import Buckets
+from scrapy_simhash.index.store import Store
 from scrapy_simhash.maintenance.check import check
 
 from .backends import DATABASE_KINDS
@@ -16,16 +16,17 @@ SCHEME = Scheme.preset("classic")
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("after", [0, 40])
-def test_an_entry_whose_records_were_not_added(tmp_path, monkeypatch, kind, error, after):
+def test_an_entry_that_was_written_is_found_and_counted(tmp_path, monkeypatch, kind, error, after):
     url = f"{kind}:{tmp_path / 'index'}"
-    add = Buckets.add
+    write = Store._write
 
-    def interrupted(buckets, entry):
-        if entry.key == "half":
+    def interrupted(store, puts, deletes=()):
+        write(store, puts, deletes)
+        if any(b"half" in value for _, value in puts):
+            store._is_counted = False  # as it is until the database returns
             raise error
-        add(buckets, entry)
 
-    monkeypatch.setattr(Buckets, "add", interrupted)
+    monkeypatch.setattr(Store, "_write", interrupted)
     with open_index(url, SCHEME) as index:
         for number in range(after):
             index.confirm(index.observe(f"before {number}", number * 0x9E3779B97F4A7C15 % 2**64))

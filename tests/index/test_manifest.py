@@ -16,7 +16,7 @@ from scrapy_simhash.index.manifest import FILE_NAME, Manifest, differences, envi
 from .backends import files
 
 VERSIONS = {"lxml": "5.0", "jieba": "0.42.1"}
-MANIFEST = Manifest(Scheme(bits=64), TablePlan(64, 6, 3), 3, VERSIONS, 32, "leveldb")
+MANIFEST = Manifest(Scheme(bits=64), TablePlan(64, 6, 3), 3, VERSIONS, "leveldb")
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def written(tmp_path):
         MANIFEST,
         replace(MANIFEST, database="rocksdb"),
         replace(MANIFEST, plan=TablePlan(64, 4, 1, 4)),
-        replace(MANIFEST, scheme=Scheme(bits=256), plan=TablePlan(256, 19), check_bits=256),
+        replace(MANIFEST, scheme=Scheme(bits=256), plan=TablePlan(256, 19)),
         replace(MANIFEST, scheme=Scheme(bits=16), plan=TablePlan(16, 4)),
     ],
     ids=["leveldb", "rocksdb", "inner blocks", "wide", "narrow"],
@@ -69,7 +69,7 @@ def test_a_person_can_read_it(tmp_path):
     MANIFEST.write(tmp_path)
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
     assert content["format"] == "scrapy-simhash index"
-    assert content["format_version"] == 5
+    assert content["format_version"] == 6
     assert content["database"] == "leveldb"
     assert content["scheme_id"] == MANIFEST.scheme.id
     assert content["plan"] == {
@@ -82,7 +82,6 @@ def test_a_person_can_read_it(tmp_path):
     }
     assert content["confirmation"] == {"min_resemblance": 0.0, "same_name": False}
     assert content["max_distance"] == 3
-    assert content["check_bits"] == 32
     assert content["environment"] == {"lxml": "5.0", "jieba": "0.42.1"}
 
 
@@ -129,7 +128,7 @@ def test_a_format_version_that_is_not_known_is_a_mismatch_that_names_both(writte
     with pytest.raises(IndexMismatch) as caught:
         Manifest.read(directory)
     text = str(caught.value)
-    assert f"format version {version!r}, this release reads 5: use the release" in text
+    assert f"format version {version!r}, this release reads 5 and 6: use the release" in text
     assert "SIMHASH_RESET" in text
     assert "rebuild" not in text
     assert files(directory) == before
@@ -149,7 +148,7 @@ def test_a_manifest_that_is_not_readable_is_corrupt(tmp_path, content):
 
 @pytest.mark.parametrize(
     "key",
-    "format_version database scheme plan max_distance check_bits environment confirmation".split(),
+    "format_version database scheme plan max_distance environment confirmation".split(),
 )
 def test_a_manifest_without_a_part_is_corrupt(written, key):
     with pytest.raises(IndexCorrupt, match=key):
@@ -175,12 +174,6 @@ def test_a_manifest_without_a_part_is_corrupt(written, key):
         (("plan", "inner_blocks"), 33),
         (("plan", "inner_blocks"), None),
         (("plan", "inner_blocks"), False),
-        (("check_bits",), 0),
-        (("check_bits",), 31),
-        (("check_bits",), -32),
-        (("check_bits",), 96),
-        (("check_bits",), 32.0),
-        (("check_bits",), "32"),
         (("database",), "memory"),
         (("database",), "lmdb"),
         (("database",), None),

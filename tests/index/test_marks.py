@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import UNLIKE_ANY, Evidence, same_request
-from scrapy_simhash.index.crowds import have_other_requests, may_be_copies
 from scrapy_simhash.index.marks import key_of, mark_of, request_of, site_of, without_name
+from scrapy_simhash.index.tables.crowds import have_other_requests, may_be_copies
 from scrapy_simhash.names import Names, page_names
 
 titles = st.sampled_from(

@@ -24,11 +24,10 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index import (
     TablePlan,
-    buckets,
     choose_plan,
     index_url,
     reset_index,
-    tables,
+    store,
 )
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.scheme import PRESETS
@@ -70,17 +69,6 @@ def edit_manifest(directory, change):
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-@pytest.mark.parametrize(("buffer_bytes", "in_rows"), [(0, True), (1 << 16, False)])
-def test_records_are_in_memory_as_far_as_was_asked_for(url, monkeypatch, buffer_bytes, in_rows):
-    monkeypatch.setattr(buckets, "_MIN_CAPACITY", 4)
-    with open_index(url, SCHEME, max_distance=K, plan=PLAN, buffer_bytes=buffer_bytes) as index:
-        for page in range(64):
-            fingerprint = page * 0x9E3779B97F4A7C15 % (1 << SCHEME.bits)
-            index.confirm(index.observe(str(page), fingerprint))
-        rows = index._shared.store._database.rows(b"T", b"U")
-        assert any(True for _ in rows) is in_rows
-
-
 def test_without_more_an_index_is_of_the_default_preset(url):
     with open_index(url) as index:
         assert index.scheme == Scheme.preset("wide")
@@ -89,11 +77,11 @@ def test_without_more_an_index_is_of_the_default_preset(url):
         assert index.incremental is False
 
 
-def test_without_more_so_is_one_in_memory_which_scans_and_misses_nothing():
+def test_without_more_so_is_one_in_memory():
     with open_index("memory:") as index:
         assert index.scheme == Scheme.preset("wide")
         assert index.max_distance == PRESETS["wide"].max_distance
-        assert index.plan.guaranteed_distance >= PRESETS["wide"].max_distance
+        assert index.plan == choose_plan(256, PRESETS["wide"].max_distance)
         assert index.incremental is False
 
 
@@ -424,7 +412,7 @@ def syncs(monkeypatch, kind):
 def clock(monkeypatch):
     """Seconds on a clock that stands still."""
     now_s = [100.0]
-    monkeypatch.setattr(tables.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(store.time, "monotonic", lambda: now_s[0])
     return now_s
 
 

@@ -10,8 +10,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import TablePlan
 
-from .backends import KINDS, make_backend
-from .test_runs import small_runs
+from .backends import KINDS, make_backend, small_tables
 
 PROBED = TablePlan(128, 6, prefix_bits=12, probes=40)
 CUT_IN_BLOCKS = TablePlan(128, 16)
@@ -56,7 +55,7 @@ def observed(index, *, together):
 @pytest.mark.parametrize("kind", KINDS)
 def test_observations_are_the_same(tmp_path, kind, plan):
     results = []
-    with small_runs(young=5, memory=40):
+    with small_tables(unsorted=5, memory=40):
         for together in (True, False):
             backend = make_backend(kind, tmp_path / str(together), plan)
             with backend.open(max_distance=K, confirmation=UNCONFIRMED) as index:

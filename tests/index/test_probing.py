@@ -120,8 +120,8 @@ def test_all_within_the_guaranteed_distance_are_found_with_any_certainty(tmp_pat
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("spilled", [False, True])
-def test_as_much_is_found_as_the_model_says_and_nothing_wrong(tmp_path, kind, spilled):
+@pytest.mark.parametrize("in_files", [False, True])
+def test_as_much_is_found_as_the_model_says_and_nothing_wrong(tmp_path, kind, in_files):
     """The oracle is a linear scan: what is found is within k, at its distance; what is missed is
     as much as the model says, within five standard deviations.
     """
@@ -134,8 +134,8 @@ def test_as_much_is_found_as_the_model_says_and_nothing_wrong(tmp_path, kind, sp
         for number, (_, _, other) in enumerate(near):
             stored[str(number)] = other
             index.confirm(index.observe(str(number), other))
-        if spilled:
-            index._shared.store._spill_all()
+        if in_files:
+            index._shared.store._tables.write_all()
         hits = within = 0
         recall = 0.0
         for number, (one, certainty, other) in enumerate(near):

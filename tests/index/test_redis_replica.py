@@ -13,9 +13,9 @@ from scrapy_simhash.errors import IndexClosed, IndexCorrupt
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.redis import replica as replica_module
 from scrapy_simhash.index.redis.layout import Layout, digest_of
 from scrapy_simhash.index.redis.replica import Replica
+from scrapy_simhash.index.tables import tables
 
 from .backends import FAR, found
 from .redis_servers import RedisBackend, needs_redis
@@ -70,7 +70,7 @@ def test_it_finds_what_a_linear_scan_finds_in_the_probed_buckets(plan, data):
     replica, at = Replica(layout, "here"), 0
     is_probed = Prober(plan).found_by(centre, certainty)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replica_module, "YOUNG_ROWS", data.draw(st.integers(1, 40)))
+        patch.setattr(tables, "UNSORTED_ROWS", data.draw(st.integers(1, 40)))
         while True:
             expected = {
                 digest_of(str(number))
@@ -96,19 +96,6 @@ def test_it_grows_and_keeps_all_rows():
     assert replica.end.rows == 30_000
     for number in range(0, 30_000, 997):
         assert digests_near(replica, fingerprints[number] ^ 5, 3) == {digest_of(str(number))}
-
-
-def test_a_sort_leaves_the_runs_that_another_thread_searches(monkeypatch):
-    monkeypatch.setattr(replica_module, "YOUNG_ROWS", 4)
-    layout, rng = layout_of(PLANS[1]), random.Random(1)
-    replica = Replica(layout, "here")
-    for _ in range(6):
-        extend(replica, rows_of(layout, [rng.getrandbits(64) for _ in range(4)]))
-        before = replica._lookup
-        runs = [*before._runs]
-        replica.near([(0, b"")], 3)
-        assert replica._lookup is not before
-        assert before._runs == runs
 
 
 def test_rows_that_another_thread_has_read_are_not_added_again():

@@ -11,10 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.index import ObservingIndex, open_index
-from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.index.shared import SharedStore
 
 from .backends import FAR, K, MemoryBackend, flip, found, seen
 from .redis_servers import RedisBackend
@@ -129,16 +126,7 @@ def go_on(backend, began, *, incremental=False):
         return backend.open(crawl_start=began, incremental=incremental)
     if not isinstance(backend, MemoryBackend):
         return open_index(backend.url, crawl_start=began, incremental=incremental)
-    if backend._shared is None:
-        backend._shared = SharedStore(backend._store, backend._manifest, "memory")
-    backend._shared.users += 1
-    return ObservingIndex(
-        backend._shared,
-        rules=Rules(K, UNCONFIRMED),
-        incremental=incremental,
-        on_close=backend._release,
-        crawl_start=began,
-    )
+    return backend.open(crawl_start=began, incremental=incremental)
 
 
 class TestACrawlThatGoesOn:

@@ -11,7 +11,7 @@ import pytest
 from scrapy_simhash.errors import IndexClosed, StorageError
 from scrapy_simhash.index.redis.index import RedisIndex
 
-from .backends import FAR, DatabaseBackend, K, checked_rows, flip, found, seen
+from .backends import FAR, DatabaseBackend, K, checked_entries, flip, found, seen
 
 A, B, C, D = FAR
 NEAR = flip(A, 0)
@@ -54,7 +54,7 @@ def test_at_confirm_the_page_is_stored_and_its_representative_logged_as_its_copy
         assert index.observe("old", A).representative == "page"
         assert log_of(index)[1] == ("old", "page", 1)
     if isinstance(backend, DatabaseBackend):
-        assert set(checked_rows(backend.directory, backend.plan, closed=True).entries) == {"page"}
+        assert set(checked_entries(backend.directory, backend.plan)) == {"page"}
 
 
 def test_until_then_both_are_seen_by_queries(stored):
@@ -209,7 +209,7 @@ def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
     page = superseding(stored)
     before = log_of(stored)
 
-    def fail(*_):
+    def fail(*_, **__):
         raise StorageError("/index", "the disk is full")
 
     with monkeypatch.context() as patch:

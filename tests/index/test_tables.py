@@ -1,552 +1,319 @@
-"""TableStore alone, on a database that is a dictionary: what it writes, and when writes fail."""
+"""Tables beside a linear scan, for every kind of plan, through crashes, failures and damage."""
 
 from __future__ import annotations
 
-import logging
 import random
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from scrapy_simhash import Scheme
-from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, StorageError
-from scrapy_simhash.index import ObservingIndex, TablePlan, records, tables
-from scrapy_simhash.index.base import Entry, NearDuplicate
-from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.index.shared import SharedStore
-from scrapy_simhash.index.tables import TableStore
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.tables import COLUMNS, NEW_RUN, delete_tables
+from scrapy_simhash.index.tables.format import Unfit, Writer
+from scrapy_simhash.index.tables.tables import Tables
 
-from .backends import BITS, FAR, PLAN, K, check_rows, flip, small_buffers
-from .dict_database import LOCATION, DictDatabase
+from .backends import small_tables
 
-A, B, C, D = FAR
-CHECK_BITS = 32
-
-
-def made(database, plan=PLAN, check_bits=CHECK_BITS, **arguments):
-    return TableStore(database, plan, check_bits, **arguments)
-
-
-@pytest.fixture
-def database():
-    return DictDatabase()
-
-
-@pytest.fixture
-def store(database):
-    return made(database)
+PLANS = [
+    (TablePlan(16, 4), 3),
+    (TablePlan(64, 4), 3),
+    (TablePlan(64, 6, 3), 3),
+    (TablePlan(256, 2), 1),  # prefixes of 128 bits
+    (TablePlan(96, 5, 2, inner_blocks=3), 2),
+    (TablePlan(136, 3, prefix_bits=27, probes=20), 20),  # a prefix in two words
+    (TablePlan(128, 2, prefix_bits=3, probes=6), 20),
+    (TablePlan(256, 12, prefix_bits=20, probes=288), 52),
+]
+PLAN, K = PLANS[5]
 
 
-def entry(number, key, fingerprint, **changes):
-    return Entry(number, key, fingerprint, number, 1000, 1000)._replace(**changes)
+class BesideAScan(RuleBasedStateMachine):
+    """Tables in a folder, and tables in memory, beside the rows that they should find."""
+
+    plan, k = PLANS[0]
+
+    def __init__(self):
+        super().__init__()
+        self.patched = small_tables(unsorted=3, memory=9, step=4)
+        self.patched.__enter__()
+        self.root = Path(tempfile.mkdtemp())
+        self.folder = self.root / "0"
+        self.random = random.Random(1)
+        self.rows, self.forgotten, self.written = {}, set(), {}
+        self.next_number = 0
+        self.in_memory = Tables(self.plan)
+        self.tables = Tables(self.plan, self.folder)
+
+    @rule(near=st.booleans(), gap=st.sampled_from([0, 0, 0, 1, 1000]), times=st.integers(1, 9))
+    def add(self, near, gap, times):
+        for _ in range(times):
+            fingerprint = self.random.getrandbits(self.plan.bits)
+            if near and self.rows:
+                fingerprint = self.random.choice(list(self.rows.values()))
+                for bit in self.random.sample(range(self.plan.bits), min(self.k, 4)):
+                    fingerprint ^= 1 << bit
+            number = self.next_number
+            self.next_number += 1 + gap
+            for tables in (self.tables, self.in_memory):
+                tables.add(number, fingerprint, b"page %d" % number, 0)
+            self.rows[number] = fingerprint
+
+    @rule(large=st.booleans(), times=st.integers(1, 20))
+    def step(self, large, times):
+        for _ in range(times):
+            self.tables.step(large=large)
+
+    @rule(data=st.data())
+    def forget(self, data):
+        if self.rows:
+            number = data.draw(st.sampled_from(sorted(self.rows)))
+            self.forgotten.add(number)
+            for tables in (self.tables, self.in_memory):
+                tables.forget(number)
+
+    @rule(killed=st.booleans())
+    def reopen(self, killed):
+        """A kill leaves the files as they are, even in the middle of a merge."""
+        if not killed:
+            self.tables.write_all()
+        folder = self.root / f"{int(self.folder.name) + 1}"
+        if self.folder.exists():
+            shutil.copytree(self.folder, folder)
+        self.tables.close()
+        self.folder = folder
+        self.tables = Tables(self.plan, self.folder)
+        assert killed or self.tables.stop == (max(self.rows) + 1 if self.rows else 0)
+        assert len(list(folder.glob("*.run"))) <= 2
+        for number, fingerprint in self.rows.items():
+            if number >= self.tables.stop:
+                self.tables.add(number, fingerprint, b"page %d" % number, 0)
+
+    @invariant()
+    def all_are_found(self):
+        queries = []
+        for fingerprint in [*self.rows.values()][-3:] + [*self.rows.values()][:2]:
+            certainty = b""
+            if self.plan.probes:
+                certainty = self.random.choice([b"", self.random.randbytes(self.plan.bits)])
+            queries.append((fingerprint ^ 1 << self.random.randrange(self.plan.bits), certainty))
+        for tables in (self.tables, self.in_memory):
+            together = tables.near(queries, self.k)
+            alone = [tables.near([query], self.k)[0] for query in queries]
+            for query, *answers in zip(queries, together, alone, strict=True):
+                for numbers in answers:
+                    assert len(numbers) == len(set(numbers))
+                    assert set(numbers) - self.forgotten == self.near(*query)
+            later = tables.near(queries, self.k, after=len(tables) - 1)
+            last = {*self.rows} and {max(self.rows)} - self.forgotten
+            for query, numbers in zip(queries, later, strict=True):
+                assert self.near(*query) & last <= set(numbers)
+            for number in {*self.rows} - self.forgotten:
+                assert number in tables.with_key(b"page %d" % number)
+            assert set(tables.with_key(b"another")) <= self.forgotten
+
+    def near(self, fingerprint, certainty):
+        is_probed = Prober(self.plan).found_by(fingerprint, certainty)
+        return {
+            number
+            for number, stored in self.rows.items()
+            if hamming_distance(stored, fingerprint) <= self.k
+            and is_probed(stored)
+            and number not in self.forgotten
+        }
+
+    def teardown(self):
+        self.patched.__exit__(None, None, None)
+        shutil.rmtree(self.root)
 
 
-def line(sequence, key="copy"):
-    return NearDuplicate(key, "a", 1, A, sequence, 1000)
+@pytest.mark.parametrize(("plan", "k"), PLANS, ids=str)
+def test_tables_find_what_a_linear_scan_finds_in_their_buckets(plan, k):
+    class OfPlan(BesideAScan):
+        pass
+
+    OfPlan.plan, OfPlan.k = plan, k
+    run_state_machine_as_test(OfPlan, settings=settings(max_examples=20, stateful_step_count=30))
 
 
-def put(store, number, key, fingerprint, *, replaced=None, outdated=()):
-    return store.write(entry(number, key, fingerprint), replaced, outdated, number + 1)
-
-
-def contents(store):
-    """Entries of a store by key, found in each way."""
-    # Each fingerprint has its last four bits, one of the tables' prefixes, in common with one.
-    found = {one.key: one for four in range(16) for _, one in store.within(0x1111 * four, BITS)}
-    assert all(store.entry(key) == one for key, one in found.items())
-    assert len(store) == len(found)
-    return {key: one.fingerprint for key, one in found.items()}
-
-
-def test_a_new_store_writes_its_state_alone(database, store):
-    assert set(database.content) == {b"S"}
-    assert (store.next_sequence, len(store)) == (1, 0)
-    assert store.entry("a") is None
-    assert store.within(A, BITS) == []
-    assert list(store.near_duplicates(0)) == []
-
-
-def test_a_page_is_one_row(database, store):
-    database.writes.clear()
-    assert put(store, 1, "a", A) == entry(1, "a", A, ordinal=0)
-    assert put(store, 2, "b", B) == entry(2, "b", B, ordinal=1)
-    assert [(len(puts), deletes) for puts, deletes, _ in database.writes] == [(1, []), (1, [])]
-    assert {row for puts, _, _ in database.writes for row in puts} == {
-        records.entry_row_key(0),
-        records.entry_row_key(1),
-    }
-    assert contents(store) == {"a": A, "b": B}
-    assert (store.next_sequence, len(store)) == (3, 2)
-
-
-def test_a_page_that_is_met_again_keeps_its_row(database, store):
-    put(store, 1, "a", A)
-    stored = store.entry("a")
-    again = store.write(stored._replace(last_sequence=5, last_seen_s=2000), stored, (), 6)
-    assert (
-        again == entry(1, "a", A, last_sequence=5, last_seen_s=2000, ordinal=0) == store.entry("a")
-    )
-    assert set(database.content) == {b"S", records.entry_row_key(0)}
-    assert (store.next_sequence, len(store)) == (6, 1)
-
-
-@pytest.mark.parametrize("spilled", [False, True])
-def test_a_page_that_changed_takes_the_place_of_the_old_one_in_one_write(spilled):
-    database = DictDatabase()
-    store = made(database)
-    put(store, 1, "a", A)
-    if spilled:
-        store.close()
-        database = DictDatabase(database.content)
-        store = made(database)
-    database.writes.clear()
-    put(store, 2, "a", B, replaced=store.entry("a"))
-    ((puts, deletes, _),) = database.writes
-    assert {b"S", records.entry_row_key(1)} <= set(puts)
-    assert records.entry_row_key(0) in deletes
-    assert contents(store) == {"a": B}
-    store.close()
-    assert check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries.keys() == {"a"}
-
-
-@pytest.mark.parametrize("spilled", [False, True])
-def test_a_page_takes_the_place_of_those_that_yield_in_one_write(spilled):
-    database = DictDatabase()
-    store = made(database)
-    for number, key in enumerate("abc", 1):
-        put(store, number, key, flip(A, number))
-    put(store, 4, "d", D)
-    if spilled:
-        store.close()
-        database = DictDatabase(database.content)
-        store = made(database)
-    database.writes.clear()
-    outdated = [one for _, one in store.within(A, 1)]
-    assert len(outdated) == 3
-    put(store, 5, "e", A, outdated=outdated)
-    assert len(database.writes) == 1
-    assert contents(store) == {"d": D, "e": A}
-    # So may one that keeps its row.
-    put(store, 6, "f", flip(A, 1))
-    met = store.entry("e")
-    store.write(met._replace(last_sequence=7), met, [store.entry("f")], 8)
-    assert contents(store) == {"d": D, "e": A}
-    store.close()
-    entries = check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries
-    assert entries.keys() == {"d", "e"}
-
-
-def test_the_near_duplicate_log_is_in_its_order_from_a_sequence_on(database, store):
-    for sequence in (1, 300, 2, 70_000):
-        store.log(line(sequence), sequence + 1)
-    assert [one.sequence for one in store.near_duplicates(0)] == [1, 2, 300, 70_000]
-    assert [one.sequence for one in store.near_duplicates(2)] == [2, 300, 70_000]
-    assert list(store.near_duplicates(70_000)) == [line(70_000)]
-    assert list(store.near_duplicates(70_001)) == []
-    assert made(DictDatabase(database.content)).next_sequence == 70_001
-
-
-def test_the_sequence_goes_on_where_a_killed_store_was(database, store):
-    put(store, 1, "a", A)
-    stored = store.entry("a")
-    put(store, 7, "b", B)
-    store.write(stored._replace(last_sequence=4), stored, (), 8)
-    killed = made(DictDatabase(database.content))
-    assert killed.next_sequence == 8
-    assert killed.entry("a").last_sequence == 4
-
-
-def test_closing_spills_all_records_and_closes_the_database(database, store):
-    for number in range(1, 40):
-        put(store, number, f"{number}", number * 1000)
-    assert check_rows(database.content, PLAN, CHECK_BITS).lacking == 39
-    store.close()
-    assert database.closed
-    assert len(check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries) == 39
-    with pytest.raises(IndexClosed):
-        store.entry("1")
-
-
-def test_a_store_that_was_closed_reads_no_entry_again(database, store, monkeypatch):
-    for number in range(1, 40):
-        put(store, number, f"{number}", number * 1000)
-    store.close()
-    decoded = []
-    decode = records.decode_entry
-
-    def noted(ordinal, value, width_bytes):
-        decoded.append(ordinal)
-        return decode(ordinal, value, width_bytes)
-
-    monkeypatch.setattr(records, "decode_entry", noted)
-    again = made(DictDatabase(database.content))
-    assert decoded == []
-    put(again, 40, "40", 40_000)
-    killed = made(DictDatabase(again._database.content))
-    assert decoded == [39]
-    assert len(killed) == 40
-
-
-def test_how_many_entries_were_read_again_is_logged(database, store, caplog):
-    for number in range(1, 6):
-        put(store, number, f"{number}", number * 1000)
-    with caplog.at_level(logging.INFO):
-        made(DictDatabase(database.content))
-        (record,) = caplog.records
-        assert record.levelno == logging.INFO
-        assert f"{LOCATION} was not closed; 5 entries were read again" in record.getMessage()
-        caplog.clear()
-        store.close()
-        made(DictDatabase(database.content))
-        assert caplog.records == []
-
-
-def test_closing_without_a_change_writes_nothing(database, store):
-    put(store, 1, "a", A)
-    store.close()
-    again = DictDatabase(database.content)
-    made(again).close()
-    assert again.writes == []
-    assert again.content == database.content
-
-
-class Crawl:
-    """Random pages, observed and settled."""
-
-    def __init__(self, database, seed, **arguments):
-        self.rng = random.Random(seed)
-        store = made(database, **arguments)
-        manifest = Manifest(Scheme(bits=BITS), PLAN, K, {}, CHECK_BITS, "leveldb")
-        self.index = ObservingIndex(
-            SharedStore(store, manifest, LOCATION),
-            rules=Rules(K, UNCONFIRMED),
-            incremental=bool(seed % 2),
-            on_close=lambda _: store.close(),
-            clock=lambda: 1000,
-        )
-        self.store = store
-
-    def step(self):
-        """Observe a page, and confirm it mostly."""
-        key = f"page {self.rng.randrange(30)}"
-        fingerprint = self.rng.choice(FAR) ^ self.rng.getrandbits(8) << self.rng.choice([0, 4, 8])
-        observation = self.index.observe(key, fingerprint)
-        if self.rng.random() < 0.9:
-            self.index.confirm(observation)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_after_a_crash_at_any_write_all_is_there_that_was_confirmed(seed):
-    content = {}
-    early = 0
-    for crawl_number in range(3):
-        database = DictDatabase(content)
-        with small_buffers(capacity=5):
-            crawl = Crawl(database, seed + crawl_number)
-            before = contents(crawl.store)
-            for step in range(60):
-                if step == 59:
-                    crawl.index.close()
-                    after = before
-                else:
-                    crawl.step()
-                    after = contents(crawl.store)
-                written, database.history = database.history, []
-                for killed in written:
-                    early += check_rows(killed, PLAN, CHECK_BITS).early
-                    again_database = DictDatabase(killed)
-                    again = made(again_database)
-                    assert contents(again) in (before, after)
-                    assert again.next_sequence <= crawl.store.next_sequence
-                    again.close()
-                    checked = check_rows(again_database.content, PLAN, CHECK_BITS, closed=True)
-                    assert {k: e.fingerprint for k, e in checked.entries.items()} in (before, after)
-                before = after
-        assert check_rows(database.content, PLAN, CHECK_BITS, closed=True).most_rows > 1
-        content = database.content
-    assert early > 100
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(6))
-def test_a_page_whose_write_fails_stays_pending_and_can_be_confirmed_again(seed):
-    database = DictDatabase()
+def rows(count, seed=1):
     rng = random.Random(seed)
-    with small_buffers(capacity=5):
-        crawl = Crawl(database, seed)
-        for number in range(150):
-            key, fingerprint = f"page {number % 40}", rng.getrandbits(BITS)
-            before = contents(crawl.store)
-            observation = crawl.index.observe(key, fingerprint)
-            if observation.kind not in {"new", "changed"}:
-                continue  # nothing to be stored
-            if rng.random() < 0.3:
-                database.fails = lambda _: True
-                with pytest.raises(StorageError, match="full"):
-                    crawl.index.confirm(observation)
-                database.fails = lambda _: False
-                assert contents(crawl.store) == before
-                assert key in [match.key for match in crawl.index.query(fingerprint)]
-            crawl.index.confirm(observation)
-            after = contents(crawl.store)
-            assert (after[key] ^ fingerprint).bit_count() <= K
-            check_rows(database.content, PLAN, CHECK_BITS)
-        crawl.index.close()
-    entries = check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries
-    assert {key: one.fingerprint for key, one in entries.items()} == after
+    return [rng.getrandbits(PLAN.bits) for _ in range(count)]
 
 
-def of_buckets(puts):
-    """Whether a write has rows of buckets and not of an entry."""
-    return any(row[:1] in {b"T", b"K"} for row in puts) and b"S" not in puts
+def add_all(tables, fingerprints):
+    for number, fingerprint in enumerate(fingerprints):
+        if number >= tables.stop:
+            tables.add(number, fingerprint, b"%d" % number, 0)
+            while tables.step():
+                pass
 
 
-@pytest.mark.parametrize("lands", [False, True])
-def test_a_spill_that_fails_is_a_warning_and_goes_on_later(caplog, lands):
-    database = DictDatabase()
-    database.lands = lands
-    with small_buffers(capacity=4), caplog.at_level(logging.WARNING):
-        store = made(database)
-        database.fails = of_buckets
-        for number in range(1, 31):
-            put(store, number, f"{number}", number * 2000)
-        (record,) = caplog.records
-        assert record.levelno == logging.WARNING
-        assert "the disk is full; its tables stay in memory for now" in record.getMessage()
-        assert len(contents(store)) == 30
-        database.fails = lambda _: False
-        caplog.clear()
-        for number in range(31, 61):
-            put(store, number, f"{number}", number * 1000)
-        assert caplog.records == []
-        assert len(contents(store)) == 60
-        # As after a crash.
-        check_rows(database.content, PLAN, CHECK_BITS)
-        assert len(contents(made(DictDatabase(database.content)))) == 60
-        store.close()
-    assert len(check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries) == 60
-
-
-@pytest.mark.parametrize("lands", [False, True])
-def test_closing_on_a_full_disk_is_a_warning_and_loses_nothing(database, store, caplog, lands):
-    for number in range(1, 31):
-        put(store, number, f"{number}", number * 2000)
-    expected = contents(store)
-    database.fails = lambda _: True
-    database.lands = lands
-    with caplog.at_level(logging.WARNING):
-        store.close()
-    (record,) = caplog.records
-    assert "no page is lost, but the next opening takes longer" in record.getMessage()
-    assert database.closed
-    again = made(DictDatabase(database.content))
-    assert contents(again) == expected
-    again.close()
-    entries = check_rows(again._database.content, PLAN, CHECK_BITS, closed=True).entries
-    assert len(entries) == 30
-
-
-def test_a_store_that_cannot_spill_while_it_reads_entries_again_raises(database, store):
-    for number in range(1, 31):
-        put(store, number, f"{number}", number * 2000)
-    killed = DictDatabase(database.content)
-    killed.fails = of_buckets
-    with small_buffers(capacity=4), pytest.raises(StorageError, match="full"):
-        made(killed)
-    killed.fails = lambda _: False
-    with small_buffers(capacity=4):
-        assert contents(made(killed)) == contents(store)
+def assert_finds(tables, fingerprints):
+    for number, fingerprint in enumerate(fingerprints):
+        assert number in tables.near([(fingerprint ^ 1, b"")], K)[0]
+        assert number in tables.with_key(b"%d" % number)
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """Seconds on a clock that stands still."""
-    now_s = [100.0]
-    monkeypatch.setattr(tables.time, "monotonic", lambda: now_s[0])
-    return now_s
+def folder(tmp_path):
+    """The folder of tables of 60 rows."""
+    path = tmp_path / "tables"
+    with small_tables():
+        tables = Tables(PLAN, path, made_for="an index")
+        add_all(tables, rows(60))
+        tables.write_all()
+        tables.close()
+    return path
 
 
-def test_what_was_not_synced_is_synced_at_close_though_a_synced_write_failed(database, clock):
-    store = made(database)
-    store.log(line(1), 2)
-    assert database.writes[-1][2] is False
-    clock[0] += 10
-    database.fails = lambda _: True
-    with pytest.raises(StorageError):
-        store.log(line(2), 3)
-    database.fails = lambda _: False
-    store.close()
-    assert database.writes[-1][2] is True
+def test_written_tables_are_used_again(folder):
+    tables = Tables(PLAN, folder, made_for="an index")
+    assert (tables.stop, len(tables)) == (60, 60)
+    assert_finds(tables, rows(60))
 
 
-def test_a_sync_during_a_write_does_not_count_that_write_as_synced():
-    """`sync` is called by another thread."""
-    syncs = []
-
-    class Database(DictDatabase):
-        def write(self, puts, deletes=(), *, sync=False):
-            if puts[0][0].startswith(b"N"):
-                store.sync()
-            super().write(puts, deletes, sync=sync)
-
-        def sync(self):
-            syncs.append(len(self.content))
-
-    store = made(Database())
-    store.log(line(1), 2)
-    before = len(syncs)
-    store.sync()
-    assert len(syncs) == before + 1
-    store.sync()
-    assert len(syncs) == before + 1
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"), [("always", [True] * 5), ("no", [False] * 5), ("everysec", None)]
-)
-def test_writes_are_synced_as_the_policy_says(database, clock, policy, expected):
-    store = made(database, sync=policy)
-    for number in range(1, 5):
-        put(store, number, f"{number}", number * 5000)
-        clock[0] += 0.4
-    synced = [sync for _, _, sync in database.writes]
-    assert synced == (expected or [True, False, False, False, True])
-    store.close()
-    assert database.writes[-1][2] is (policy != "no")
-
-
-def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, monkeypatch):
-    monkeypatch.setattr(records, "MAX_ORDINAL", 2)
-    for number, key in enumerate("abc", 1):
-        put(store, number, key, FAR[number])
-    before = dict(database.content)
-    for replaced in (None, store.entry("a")):
-        with pytest.raises(StorageError, match=r"has held 3 entries.*start another"):
-            put(store, 4, "a" if replaced else "d", A, replaced=replaced)
-    assert database.content == before
-    stored = store.entry("a")
-    store.write(stored._replace(last_sequence=9), stored, (), 10)
-    assert store.entry("a").last_sequence == 9
-    assert contents(store) == {"a": B, "b": C, "c": D}
-
-
-@pytest.fixture
-def closed_rows(database, store):
-    """Rows of a closed store with three pages and a line of the log."""
-    for number, key in enumerate("abc", 1):
-        put(store, number, key, FAR[number])
-    store.log(line(4), 5)
-    store.close()
-    return database.content
+@pytest.mark.parametrize("damage", ["byte", "short", "empty", "missing", "longer"])
+@pytest.mark.parametrize("name", [*COLUMNS, "first run", "last run"])
+def test_a_file_that_is_damaged_is_not_used(folder, name, damage):
+    runs = sorted(folder.glob("*.run"), key=lambda path: int(path.stem))
+    assert len(runs) == 2
+    path = {"first run": runs[0], "last run": runs[1]}.get(name) or folder / name
+    content = bytearray(path.read_bytes())
+    if damage == "byte":
+        content[len(content) // 2] ^= 1
+    elif damage == "short":
+        del content[-8:]
+    elif damage == "empty":
+        content.clear()
+    elif damage == "longer":
+        content += bytes(8)
+    path.write_bytes(content)
+    if damage == "missing":
+        path.unlink()
+    if damage == "longer" and name in COLUMNS:  # as an interrupted merge leaves it
+        assert_finds(Tables(PLAN, folder, made_for="an index"), rows(60))
+        return
+    if damage == "missing" and name == "last run":
+        # Its rows are behind those that the run before names, which has the others.
+        tables = Tables(PLAN, folder, made_for="an index")
+        add_all(tables, rows(60))
+        assert_finds(tables, rows(60))
+        return
+    with pytest.raises(Unfit):
+        Tables(PLAN, folder, made_for="an index")
+    delete_tables(folder)
+    with small_tables():
+        tables = Tables(PLAN, folder, made_for="an index")
+        add_all(tables, rows(60))
+        assert_finds(tables, rows(60))
 
 
 @pytest.mark.parametrize(
-    ("value", "match"), [(b"", "0 bytes"), (b"short", "5 bytes"), (None, "state row is missing")]
+    ("plan", "made_for"), [(TablePlan(136, 4), "an index"), (PLAN, "another"), (PLAN, "")]
 )
-def test_a_state_row_that_makes_no_sense_is_corrupt(closed_rows, value, match):
-    if value is None:
-        del closed_rows[b"S"]
-    else:
-        closed_rows[b"S"] = value
-    database = DictDatabase(closed_rows)
-    with pytest.raises(IndexCorrupt, match=match) as caught:
-        made(database)
-    assert caught.value.location == LOCATION
-    assert "nothing was deleted" in str(caught.value)
-    assert database.writes == []
+def test_tables_of_another_index_or_plan_are_not_used(folder, plan, made_for):
+    with pytest.raises(Unfit, match="made for another"):
+        Tables(plan, folder, made_for=made_for)
 
 
-@pytest.mark.parametrize(
-    ("value", "match"),
-    [
-        (None, "entry 1 is missing"),
-        (b"short", "entry 1 is cut short: it has 5 bytes"),
-        (bytes(21) + b"\xff", "utf-8"),
-    ],
-)
-def test_an_entry_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows, value, match):
-    if value is None:
-        del closed_rows[records.entry_row_key(1)]
-    else:
-        closed_rows[records.entry_row_key(1)] = value
-    store = made(DictDatabase(closed_rows))
-    for use in (lambda: store.entry("b"), lambda: store.within(C, 0)):
-        with pytest.raises(IndexCorrupt, match=match):
-            use()
-    assert store.entry("a").fingerprint == B
-    assert [one.key for _, one in store.within(D, 0)] == ["c"]
+def test_files_that_an_interruption_left_are_deleted_and_others_stay(folder):
+    before = {path.name for path in folder.iterdir()}
+    for name in (NEW_RUN, "0.run"):
+        (folder / name).write_bytes(b"half")
+    (folder / "notes.txt").write_text("mine")
+    Tables(PLAN, folder, made_for="an index")
+    assert {path.name for path in folder.iterdir()} == {*before, "notes.txt"}
+    delete_tables(folder)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
 
 
-def test_a_line_of_the_log_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows):
-    closed_rows[records.log_row_key(4)] = b"short"
-    store = made(DictDatabase(closed_rows))
-    with pytest.raises(IndexCorrupt, match="line 4"):
-        list(store.near_duplicates(0))
+@pytest.mark.parametrize("place", ["write", "finish"])
+def test_on_a_full_disk_all_is_found_and_later_written(tmp_path, monkeypatch, place):
+    original, full = getattr(Writer, place), True
+
+    def fail_if_full(*arguments):
+        if full:
+            raise OSError(28, "No space left on device")
+        return original(*arguments)
+
+    monkeypatch.setattr(Writer, place, fail_if_full)
+    failures = 0
+    with small_tables():
+        tables = Tables(PLAN, tmp_path / "tables")
+        for number, fingerprint in enumerate(rows(60)):
+            tables.add(number, fingerprint, b"%d" % number, 0)
+            try:
+                while tables.step():
+                    pass
+            except OSError:
+                failures += 1
+        assert failures > 10
+        assert_finds(tables, rows(60))
+        assert not list((tmp_path / "tables").glob("*.run"))
+        full = False
+        tables.write_all()
+        tables.close()
+        assert_finds(Tables(PLAN, tmp_path / "tables"), rows(60))
 
 
-def test_pages_whose_hashes_are_alike_are_told_apart(store, monkeypatch):
-    monkeypatch.setattr(records, "xxh3_64_intdigest", lambda _: 5 << 32)
-    put(store, 1, "a", A)
-    put(store, 2, "b", B)
-    assert store.entry("a").fingerprint == A
-    assert store.entry("b").fingerprint == B
-    assert store.entry("c") is None
+def test_files_are_visible_only_after_the_caller_was_told(tmp_path):
+    seen = []
+    with small_tables():
+        tables = Tables(
+            PLAN,
+            tmp_path / "tables",
+            before_visible=lambda: seen.append(len(list((tmp_path / "tables").glob("*.run")))),
+        )
+        add_all(tables, rows(7))
+        assert seen == [0]
+        assert len(list((tmp_path / "tables").glob("*.run"))) == 1
 
 
-def test_fingerprints_whose_folds_are_alike_are_told_apart():
-    plan = TablePlan(64, 4)
-    store = made(DictDatabase(), plan)
-    # Each bit of one word cancels that of the other.
-    fingerprint = 0x00FF_0000_00FF_0000
-    assert records.fold(fingerprint, 32) == 0
-    store.write(entry(1, "a", fingerprint), None, (), 2)
-    assert store.within(0, 3) == []
-    assert [(distance, one.key) for distance, one in store.within(0, 16)] == [(16, "a")]
+def test_few_rows_are_left_to_the_next_opening(tmp_path):
+    tables = Tables(PLAN, tmp_path / "tables")
+    add_all(tables, rows(100))
+    tables.write_all()
+    assert not (tmp_path / "tables").exists()
 
 
-def test_while_it_is_synced_from_elsewhere_no_write_waits_for_the_disk(database, clock):
-    store = made(database)
-    syncs = []
-    database.sync = lambda: syncs.append(len(database.writes))
-    for number in range(1, 9):
-        put(store, number, f"{number}", number * 5000)
-        clock[0] += 0.6
-        if number not in {4, 5}:
-            store.sync()
-    assert [sync for _, _, sync in database.writes[1:]] == [False] * 5 + [True] + [False] * 2
-    # The synced write was the 7th, so nothing was left to sync after it.
-    assert syncs == [2, 3, 4, 8, 9]
-    store.sync()  # nothing was written since
-    assert len(syncs) == 5
+def test_rows_are_added_together_as_one_by_one(tmp_path):
+    import numpy as np
+
+    from scrapy_simhash.index.tables.prefixes import Prefixes
+    from scrapy_simhash.index.tables.tables import key_hash
+
+    fingerprints = rows(5000)
+    together = Tables(PLAN)
+    hashes = np.array([key_hash(b"%d" % number) for number in range(5000)], np.uint64)
+    packed = Prefixes(PLAN).packed(fingerprints)
+    together.extend(0, packed[:3000], hashes[:3000], np.zeros(3000, np.uint64))
+    together.extend(3000, packed[3000:], hashes[3000:], np.zeros(2000, np.uint64))
+    assert_finds(together, fingerprints[:50] + fingerprints[50:60])
+    for number in (2999, 3000, 4999):
+        assert together.near([(fingerprints[number], b"")], 0) == [[number]]
+        assert together.with_key(b"%d" % number) == [number]
 
 
-def test_a_sync_that_fails_leaves_it_to_the_next_write(database, clock):
-    store = made(database)
-    put(store, 1, "a", A)
-
-    def fail():
-        raise StorageError("here", "the disk is gone")
-
-    database.sync = fail
-    clock[0] += 2
-    with pytest.raises(StorageError):
-        store.sync()
-    put(store, 2, "b", FAR[1])
-    assert [sync for _, _, sync in database.writes][-2:] == [False, True]
-
-
-@pytest.mark.parametrize("policy", ["always", "no"])
-def test_only_everysec_is_synced_from_elsewhere(database, policy):
-    store = made(database, sync=policy)
-    database.sync = lambda: pytest.fail("synced")
-    put(store, 1, "a", A)
-    store.sync()
-
-
-def test_a_side_row_whose_name_is_damaged_is_an_error(database):
-    database.content[b"U\xff"] = b"[]"
-    database.content[records.STATE_KEY] = bytes(24)
-    with pytest.raises(IndexCorrupt, match="the name of a side row"):
-        list(made(database).side_rows("notes"))
+def test_what_is_found_does_not_depend_on_how_far_rows_are_sorted():
+    rng = random.Random(3)
+    fingerprints, certainty = [], rng.randbytes(PLAN.bits)
+    for _ in range(400):
+        fingerprint = 0
+        for bit in rng.sample(range(PLAN.bits), 15):
+            fingerprint ^= 1 << bit
+        fingerprints.append(fingerprint)
+    found = []
+    for unsorted in (2, 50, 1000):
+        with small_tables(unsorted=unsorted):
+            tables = Tables(PLAN)
+            add_all(tables, fingerprints)
+            found.append(set(tables.near([(0, certainty)], K)[0]))
+    assert found[0] == found[1] == found[2]
+    assert 0 < len(found[0]) < 400

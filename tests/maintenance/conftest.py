@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tests.index.backends import K, make_backend
-from tests.index.backends import small_buffers as small
+from tests.index.backends import small_tables as small
 from tests.index.conftest import backend, kind
 
 __all__ = ["backend", "kind"]

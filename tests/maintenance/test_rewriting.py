@@ -37,11 +37,11 @@ from tests.index.backends import (
     SCHEME,
     K,
     MemoryBackend,
-    checked_rows,
+    checked_entries,
     files,
     make_backend,
     rows,
-    small_buffers,
+    small_tables,
 )
 from tests.index.processes import children
 from tests.index.raw import change_rows, crashed
@@ -67,7 +67,7 @@ def crawl(backend, pages):
 def made(directory, *crawls, kind=INSTALLED_KINDS[0]):
     """An index on disk after some crawls."""
     backend = make_backend(kind, directory)
-    with small_buffers():
+    with small_tables():
         for pages in crawls:
             crawl(backend, pages)
         if not crawls:
@@ -119,7 +119,7 @@ def test_merged_it_is_as_if_the_second_crawl_had_come_after_the_first(generation
         assert kept.entries == len(content(index)[0])
         assert kept.near_duplicates == len(content(index)[1])
         assert rows(other) == before
-        checked_rows(one, PLAN, closed=True)
+        checked_entries(one, PLAN)
         # A third crawl finds what it would have found.
         crawl(oracle, first)
         crawl(index, first)
@@ -138,7 +138,7 @@ def test_rebuilt_with_other_tables_it_answers_the_same(crawls, blocks):
         rebuild(directory, plan)
         index.plan = plan
         assert (content(index), answers(index)) == before
-        checked_rows(directory, plan, closed=True)
+        checked_entries(directory, plan)
 
 
 @EXAMPLES
@@ -190,7 +190,7 @@ def test_what_was_not_seen_for_a_time_expires(pages, seen_s, before_s, log):
         assert (kept.entries, kept.removed_entries) == (len(left), len(entries) - len(left))
         assert kept.near_duplicates == len(left_lines)
         assert kept.removed_near_duplicates == len(lines) - len(left_lines)
-        checked_rows(directory, PLAN, closed=True)
+        checked_entries(directory, PLAN)
 
 
 @EXAMPLES
@@ -204,7 +204,7 @@ def test_what_is_removed_is_never_found_again(pages, keys):
         assert sorted(removed) == sorted(key for key, _ in entries if key in keys)
         left = [pair for pair in entries if pair[0] not in keys]
         assert content(index) == (left, log)
-        checked_rows(directory, PLAN, closed=True)
+        checked_entries(directory, PLAN)
         with index.open(incremental=True) as opened:
             for fingerprint in range(0, 1 << BITS, 997):
                 found = {match.key for match in opened.query(fingerprint)}
@@ -384,13 +384,13 @@ def test_a_damaged_index_is_said_and_stays(operation, index, row):
 
 def test_a_full_disk_leaves_the_old_index(index, monkeypatch):
     before = content(index)
-    from scrapy_simhash.index.tables import TableStore
+    from scrapy_simhash.index.store import Store
 
     def full(*_):
         raise StorageError(str(index.directory), "the disk is full")
 
     with monkeypatch.context() as patch, pytest.raises(StorageError, match="full"):
-        patch.setattr(TableStore, "log", full)
+        patch.setattr(Store, "log", full)
         rebuild(index.directory)
     assert content(index) == before
     assert {path.name for path in index.directory.iterdir()} == {index.name, "manifest.json"}

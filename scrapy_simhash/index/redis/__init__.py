@@ -15,7 +15,6 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import IndexSpec, check_plan, known_scheme, preset_confirmation
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.redis.layout import (
@@ -28,6 +27,12 @@ from scrapy_simhash.index.redis.layout import (
 from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
 from scrapy_simhash.index.rules import Rules
+from scrapy_simhash.index.spec import (
+    IndexSpec,
+    check_plan,
+    known_scheme,
+    preset_confirmation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -38,7 +38,7 @@ class Asked:
     :param candidates: digests of the pages that the replica finds.
     :param rows: the rows of the replica that gave these, by number.
     :param extra: how many more the next search chooses, see
-        `scrapy_simhash.index.crowds.more_to_choose`.
+        `scrapy_simhash.index.tables.crowds.more_to_choose`.
     :param sequence: number of the observation.
     :param since: number of the last admission up to which the replica has all pages.
     :param is_admitted: it was admitted at once.

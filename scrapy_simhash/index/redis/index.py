@@ -40,13 +40,13 @@ from scrapy_simhash.index.base import (
     PageToObserve,
 )
 from scrapy_simhash.index.crawl_index import check_page, matches
-from scrapy_simhash.index.crowds import more_to_choose
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
 from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
 from scrapy_simhash.index.redis.layout import Group, digest_of
 from scrapy_simhash.index.redis.leases import HeldPage
 from scrapy_simhash.index.redis.settling import SettlingIndex
+from scrapy_simhash.index.tables.crowds import more_to_choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence

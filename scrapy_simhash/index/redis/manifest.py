@@ -35,7 +35,6 @@ class RedisManifest:
     group_bits: int
 
     database: ClassVar[str] = "redis"
-    check_bits: ClassVar[None] = None  # see `Manifest`; there are no records
 
     def layout(self, name: str) -> Layout:
         """Return the layout of an index of that name."""

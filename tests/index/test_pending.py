@@ -1,4 +1,4 @@
-"""Pending pages: what was added and not removed, by sequence, by key and by distance."""
+"""Pending pages: what was added and not removed, by sequence, by key and by ordinal."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.base import Entry, Observation
-from scrapy_simhash.index.shared import Pending, PendingPages
+from scrapy_simhash.index.pending import Pending, PendingPages
 
 
 def pending(sequence, key, fingerprint):
     observation = Observation("new", key, fingerprint, None, None, sequence)
-    entry = Entry(sequence, key, fingerprint, sequence, 0, 0)
+    entry = Entry(sequence, key, fingerprint, sequence, 0, 0, ordinal=fingerprint)
     return Pending(observation, entry, None, None)
 
 
@@ -21,8 +21,8 @@ ACTIONS = st.lists(
 )
 
 
-@given(actions=ACTIONS, fingerprint=st.integers(0, 63), distance=st.integers(0, 6))
-def test_they_hold_what_a_list_would(actions, fingerprint, distance):
+@given(actions=ACTIONS)
+def test_they_hold_what_a_list_would(actions):
     pages = PendingPages()
     expected = []
     for number, (added, position, key, content) in enumerate(actions):
@@ -38,21 +38,6 @@ def test_they_hold_what_a_list_would(actions, fingerprint, distance):
         assert pages.get(number) is by_sequence.get(number)
     for key in "abcd":
         assert list(pages.of_key(key)) == [one for one in expected if one.entry.key == key]
-    near = [
-        ((one.entry.fingerprint ^ fingerprint).bit_count(), one.entry)
-        for one in expected
-        if (one.entry.fingerprint ^ fingerprint).bit_count() <= distance
-    ]
-    assert pages.within(fingerprint, distance) == near
-
-
-def test_pages_found_are_those_that_are_stored_at_confirm():
-    pages = PendingPages()
-    observed = pending(1, "a", 0b111)
-    # Unchanged since an earlier crawl, whose fingerprint it keeps.
-    stored = Entry(1, "a", 0b110, 1, 0, 0)
-    unchanged = Pending(observed.observation, stored, stored, None)
-    pages.add(unchanged)
-    assert pages.within(0b110, 0) == [(0, stored)]
-    assert pages.within(0b111, 0) == []
-    assert pages.get(1).stored == stored
+    for ordinal in range(64):
+        held = [one for one in expected if one.entry.ordinal == ordinal]
+        assert list(pages.of_ordinal(ordinal)) == held

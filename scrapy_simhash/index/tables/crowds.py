@@ -34,14 +34,14 @@ from scrapy_simhash.index.marks import (
     request_of,
     site_of,
 )
-from scrapy_simhash.index.pages import ORDINAL_MASK, row_sums
+from scrapy_simhash.index.tables.rows import NUMBER_MASK, row_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.index.pages import Near
+    from scrapy_simhash.index.tables.rows import Near
 
 CROWD = 1 << 14
 SCANNED = 1 << 15
@@ -109,7 +109,7 @@ def nearest_copies(
     if len(near.ids) <= OTHERS:
         return near.ids[is_probed(near.fingerprints)]
     distances = row_sums(np.bitwise_count(near.fingerprints ^ fingerprint)).astype(np.uint64)
-    ranks = distances << _DISTANCE_SHIFT | near.ids & np.uint64(ORDINAL_MASK)
+    ranks = distances << _DISTANCE_SHIFT | near.ids & np.uint64(NUMBER_MASK)
     possible = may_be_copies(mark, near.marks)
     copies, others = np.flatnonzero(possible), np.flatnonzero(~possible)
     other_requests = have_other_requests(mark, near.marks.take(copies)).astype(np.uint64)

@@ -1,0 +1,167 @@
+"""IndexSpec: the index that a caller asks for, and the parameters of a new one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan, require_distance
+from scrapy_simhash.index.kinds import default_kind_name
+from scrapy_simhash.index.manifest import Manifest, environment
+from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.scheme import Scheme
+
+logger = logging.getLogger(__name__)
+
+_OTHERWISE = (
+    "; or choose another directory with SIMHASH_DIR; or start over with SIMHASH_RESET = True"
+)
+# What to do if an existing index has another value than a caller asks for, by property.
+_ADVICE = {
+    "database": "`scrapy simhash index rebuild --database …` converts it to another kind"
+    f"{_OTHERWISE}",
+    "scheme": "`scrapy simhash index rebuild --preset …` recomputes its fingerprints if texts were "
+    f"stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
+    "tables": f"`scrapy simhash index rebuild --tables …` replaces its tables{_OTHERWISE}",
+    "distance": "replace the tables with `scrapy simhash index rebuild --max-distance {distance}`, "
+    "which keeps the entries; or lower the distance; or start over with SIMHASH_RESET = True",
+}
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    """The index that a caller asks for, by the parameters of `open_index`.
+
+    :param kind: kind of database; None for that of an existing index, or the default.
+    """
+
+    kind: str | None
+    scheme: Scheme | None
+    max_distance: int | None
+    plan: TablePlan | None = None
+    expected_pages: int = DEFAULT_EXPECTED_PAGES
+    confirmation: Confirmation | None = None
+
+    def to_manifest(self) -> Manifest:
+        """Return the manifest of a new index. For errors, see `open_index`."""
+        scheme, max_distance = known_scheme(self.scheme, self.max_distance)
+        plan = self.plan
+        if plan is not None:
+            check_plan(plan, scheme, max_distance)
+        else:
+            try:
+                plan = choose_plan(scheme.bits, max_distance, self.expected_pages)
+            except PlanError:
+                if self.kind != "memory":
+                    raise
+                # Tables with so short prefixes find all pairs, but read most rows for each page.
+                plan = TablePlan(scheme.bits, max_distance + 1)
+        confirmation = self.confirmation
+        return Manifest(
+            scheme,
+            plan,
+            max_distance,
+            environment(),
+            self.kind or default_kind_name(),
+            confirmation=preset_confirmation(scheme) if confirmation is None else confirmation,
+        )
+
+    def check_existing(
+        self,
+        location: str,
+        manifest: Manifest | RedisManifest,
+        advice: Mapping[str, str] = _ADVICE,
+    ) -> None:
+        """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`.
+
+        :param advice: by property, what to do if it does not fit.
+        """
+        for name, actual, requested in (
+            ("database", manifest.database, self.kind),
+            ("scheme", manifest.scheme.id, self.scheme.id if self.scheme else None),
+            ("tables", repr(manifest.plan), repr(self.plan) if self.plan else None),
+        ):
+            if requested is not None and actual != requested:
+                raise IndexMismatch(
+                    location,
+                    f"it was made with the {name} {actual}, not {requested}",
+                    f"{advice[name]}; nothing was changed",
+                    name,
+                )
+        distance, plan = self.max_distance, manifest.plan
+        if distance is None:
+            return
+        require_distance(distance, plan.bits)
+        # For the distance of the manifest, a low recall was accepted when the index was created.
+        if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
+            raise PlanError(
+                f"index {location}: its {plan} find {recall:.0%} of the pairs at distance "
+                f"{distance}, less than {MIN_RECALL:.0%}: "
+                + advice["distance"].format(distance=distance)
+            )
+
+
+def new_manifest(
+    scheme: Scheme,
+    max_distance: int,
+    expected_pages: int,
+    kind: str | None = None,
+    *,
+    confirmation: Confirmation | None = None,
+) -> Manifest:
+    """Return the manifest of a new index. For other parameters and errors, see `open_index`.
+
+    :param kind: kind of database; defaults to LevelDB, or to RocksDB if plyvel is not installed.
+    """
+    return IndexSpec(kind, scheme, max_distance, None, expected_pages, confirmation).to_manifest()
+
+
+def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
+    """Return the scheme and k of a new index. Instead of None, they are the scheme of the default
+    preset, and the k of the preset with the scheme.
+
+    :raises SchemeError: `max_distance` is None, and no preset has the scheme.
+    :raises PlanError: `max_distance` does not fit the scheme.
+    """
+    if scheme is None:
+        scheme = preset(DEFAULT_PRESET).scheme
+    if max_distance is None:
+        max_distance = next((p.max_distance for p in PRESETS.values() if p.scheme == scheme), None)
+        if max_distance is None:
+            raise SchemeError(f"no preset has the scheme {scheme.id}: give its max_distance")
+    require_distance(max_distance, scheme.bits)
+    return scheme, max_distance
+
+
+def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int) -> None:
+    """Raise PlanError if a plan is for another width; log a warning if its recall is below 95 %."""
+    if plan.bits != scheme.bits:
+        raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
+    recall = plan.recall(max_distance)
+    if recall < MIN_RECALL:
+        logger.warning(
+            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
+            plan,
+            100 * recall,
+            max_distance,
+        )
+
+
+def preset_confirmation(scheme: Scheme) -> Confirmation:
+    """Return the confirmation of the preset with this scheme, or `UNCONFIRMED` if there is none.
+    The extractor and the selectors of the schemes may differ.
+    """
+    for known in PRESETS.values():
+        extractor = known.scheme.extractor
+        if known.scheme == replace(scheme, extractor=extractor, select=(), remove=()):
+            return known.confirmation
+    return UNCONFIRMED

@@ -1,0 +1,522 @@
+"""Store: the entries, the near-duplicate log and the side rows of an index, and its tables.
+
+The rows of the database are the only truth. An entry is one row, which is written when its page is
+confirmed, so a crash leaves all of it or nothing. The tables are a cache: a page gets its *ordinal*
+and its row in the tables when it is observed, and an ordinal without an entry and without a pending
+page is of no use any more: the page was removed, discarded or never confirmed.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Within
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.marks import mark_of
+from scrapy_simhash.index.pending import PendingPages
+from scrapy_simhash.index.reader import RowReader
+from scrapy_simhash.index.records import State
+from scrapy_simhash.index.tables import FOLDER, OLD_FOLDER, delete_tables
+from scrapy_simhash.index.tables.crowds import more_to_choose
+from scrapy_simhash.index.tables.format import Unfit
+from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
+    from scrapy_simhash.index.database import KeyValues, Row
+    from scrapy_simhash.index.pending import Pending
+    from scrapy_simhash.index.plan import TablePlan
+
+logger = logging.getLogger(__name__)
+
+_SYNC_INTERVAL_S = 1.0
+_PROGRESS_INTERVAL_S = 5.0
+# Tables are made again if more of their rows than these are of no use, and more than half.
+_MAX_USELESS_ROWS = 1024
+# Rows of an older format are deleted in batches of this size.
+_DELETED_AT_ONCE = 10_000
+
+
+class Store(RowReader):
+    """The data of an index. `ObservingIndex` decides what to write.
+
+    Methods raise StorageError if the database fails, and IndexCorrupt if a row is damaged. Only
+    `sync` may be called while another call is running.
+
+    :param database: an open database, which `close` closes. Without a path, all is in memory.
+    :param sync: when writes are synced to disk.
+    """
+
+    def __init__(
+        self, database: KeyValues, plan: TablePlan, *, sync: SyncPolicy = "everysec"
+    ) -> None:
+        super().__init__(database, plan.bits // 8)
+        self._plan = plan
+        self._sync = sync
+        self._synced_at_s = time.monotonic()
+        self._writes = self._synced_writes = 0
+        self.pending = PendingPages()
+        # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the number of rows
+        # that the tables had then.
+        self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
+        self._prefetched_rows = 0
+        self._until_step = STEP_EVERY
+        self._has_warned = False
+        self._state = self._stored_state()
+        # Number of the entries that the state row does not count; False after a failed write.
+        self._uncounted = 0
+        self._is_counted = True
+        self._next_ordinal = self._state.counted_below
+        self._folder = None if database.path is None else database.path / FOLDER
+        self._tables = self._opened_tables()
+
+    @property
+    def next_sequence(self) -> int:
+        """The next sequence number that the last `write` or `log` was given.
+
+        It is stored, so that no number is used twice after the store is reopened.
+        """
+        return self._state.next_sequence
+
+    def entry(self, key: str) -> Entry | None:
+        """Return the stored entry of a key, or None."""
+        for _, entry in self._stored(self._tables.with_key(records.encode_key(key))):
+            if entry.key == key:
+                return entry
+        return None
+
+    def within(
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",
+        *,
+        mark: int | None = None,
+    ) -> Within:
+        """Return the entries that the tables find within the distance.
+
+        :param certainty: see `Evidence`.
+        :param mark: of the page (`scrapy_simhash.index.marks`). With it, most entries that cannot
+            be copies of the page are left out, see `scrapy_simhash.index.tables.crowds`.
+        """
+        query, marks = [(fingerprint, certainty)], None if mark is None else [mark]
+        known = self._prefetched.get((fingerprint, certainty, mark, max_distance))
+        after = 0 if known is None else self._prefetched_rows
+        [ordinals] = self._tables.near(query, max_distance, marks, after=after)
+        if known:
+            ordinals = list(dict.fromkeys([*known, *ordinals]))
+        if not ordinals:
+            return Within([], [])
+        found, there = self._read(fingerprint, max_distance, ordinals)
+        if marks is not None and there < len(ordinals):
+            extra = 0
+            while extra := more_to_choose(len(ordinals), there, extra):
+                [ordinals] = self._tables.near(query, max_distance, marks, extra=extra)
+                found, there = self._read(fingerprint, max_distance, ordinals)
+        return found
+
+    def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
+        """Search for several (fingerprint, certainty, mark) at once, which is faster than one by
+        one. `within` then searches only the rows that are added later.
+        """
+        pairs = [(fingerprint, certainty) for fingerprint, certainty, _ in queries]
+        found = self._tables.near(pairs, max_distance, [mark for _, _, mark in queries])
+        self._prefetched = {
+            (*query, max_distance): ordinals for query, ordinals in zip(queries, found, strict=True)
+        }
+        self._prefetched_rows = len(self._tables)
+
+    def hold(self, pending: Pending) -> None:
+        """Add a pending page, which gets an ordinal and a row in the tables."""
+        stored = pending.stored
+        if stored is not None and _have_one_row(stored, pending.entry):
+            ordinal = stored.ordinal
+        else:
+            ordinal = self._add(pending.entry)
+        pending.entry = pending.entry._replace(ordinal=ordinal)
+        self.pending.add(pending)
+
+    def release(self, sequence: int) -> None:
+        """Remove the pending page with the observation of that sequence number, if there is one."""
+        pending = self.pending.remove(sequence)
+        if pending is not None:
+            stored = pending.stored
+            self._forget(pending.entry.ordinal, -1 if stored is None else stored.ordinal)
+
+    def write(
+        self,
+        put: Entry,
+        replaced: Entry | None,
+        outdated: Iterable[Entry],
+        next_sequence: int,
+        *,
+        held: Entry | None = None,
+    ) -> Entry:
+        """Store an entry and remove others: all or none. Return the entry with its ordinal.
+
+        :param replaced: the stored entry with the same key, or None.
+        :param outdated: stored entries with other keys, which are removed.
+        :param held: the entry of the pending page that is stored, or None.
+        """
+        removed = [*outdated]
+        for other in (replaced, held):
+            if other is not None and _have_one_row(other, put):
+                if put.ordinal != other.ordinal:
+                    put = put._replace(ordinal=other.ordinal)
+                break
+        else:
+            put = put._replace(ordinal=self._add(put))
+        is_new = replaced is None or replaced.ordinal != put.ordinal
+        if is_new and replaced is not None:
+            removed.insert(0, replaced)
+        row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
+        if is_new and not removed and put.ordinal >= self._state.counted_below:
+            self._write([row])  # Opening derives the state from the entry.
+            self._uncounted += 1
+            self._state = self._state._replace(next_sequence=next_sequence)
+        else:
+            self._write_with_state([row], removed, next_sequence, added=put if is_new else None)
+        return put
+
+    def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
+        """Delete stored entries and store the next sequence number: all or nothing."""
+        self._write_with_state([], entries, next_sequence)
+
+    def skip_to(self, next_sequence: int) -> None:
+        """Raise the next sequence number to at least this one."""
+        self._write_with_state([], [], max(next_sequence, self._state.next_sequence))
+
+    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
+        """Add a line to the near-duplicate log, or replace the one with its sequence number."""
+        value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
+        row = (records.log_row_key(near_duplicate.sequence), value)
+        self._write_with_state([row], [], next_sequence)
+
+    def unlog(self, sequence: int) -> None:
+        """Remove the line with this sequence number, if there is one."""
+        self._write([], [records.log_row_key(sequence)])
+
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """Return the side row of this name, or None."""
+        return self._database.get(records.side_row_key(kind, name))
+
+    def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
+        """Create or replace the side row of this name; None deletes it."""
+        key = records.side_row_key(kind, name)
+        if row is None:
+            self._write([], [key])
+        else:
+            self._write([(key, row)])
+
+    def sync(self) -> None:
+        """Sync earlier writes without blocking other calls, if the policy is ``everysec``.
+
+        If this is called every second or more often, writes don't sync.
+        """
+        writes, now_s = self._writes, time.monotonic()
+        if self._sync == "everysec":
+            if writes != self._synced_writes:
+                self._database.sync()
+            self._synced_writes, self._synced_at_s = writes, now_s
+
+    def close(self) -> None:
+        """Write the tables to files, and close the database. If that fails, the next opening makes
+        the tables again.
+        """
+        try:
+            self._tables.write_all()
+            if self._sync != "no" and self._writes != self._synced_writes:
+                self._database.write([self._counted()], sync=True)
+        except (OSError, StorageError) as error:
+            logger.warning(
+                "simhash: index %s: its tables cannot be written (%s); no page is lost, but the "
+                "next opening takes longer",
+                self.location,
+                error,
+            )
+        finally:
+            self._tables.close()
+            self._database.close()
+
+    def __len__(self) -> int:
+        """Return the number of stored entries."""
+        return self._state.entries + self._uncounted
+
+    def _read(
+        self, fingerprint: int, max_distance: int, ordinals: Sequence[int]
+    ) -> tuple[Within, int]:
+        """Return (the entries with these ordinals within the distance, the number of ordinals that
+        have an entry or a pending page).
+        """
+        stored = dict(self._stored(ordinals))
+        pending = [
+            (ordinal, page.entry)
+            for ordinal in ordinals
+            for page in self.pending.of_ordinal(ordinal)
+        ]
+        return (
+            Within(
+                *(_near(fingerprint, max_distance, found) for found in (stored.items(), pending))
+            ),
+            len(stored.keys() | {ordinal for ordinal, _ in pending}),
+        )
+
+    def _stored(self, ordinals: Sequence[int]) -> Iterator[tuple[int, Entry]]:
+        """Yield (ordinal, entry) of the stored entries with these ordinals."""
+        if not ordinals:
+            return
+        values = self._database.get_all([records.entry_row_key(ordinal) for ordinal in ordinals])
+        for ordinal, value in zip(ordinals, values, strict=True):
+            if value is not None:
+                yield ordinal, self._decoded(records.decode_entry, ordinal, value)
+
+    def _add(self, entry: Entry) -> int:
+        """Add a row to the tables, and return its ordinal."""
+        ordinal = self._next_ordinal
+        if ordinal > records.MAX_ORDINAL:
+            raise StorageError(
+                self.location,
+                f"it has seen {ordinal} new pages, and cannot take more: start another index, or "
+                "`scrapy simhash index rebuild` it, which numbers its entries again",
+            )
+        key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
+        self._tables.add(ordinal, entry.fingerprint, key, mark)
+        self._next_ordinal = ordinal + 1
+        self._until_step -= 1
+        if not self._until_step:
+            self._until_step = STEP_EVERY
+            self._step()
+        return ordinal
+
+    def _forget(self, ordinal: int, kept: int) -> None:
+        """Forget a row of the tables, unless a stored entry (`kept`) or a pending page has it."""
+        if ordinal != kept and not self.pending.of_ordinal(ordinal):
+            self._tables.forget(ordinal)
+
+    def _write(self, puts: Sequence[Row], deletes: Sequence[bytes] = ()) -> None:
+        sync = self._sync == "always"
+        if self._sync == "everysec":
+            sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
+        is_counted, self._is_counted = self._is_counted, False
+        try:
+            self._database.write(puts, deletes, sync=sync)
+            self._is_counted = is_counted
+        finally:
+            # After the write, because a `sync` that runs during the write may not include it.
+            self._writes += 1
+        if sync:
+            self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
+
+    def _write_with_state(
+        self,
+        puts: Sequence[Row],
+        removed: Sequence[Entry],
+        next_sequence: int,
+        *,
+        added: Entry | None = None,
+    ) -> None:
+        """Write rows and the state, and delete entries: all or nothing.
+
+        :param added: a new entry, whose row is in `puts`.
+        """
+        self._recount()
+        state, uncounted = self._state, self._uncounted
+        entries = state.entries
+        for entry, change in [(each, -1) for each in removed] + ([(added, 1)] if added else []):
+            if entry.ordinal < state.counted_below:
+                entries += change
+            else:
+                uncounted += change
+        state = state._replace(next_sequence=next_sequence, entries=entries)
+        deletes = [records.entry_row_key(entry.ordinal) for entry in removed]
+        self._write([*puts, _state_row(state)], deletes)
+        self._state, self._uncounted = state, uncounted
+        for entry in removed:
+            self._forget(entry.ordinal, -1)
+
+    def _counted(self) -> Row:
+        """Count all entries in the state, and return its row."""
+        self._recount()
+        self._state = self._state._replace(entries=len(self), counted_below=self._next_ordinal)
+        self._uncounted = 0
+        return _state_row(self._state)
+
+    def _recount(self) -> None:
+        """Count again after a write that failed or was interrupted: it may have come through."""
+        if self._is_counted:
+            return
+        stored = self._stored_state()
+        self._uncounted = sum(1 for _ in self.entries(stored.counted_below))
+        self._state = stored._replace(
+            next_sequence=max(stored.next_sequence, self._state.next_sequence)
+        )
+        self._is_counted = True
+
+    def _step(self, *, is_filling: bool = False) -> None:
+        """Write a part of the tables to files, if rows wait for it.
+
+        :param is_filling: not all entries are counted yet, and no page waits.
+        """
+        if not self._tables.frozen:
+            return
+        try:
+            if not self._tables.step(large=is_filling) and not is_filling:
+                self._write([self._counted()])
+        except (OSError, StorageError) as error:  # Only logged, because all pages are stored.
+            if not self._has_warned:
+                logger.warning(
+                    "simhash: index %s: its tables cannot be written (%s), and stay in memory for "
+                    "now: check the disk",
+                    self.location,
+                    error,
+                )
+            self._has_warned = True
+
+    def _opened_tables(self) -> Tables:
+        """Return the tables, with all entries. Files that don't fit are made again."""
+        why = "the index is of an older release" if self._upgraded() else ""
+        try:
+            tables = self._new_tables()
+        except Unfit as reason:
+            why, tables = str(reason), self._new_tables(empty=True)
+        if not why and not tables.stop and self._state.entries > FEW_ROWS:
+            why = "they are missing"
+        self._tables = tables
+        self._fill(why)
+        if len(tables) > 2 * len(self) + _MAX_USELESS_ROWS:
+            self._tables = self._new_tables(empty=True)
+            self._fill("more than half of their rows are of removed pages")
+        return self._tables
+
+    def _new_tables(self, *, empty: bool = False) -> Tables:
+        """Return the tables in files. :raises Unfit: they must be made again.
+
+        :param empty: delete the files first.
+        """
+        made_for = f"{self._state.identity:016x}"
+        folder = self._folder
+        try:
+            if empty and folder is not None:
+                delete_tables(folder)
+        except OSError as error:
+            logger.warning(
+                "simhash: index %s: the files of its tables cannot be deleted (%s): check the "
+                "permissions. The tables stay in memory",
+                self.location,
+                error,
+            )
+            folder = None
+        try:
+            return Tables(self._plan, folder, made_for=made_for, before_visible=self._database.sync)
+        except OSError as error:
+            raise StorageError(
+                self.location,
+                f"its tables cannot be read ({error}): check the disk and the permissions of "
+                f"{folder}, or delete this folder; it is made again",
+            ) from error
+
+    def _fill(self, why: str) -> None:
+        """Add the entries to the tables that these don't have, and count those that the state does
+        not count.
+
+        :param why: a reason to log; empty if only the newest entries can be missing.
+        """
+        tables, state = self._tables, self._state
+        added, self._uncounted = 0, 0
+        if why:
+            logger.info(
+                "simhash: index %s: its tables are made again from its entries: %s",
+                self.location,
+                why,
+            )
+        next_sequence, stop = state.next_sequence, tables.stop
+        logged_at_s = time.monotonic()
+        for entry in self.entries(min(state.counted_below, stop)):
+            if entry.ordinal >= state.counted_below:
+                self._uncounted += 1
+                next_sequence = max(next_sequence, entry.last_sequence + 1)
+            if entry.ordinal < stop:
+                continue
+            key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
+            tables.add(entry.ordinal, entry.fingerprint, key, mark)
+            added += 1
+            while tables.frozen and not self._has_warned:
+                self._step(is_filling=True)
+            if added % 1000 == 0 and time.monotonic() - logged_at_s > _PROGRESS_INTERVAL_S:
+                logged_at_s = time.monotonic()
+                logger.info(
+                    "simhash: index %s: %d of about %d entries are in its tables",
+                    self.location,
+                    added,
+                    max(state.entries, added),
+                )
+        self._state = self._state._replace(next_sequence=next_sequence)
+        self._next_ordinal = max(state.counted_below, tables.stop)
+        if added > FEW_ROWS and not why:
+            logger.info(
+                "simhash: index %s was not closed: %d entries were added to its tables again",
+                self.location,
+                added,
+            )
+
+    def _stored_state(self) -> State:
+        """Return the stored state. If the database is empty, store the first one."""
+        state = self._read_state()
+        if state is None:
+            if next(self._database.rows(b"", records.END), None) is not None:
+                raise corrupt(self.location, "its state row is missing")
+            state = State(1, 0, 0, identity=_new_identity())
+            self._database.write([_state_row(state)], sync=self._sync != "no")
+        return state
+
+    def _upgraded(self) -> bool:
+        """Return False for an index of this format. Otherwise delete its old tables, which its
+        entries make again.
+        """
+        if self._state.identity:
+            return False
+        for head in records.OLD_HEADS:
+            stop = bytes((head[0] + 1,))
+            while keys := [
+                key
+                for (key, _), _ in zip(
+                    self._database.rows(head, stop), range(_DELETED_AT_ONCE), strict=False
+                )
+            ]:
+                self._database.write([], keys)
+        if self._database.path is not None:
+            delete_tables(self._database.path / OLD_FOLDER)
+        self._state = self._state._replace(identity=_new_identity())
+        self._database.write([_state_row(self._state)], sync=True)
+        return True
+
+
+def _near(
+    fingerprint: int, max_distance: int, entries: Iterable[tuple[int, Entry]]
+) -> list[tuple[int, Entry]]:
+    """Return (distance, entry) of the entries within the distance."""
+    distances = ((hamming_distance(fingerprint, each.fingerprint), each) for _, each in entries)
+    return [(distance, entry) for distance, entry in distances if distance <= max_distance]
+
+
+def _have_one_row(one: Entry, other: Entry) -> bool:
+    """Return True if two entries of a page have the same row in the tables."""
+    if one.fingerprint != other.fingerprint:
+        return False
+    return one.evidence is other.evidence or mark_of(one.evidence) == mark_of(other.evidence)
+
+
+def _new_identity() -> int:
+    return secrets.randbits(64) | 1
+
+
+def _state_row(state: State) -> Row:
+    return records.STATE_KEY, records.encode_state(state)
