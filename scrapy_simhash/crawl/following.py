@@ -40,8 +40,9 @@ class Following:
         self._identity = identity
         # Keys of pages whose callbacks gave nothing.
         self._barren: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
-        # Key of a page → hash of its one request, or None if that is for its own callback.
-        self._leading: LocalCache[str, bytes | None] = LocalCache(_REMEMBERED_PAGES)
+        # Key of a page → number of its requests, and hash of the only one (None if that is for its
+        # own callback).
+        self._leading: LocalCache[str, tuple[int, bytes | None]] = LocalCache(_REMEMBERED_PAGES)
         # Hashes of the keys of requested pages.
         self._requested: LocalCache[int, None] = LocalCache(_REMEMBERED_PAGES)
         # Callbacks whose copies have led on, and the number of copies of others that have not.
@@ -59,8 +60,9 @@ class Following:
         page.own_requests += is_own
         if not page.leads_on:
             self._leading.pop(page.key, None)
-        elif is_own or page.requests == 1:
-            self._leading[page.key] = None if is_own else self._arguments.hash(request)
+        else:
+            one = None if page.own_requests else self._arguments.hash(request)
+            self._leading[page.key] = page.requests, one
 
     def leads_on(self, key: str, request: Request) -> bool:
         """Return True if the callback of a page has given one request, or one for itself.
@@ -102,7 +104,8 @@ class Following:
         return page.take_kept_requests() if page.may_follow else ()
 
     def rest(self, page: PageState) -> Sequence[Request]:
-        """Return the kept requests of a copy that pass at the end of its output: the only one.
+        """Return the kept requests of a copy that pass at the end of its output: the only one, or
+        all if the representative has given a single one, so that those of the copy say more.
 
         With the state that the representative hands on, it would only bring the same again.
         """
@@ -111,10 +114,13 @@ class Following:
             return requests
         if page.in_chain and page.requests == 0:
             self._leads(page, None)
+        representative = (page.verdict and page.verdict.representative) or page.key
+        number, handed_on = self._leading.get(representative, (0, None))
+        if page.in_chain and page.requests > number == 1:
+            return requests
         page.withheld += len(requests)
-        if not page.in_chain or page.requests != 1 or not requests or page.verdict is None:
+        if not page.in_chain or page.requests != 1 or not requests:
             return ()
-        handed_on = self._leading.get(page.verdict.representative or page.key)
         has_state = any(self._arguments.names(requests[0]))
         if has_state and handed_on == self._arguments.hash(requests[0]):
             return ()

@@ -721,7 +721,7 @@ class Polled(GeneratedSpider):
 class Chained(GeneratedSpider):
     """Each page leads to the next one, and some pages have the content of earlier ones."""
 
-    ways = ("number", "next", "feeder", "two callbacks", "slow pipelines")
+    ways = ("number", "next", "feeder", "two callbacks", "slow pipelines", "calendar")
     settings_of_shape: ClassVar[dict[str, Any]] = {
         "ITEM_PIPELINES": {f"{COMPONENTS}.ValidatingPipeline": 300}
     }
@@ -735,6 +735,10 @@ class Chained(GeneratedSpider):
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         place = number_in(path)
+        if self.way == "calendar" and path.startswith("/d/"):
+            # Months without an event, and some with one.
+            event = links([f"/event/{place}"]) if place % 4 == 3 else ""
+            return page("Events", prose("calendar"), event + links([f"/d/{place + 1}"], "n"))
         following = links([f"/d/{place + 1}"], "n") if place + 1 < len(self.order) else ""
         if path.startswith("/list/"):
             return page("List", prose("list"), links([f"/d/{place}"], "n"))
@@ -747,6 +751,11 @@ class Chained(GeneratedSpider):
 
     def parse_document(self, response: Response) -> Any:
         place = number_in(response.url[len(HOST) :])
+        if self.way == "calendar" and "/d/" in response.url:
+            further = response.css("a.d, a.n" if place < 2 * self.documents else "a.d")
+            return [response.follow(a, self.parse) for a in further]
+        if self.way == "calendar":
+            return [{"content": response.css("h1::text").get()}]
         outputs: list[Any] = [{"content": response.css("h1::text").get()}]
         if self.way == "slow pipelines":
             outputs[0]["slow"] = True

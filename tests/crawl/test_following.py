@@ -81,7 +81,7 @@ def test_a_page_with_one_request_or_one_for_its_callback_leads_on(following, cal
     ],
 )
 def test_the_request_for_the_next_page_passes(following, callbacks, passing):
-    give(following, page(), own)
+    give(following, page(), own, other, other)
     passed = give(following, page("b", "a"), *callbacks)
     assert [one.url for one in passed] == [f"https://x.test/{number}" for number in passing]
 
@@ -92,6 +92,13 @@ def test_a_request_with_the_values_of_the_representatives_does_not_pass(followin
     assert not give(following, copy, request(other, 2, cb_kwargs={"name": "shoe"}))
     assert copy.withheld == 1
     assert give(following, page("c", "a"), request(other, 3, cb_kwargs={"name": "shirt"}))
+
+
+def test_all_requests_pass_if_the_representative_gave_fewer(following):
+    give(following, page(), own)
+    assert len(give(following, page("b", "a"), other, own, other)) == 3
+    give(following, page("c"), own, other)
+    assert len(give(following, page("d", "c"), other, own, other)) == 1
 
 
 def test_without_a_chain_nothing_passes(following):
