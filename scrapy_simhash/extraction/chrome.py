@@ -18,7 +18,7 @@ from scrapy_simhash.extraction.consent import consent_banners
 from scrapy_simhash.extraction.named import Named, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from lxml.html import HtmlElement
 
@@ -238,16 +238,11 @@ def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bo
 def _is_named_as_logo(element: HtmlElement) -> bool:
     names = names_of(element).lower()
     return (
-        _has_one_of(_LOGO_WORDS, names)
+        any(word in names for word in _LOGO_WORDS)
         and element.tag not in _NEVER_CHROME
         # A heading named "header" is one; an element above it may be the header of the site.
         and any(map((_SURE_LOGO if element.tag == "h1" else _LOGO).search, names.split()))
     )
-
-
-def _has_one_of(words: Iterable[str], names: str) -> bool:
-    """Return True if the names contain one of the words."""
-    return any(word in names for word in words)
 
 
 def _is_link_home(heading: HtmlElement) -> bool:
