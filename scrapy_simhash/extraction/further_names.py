@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.chrome import attribute_search
-from scrapy_simhash.extraction.headings import LOWER_HEADINGS, text_of, with_role
+from scrapy_simhash.extraction.headings import LOWER_HEADINGS, shown_text, text_of, with_role
 from scrapy_simhash.extraction.named import names_of
 from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of
 
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 _MIN_TEXT_WORDS = 8
 # "12 comments" is no name.
 _COUNT = re.compile(r"\d[\d.,]*\s\w+")
+# Further elements of one kind are not looked at, so that nested ones take little time.
 _MAX_HEADINGS = 30
+_MAX_ELEMENTS = 300
 _MAX_LINES_AT_TOP = 10
 # What stands for a heading on pages without one: a whole line in one of these elements, or in one
 # with such a class or id.
@@ -84,19 +86,21 @@ def _headings(root: HtmlElement, html: bytes) -> Iterator[str]:
     """Yield the texts of the headings below the first level."""
     yield from map(text_of, islice(root.iter(*LOWER_HEADINGS), _MAX_HEADINGS))
     if b"role" in html:
-        yield from map(text_of, with_role(root))
+        yield from map(text_of, islice(with_role(root), _MAX_HEADINGS))
 
 
 def _leads(root: HtmlElement) -> Iterator[str]:
     """Yield the texts of elements that look like a heading."""
-    for element in root.iter(*_STRESSED, *_MAY_BE_NAMED):
+    for element in islice(root.iter(*_STRESSED, *_MAY_BE_NAMED), _MAX_ELEMENTS):
         if element.tag in _STRESSED or _NAMED_AS_NAME.search(names_of(element).lower()):
-            yield " ".join(element.text_content().split())
+            yield shown_text(element)
 
 
 def _pictures(root: HtmlElement, *, is_without_headings: bool) -> Iterator[str]:
     """Yield the alternative texts of images in headings; of all images if there are no headings."""
-    around: Iterable[HtmlElement] = (root,) if is_without_headings else root.iter("h1")
+    around: Iterable[HtmlElement] = (
+        (root,) if is_without_headings else islice(root.iter("h1"), _MAX_HEADINGS)
+    )
     for element in around:
         for image in element.iter("img"):
             yield " ".join(image.get("alt", "").split())
@@ -104,11 +108,11 @@ def _pictures(root: HtmlElement, *, is_without_headings: bool) -> Iterator[str]:
 
 def _current_crumbs(root: HtmlElement) -> Iterator[str]:
     """Yield the texts of elements in breadcrumbs that stand for the page itself."""
-    for value in attribute_search("aria-current")(root):
+    for value in attribute_search("aria-current")(root)[:_MAX_HEADINGS]:
         element = value.getparent()
         around = (element, *element.iterancestors())
         if value == "page" and any(map(_is_breadcrumb, around)):
-            yield " ".join(element.text_content().split())
+            yield shown_text(element)
 
 
 def _is_breadcrumb(element: HtmlElement) -> bool:

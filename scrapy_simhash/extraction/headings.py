@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.chrome import attribute_search
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6", "caption")
 _LABELS = ("aria-label", "alt", "title")
+# More pieces of text are not read: elements in one another would take quadratic time.
+_MAX_PIECES = 1000
 
 
 def with_role(root: HtmlElement) -> list[HtmlElement]:
@@ -28,9 +31,14 @@ def of_level(headings: Iterable[HtmlElement], level: str) -> list[HtmlElement]:
 
 def text_of(heading: HtmlElement) -> str:
     """Return the text of a heading, or else the first label of it or of a picture in it."""
-    # `text_content` counts as work, and takes longer.
-    text = " ".join("".join(heading.itertext()).split())
+    text = shown_text(heading)
     if text:
         return text
-    labels = (element.get(name, "") for element in heading.iter() for name in _LABELS)
+    inner = islice(heading.iter(), _MAX_PIECES)
+    labels = (element.get(name, "") for element in inner for name in _LABELS)
     return next((" ".join(label.split()) for label in labels if label.strip()), "")
+
+
+def shown_text(element: HtmlElement) -> str:
+    """Return the text of an element that is no longer than a heading."""
+    return " ".join("".join(islice(element.itertext(), _MAX_PIECES)).split())

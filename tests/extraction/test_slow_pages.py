@@ -54,6 +54,27 @@ def test_many_elements_with_attributes_that_hide_take_linear_time(extractor):
     assert time.process_time() - started < 8
 
 
+@pytest.mark.parametrize(
+    "element",
+    [
+        "<b>",
+        "<div class=name>a",
+        "<h1>",
+        "<h3>a",
+        "<i role=heading>a",
+        "<nav class=breadcrumb aria-current=page>a",
+        "<div itemscope itemprop=offers>",
+        "<template>a",
+        "<p data-a='{" + 400 * " " + "'>",
+    ],
+)
+def test_names_are_found_in_linear_time(element):
+    page = element * 20_000
+    started = time.process_time()
+    extract(f"<title>A</title>{page}<p>The ferry leaves.", "text")
+    assert time.process_time() - started < 4
+
+
 def test_the_first_attributes_stay():
     attributes = " ".join(f'a{number}="{number} x"' for number in range(5000))
     data = prepared(f"<div {attributes}>text</div>").decode()
