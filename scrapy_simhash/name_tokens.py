@@ -143,8 +143,8 @@ def _counts(folded: str, kinds: list[_Kind], at: int) -> bool:
     while end < len(folded) and folded[end] == character:
         end += 1
     before, after = _beside(kinds[start]), _beside(kinds[end + 1])
-    if kind == "stop":  # .NET, a range "..", or what only signs surround: (,)
-        if character == "." and before == "space":
+    if kind == "stop":  # .NET, :hover, a range "..", or what only signs surround: (,)
+        if character in ".:" and before == "space":
             return after == "word" or end - start > 1
         return before == after == "symbol"
     if start and before == "space" and folded[end : end + 1].isalpha():

@@ -96,7 +96,8 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     title = without_parts(whole_title, lambda part: is_view(part) or is_of_site(part))
     own, whole = name_tokens(title), name_tokens(whole_title)
     known = {token for tokens in headings.values() for token in tokens}
-    beyond = [token for token in own if token not in known] if headings else []
+    # "Harbour News Mobile" is the name of a site, and of a view.
+    beyond = [one for one in own if one not in known and not is_view(one)] if headings else []
     rest = _without_lines(text, (names.title, *parts_of(names.title), *names.headings))
     heading_flags = _use(names.headings, rest) | (IS_WEAK if names.is_weak else 0)
     title_flags = _use([title], rest)

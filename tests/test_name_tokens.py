@@ -18,6 +18,7 @@ DIFFERENT = [
     ["__init__", "init", "_init", "init_"],
     ["C", "C♯", "C♭", "C#", "C++"],
     [".NET", "NET"],
+    [":hover", "::hover", "hover"],
     ["7♠", "7♥", "7♦", "7♣"],
     ["−5", "5", "+5", "±5"],
     ["Group A-", "Group A+", "Group A"],

@@ -17,6 +17,13 @@ def test_a_name_is_stored_as_the_hash_of_its_tokens():
     assert page_names(Names()) == (b"", b"")
 
 
+def test_a_view_beyond_the_heading_is_no_part_of_the_title():
+    one, other = (
+        page_names(Names(f"Boat 7 - {site}", ["Boat 7"])) for site in ("News", "News Mobile")
+    )
+    assert one[0][20:30] == other[0][20:30] == name_bytes("News")
+
+
 def test_the_name_of_a_record_is_its_first_field_with_a_name():
     assert name_of_record({"text": "t", "name": "n", "title": ""}) == "n"
     assert name_of_record({"headline": "h", "title": "t"}) == "t"

@@ -40,7 +40,7 @@ _INVISIBLE_TAGS = (
     "noframes noscript rp script style svg//title symbol template video".split()
 )
 # The words of a picture or a formula stand apart.
-_WORD_TAGS = ("text", "mi", "mn", "ms", "mtext")
+_WORD_TAGS = ("text", "tspan", "mi", "mn", "ms", "mtext")
 # Signs that a formula shows by the places of its parts.
 _SIGNS = {"mfrac": "/", "msup": "^", "msub": "_", "mover": "^", "munder": "_"}
 # Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends,

@@ -61,6 +61,7 @@ class TestShown:
             ("<p>a<script>no</script>b<style>no</style>c</p>", "abc"),
             ("a<svg>no<title>no</title><text>and</text><desc>no</desc></svg>b", "a and b"),
             ("a<svg><defs><text>no</text></defs></svg>b<template><p>no</p></template>c", "abc"),
+            ("<svg><text><tspan>a</tspan><tspan>b</tspan></text></svg>", "a b"),
             ("<svg><foreignObject><p>a</p></foreignObject></svg>b", "a|b"),
             ("a <math><mi>x</mi><mo>−</mo><mn>5</mn></math> b", "a x − 5 b"),
             ("<math><msup><mi>x</mi><mn>2</mn></msup><mo>=</mo><mi>y</mi></math>", "x ^ 2 = y"),
