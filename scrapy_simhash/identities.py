@@ -24,8 +24,8 @@ IDENTITY_FIELDS: Mapping[str, str] = MappingProxyType(
         "productid": "productid",
         "productgroupid": "productid",
         "identifier": "identifier",
-        "isbn": "gtin",
-        **{f"gtin{digits}": "gtin" for digits in ("", "8", "12", "13", "14")},
+        **dict.fromkeys(("isbn", "ean", "upc", "gtin"), "gtin"),
+        **{f"gtin{digits}": "gtin" for digits in ("8", "12", "13", "14")},
     }
 )
 """The property of a thing, or the field of a record, in lower case → the kind of identity."""

@@ -108,6 +108,8 @@ class TestChosen:
     [
         ({"SKU": " Ab-1 "}, [("sku", "ab-1")]),
         ({"gtin13": "0400-123", "isbn": "9"}, [("gtin", "400123")]),
+        ({"EAN": "0400-123"}, [("gtin", "400123")]),
+        ({"upc": "400123"}, [("gtin", "400123")]),
         ({"identifier": "4711"}, []),
         ({"identifier": "Lot 7"}, [("identifier", "lot 7")]),
         ({"number": "7", "sku": " "}, []),

@@ -84,6 +84,7 @@ def with_names(asked: Fields, names: Sequence[str]) -> Fields:
 def _with_content(
     asked: Fields, names: Sequence[str], records: Sequence[Mapping[str, Any]], file_name: str
 ) -> Fields:
+    _refuse_records_by_key(records, file_name)
     texts = {name: _first_text(name, records) for name in names}
     outer = [name for name in names if texts[name] is not None and "." not in name]
     inner = [
@@ -109,6 +110,18 @@ def _with_content(
         f"{file_name}: which field is the text? There are {_listed(names)}: name it with "
         "--text-field, or --html-field if it is a page"
     )
+
+
+def _refuse_records_by_key(records: Sequence[Mapping[str, Any]], file_name: str) -> None:
+    """Raise an error if a file has one object that contains its records, each under its key."""
+    values = list(records[0].values()) if len(records) == 1 else []
+    if len(values) > 1 and all(isinstance(value, dict) for value in values):
+        common = set.intersection(*({name.lower() for name in value} for value in values))
+        if not common.isdisjoint((*TEXT_FIELDS, *HTML_FIELDS)):
+            raise SimhashError(
+                f"{file_name}: its only object contains {len(values)} others with a text. If these "
+                "are the records, write them as JSON lines: jq -c '.[]'"
+            )
 
 
 def _named(usual: str, names: Iterable[str], inside: Sequence[str] = ()) -> str | None:

@@ -250,6 +250,11 @@ class Inputs:
         records = [record for part in sample if (record := self._readable(part)) is not None]
         # Unreadable records are skipped, unless one is needed to find the fields.
         if sample and not records and not (asked.text or asked.html):
+            if all(part.reason == "surplus_fields" for part in sample):
+                raise SimhashError(
+                    f"{self.files[0].name}: all records have more fields than the first line: put "
+                    "values with the delimiter in quotes, or name another one with --delimiter"
+                )
             raise SimhashError(
                 f"{self.files[0].name}: no record can be read: is it {self.format} in "
                 f"{self.encoding}? --format and --encoding name others"

@@ -220,6 +220,19 @@ def test_surplus_fields_of_csv_are_an_error_of_their_record(tmp_path):
     assert (tmp_path / "out").read_text() == content
 
 
+def test_if_all_records_have_surplus_fields_the_first_line_is_too_short(tmp_path):
+    (tmp_path / "in.csv").write_text("url,text\n" + f"1,{text(1)},more\n" * 2)
+    with pytest.raises(SimhashError, match=r"more fields than the first line.*--delimiter"):
+        run(tmp_path, "in.csv")
+
+
+def test_records_in_one_object_are_refused(tmp_path):
+    records = {f"https://a.example/{n}": {"text": text(n)} for n in range(2)}
+    (tmp_path / "in.json").write_text(json.dumps(records))
+    with pytest.raises(SimhashError, match=r"contains 2 others with a text.*jq -c '.\[\]'"):
+        run(tmp_path, "in.json")
+
+
 @pytest.mark.parametrize("name", ["jsonl", "parquet"])
 @pytest.mark.parametrize("fields", [Fields(), Fields(text=("content.rendered",), key="id")])
 def test_fields_in_objects(tmp_path, name, fields):
