@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, finalize
 
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
 from scrapy_simhash.crawl.contents import Contents
 from scrapy_simhash.crawl.dropped_copies import DroppedCopy
-from scrapy_simhash.crawl.index_calls import ThreadedCalls
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_HELD, META_KEY, Retries, is_retry
-from scrapy_simhash.crawl.unclaimed import UnclaimedVerdicts
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.evidence import UNLIKE_ANY
 from scrapy_simhash.index.rules import Rules
@@ -61,16 +60,22 @@ class Judging:
         # Key → copy whose callback ran late, and gave nothing.
         self._gave_nothing: LocalCache[str, DroppedCopy] = LocalCache(MAX_HELD)
         self._stats = lane.stats
-        self._unclaimed = UnclaimedVerdicts(self._discard_unclaimed)
+        # Response → (verdict of an index on the network, finalizer that discards it). The index is
+        # asked before it is known whether a callback will get the page.
+        self._early: WeakKeyDictionary[Response, tuple[Verdict, Any]] = WeakKeyDictionary()
         # Names of arguments with which copies passed.
         self._passed_for_arguments: Counter[str] = Counter()
         self._cluster_limit = settings.cluster_limit if is_for_pages else 0
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
-        """Ask an index on the network before a callback is known; keep the verdict for `judge`."""
+        """Ask an index on the network before a callback is known; keep the verdict for `judge`. If
+        no callback gets the page, it is discarded when its response is deleted.
+        """
         verdict = await self.lane.ask(key, page)
         if verdict is not None:
-            self._unclaimed.put(response, verdict)
+            discard = finalize(response, self._discard_early, verdict)
+            discard.atexit = False
+            self._early[response] = verdict, discard
 
     def judge(
         self, key: str, page: PageFingerprint, canonical: str | None, response: Response
@@ -81,7 +86,8 @@ class Judging:
         :return: None if the index is closed or failed.
         """
         if self.lane.calls.in_threads:
-            verdict = self._unclaimed.take(response)
+            verdict, discard = self._early.pop(response, (None, None))
+            verdict = verdict if discard is not None and discard.detach() else None
         else:
             verdict = self.lane.ask_now(key, page)
         return None if verdict is None else self.lane.record_verdict(verdict, page, canonical)
@@ -134,7 +140,7 @@ class Judging:
                 self._keep_dropped(observation, request, response)
             # Otherwise `settle_page` keeps it, if the callback gave something that was withheld.
             if observation.provisional:
-                self.lane.calls.tell(verdict.key, lambda index: index.discard(observation))
+                self.lane.calls.discard(observation)
         return action, reason
 
     def arrived(self, key: str, page: Text | None) -> None:
@@ -154,7 +160,7 @@ class Judging:
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
-        self._unclaimed.discard_all()
+        self._discard_all_early()
         self.lane.calls.hurry()
         self._request_refused()
         return self.retries.idle()
@@ -164,7 +170,7 @@ class Judging:
 
         :param pausing: the crawl was not idle before, so it may go on later.
         """
-        self._unclaimed.discard_all()
+        self._discard_all_early()
         await self.lane.calls.finish()
         self.retries.close(pausing=pausing)
         await self.lane.calls.finish()
@@ -237,7 +243,7 @@ class Judging:
             self.retries.settled(key)
 
         if not confirmed:
-            calls.tell(key, lambda index: index.discard(observation), settle_copies)
+            calls.discard(observation, settle_copies)
             return
         if page is not None and observation.kind != "near-duplicate":  # whose text is stored
             self.lane.keep_text(key, page.title, page.text)
@@ -328,11 +334,17 @@ class Judging:
 
         self.lane.calls.tell(copies[0].key, observe, then)
 
-    def _discard_unclaimed(self, verdict: Verdict) -> None:
+    def _discard_early(self, verdict: Verdict) -> None:
         """Discard the observation of a page that no callback got. May run in any thread."""
         calls, observation = self.lane.calls, verdict.observation
-        if observation is not None and isinstance(calls, ThreadedCalls):
+        if observation is not None and calls.in_threads:
             calls.call_in_loop(self._settle_in_index, observation, False)  # noqa: FBT003 - discard
+
+    def _discard_all_early(self) -> None:
+        """Discard the pages that no callback will get, because the crawl is idle."""
+        for _, discard in [*self._early.values()]:
+            discard()
+        self._early.clear()
 
     def _is_flood(self, verdict: Verdict) -> bool:
         """Return True if a near-duplicate would exceed SIMHASH_CLUSTER_LIMIT."""

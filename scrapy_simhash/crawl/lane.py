@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy_simhash.crawl.advice import EMPTY_FIELDS, UNMATCHED_SELECTORS, UnmatchedNames
 from scrapy_simhash.crawl.canonical import CanonicalUrls
 from scrapy_simhash.crawl.history import CrawlHistory
-from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
+from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness
@@ -104,7 +104,7 @@ class Lane:
                 lease_s=redis.lease_s,
                 **options,
             )
-            self.calls = ThreadedCalls(index, self.errors, patience_s=redis.lease_s)
+            self.calls = IndexCalls(index, self.errors, patience_s=redis.lease_s)
             self.size_at_opening = index.size_at_opening
         else:
             directory = settings.directory if self.what == "page" else settings.item_directory
@@ -165,7 +165,7 @@ class Lane:
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
         calls, fingerprint = self.calls, page.fingerprint
-        if fingerprint is None or not isinstance(calls, ThreadedCalls):
+        if fingerprint is None or not calls.in_threads:
             return self.ask_now(key, page)  # without a fingerprint, no index is called
         in_scope = self.identity.scope_filter(key)
         answer = await calls.observe(
@@ -200,7 +200,7 @@ class Lane:
         self.stats.count_outcome(verdict, action)
         outcome, observation = outcome_of(verdict, action), verdict.observation
         if outcome is not None and verdict.kind != "unchanged" and observation is not None:
-            self.calls.tell(verdict.key, lambda index: index.acted(observation, outcome))
+            self.calls.acted(observation, outcome)
 
     def mark_not_judged(self, key: str) -> None:
         """Record that an indexed page cannot be judged now, so that it does not count as gone."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.evidence import Evidence
-    from scrapy_simhash.index.base import Earlier, PageToObserve
+    from scrapy_simhash.index.base import Action, Earlier, PageToObserve
     from scrapy_simhash.index.rules import Classification, Neighbour, Rules
     from scrapy_simhash.scheme import Scheme
 
@@ -56,6 +56,24 @@ class CrawlIndex:
     def confirmation(self) -> Confirmation:
         """Conditions for a page within k bits to count as a copy."""
         return self.rules.confirmation
+
+    def discard(self, observed: Observation | str) -> None:
+        """See `Index.discard`."""
+        raise NotImplementedError
+
+    def acted(self, observed: Observation, action: Action | None) -> None:
+        """See `Index.acted`."""
+        raise NotImplementedError
+
+    def discard_all(self, observed: Iterable[Observation]) -> None:
+        """Discard observations, which may take less time than `discard` for each."""
+        for one in observed:
+            self.discard(one)
+
+    def acted_all(self, observed: Iterable[tuple[Observation, Action]]) -> None:
+        """Record what was done with several pages; see `Index.acted`."""
+        for one, action in observed:
+            self.acted(one, action)
 
     def close(self) -> None:
         """See `Index.close`."""

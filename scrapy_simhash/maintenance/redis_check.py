@@ -1,21 +1,16 @@
-"""Check the consistency of an index in Redis.
+"""Check the consistency of an index in Redis: each stored entry must have a row in the journal.
 
-Each entry must be in the group of its key, and have a row in the journal. The counter of each shard
-must equal the number of its entries (`scrapy_simhash.index.redis.layout` defines the terms). Crawls
-may use the index during the check. Then the counters change, and are not compared.
-
-The check holds the keys of all entries in memory, about 250 MB for a million.
+Crawls may use the index during the check. It holds the rows of all entries in memory, about 250 MB
+for a million.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.records import decode_entry
-from scrapy_simhash.index.redis.layout import digest_of
+from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,46 +23,37 @@ def check_in_redis(
     index: RedisIndex, report: CheckReport, on_progress: Callable[[], object]
 ) -> None:
     """Add the counts and problems of an index to a report."""
-    layout, server = index.layout, index.server
-    entries_by_counter: Counter[bytes] = Counter()
+    layout = index.layout
+    last_sequence = 0
     entries: dict[bytes, str] = {}
-    has_pending, last_sequence = False, 0
-    next_sequence_before = index.next_sequence
-    for number, group in index.groups():
-        has_pending = has_pending or bool(group.pending)
-        _, _, counter_key = layout.group_keys(number)
-        entries_by_counter[counter_key] += len(group.entries)
-        for digest, value in group.entries.items():
-            report.entries += 1
-            on_progress()
-            try:
-                entry = decode_entry(-1, value, layout.width_bytes)  # Redis has no ordinals
-            except ValueError:
-                report.add(f"the entry with digest {digest.hex()} in group {number} cannot be read")
-                continue
-            if digest != digest_of(entry.key) or layout.group_of(digest) != number:
-                report.add(f"the entry of {entry.key!r} is stored under another digest or group")
-            last_sequence = max(last_sequence, entry.number, entry.last_sequence)
-            row = layout.journal_row(digest, entry)
-            entries[layout.row_id(row)] = entry.key
-    for row in chain.from_iterable(index.journal()):
-        entries.pop(layout.row_id(row), None)
+    size = len(index)
+    for digest, state in index.states():
+        if not state.stored:
+            continue
+        report.entries += 1
+        on_progress()
+        try:
+            entry = decode_entry(-1, state.stored, layout.width_bytes)  # Redis has no ordinals
+        except ValueError:
+            report.add(f"the entry with digest {digest.hex()} cannot be read")
+            continue
+        if digest != digest_of(entry.key):
+            report.add(f"the entry of {entry.key!r} is stored under another digest")
+        last_sequence = max(last_sequence, entry.number, entry.last_sequence)
+        entries[row_id(layout.row(digest, new_attempt(), entry))] = entry.key
+    for rows in index.journal():
+        for row in rows:
+            entries.pop(row_id(row), None)
     for page_key in entries.values():
         report.add(f"the entry of {page_key!r} has no row in the journal")
+    if report.entries < min(size, len(index)):
+        report.add(f"{size - report.entries} of {size} entries have no row in the journal")
     next_sequence = index.next_sequence
     if last_sequence >= next_sequence:
         report.add(
             f"an entry has the sequence number {last_sequence}, but on the server the number "
             f"{next_sequence} comes next"
         )
-    is_in_use = has_pending or next_sequence != next_sequence_before
-    stored_counts = server.numbers(layout.count_keys)
-    for key, stored_count in zip(layout.count_keys, stored_counts, strict=True):
-        count = entries_by_counter[key]
-        if stored_count != count and not is_in_use:
-            report.add(
-                f"the shard counter {key!r} counts {stored_count} entries, but there are {count}"
-            )
     try:
         for _ in index.lines():
             report.near_duplicates += 1

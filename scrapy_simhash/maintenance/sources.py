@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from array import array
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import open_index, records
-from scrapy_simhash.index.database import REDIS_REMEDY
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.reader import RowReader
 from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from typing import TypeAlias
 
     from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
+    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.index import RedisIndex
@@ -39,8 +37,8 @@ def opened_source(where: Location) -> Iterator[Source]:
     :raises StorageError: the index is missing, open elsewhere, damaged, or cannot be read.
     """
     if isinstance(where, RedisAddress):
-        with where.open() as index, closing(RedisSource(index)) as source:
-            yield source
+        with where.open() as index:
+            yield index
         return
     require_whole(where)
     with opened_database(where) as (manifest, database):
@@ -127,63 +125,5 @@ class DatabaseSource(RowReader):
             yield self._decoded(records.decode_entry, int(ordinal), value)
 
 
-class RedisSource:
-    """The content of an index in Redis: entries and log lines when it was opened, side rows now."""
-
-    remedy = REDIS_REMEDY
-    """What `corrupt` advises for damage."""
-
-    def __init__(self, index: RedisIndex) -> None:
-        self._index = index
-        self.manifest = index.manifest
-        self.location = index.location
-        self.next_sequence = index.next_sequence
-        # A copy of the entries, because callers read them repeatedly, and crawls may change them.
-        self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
-        # For each entry, its number; and 0, then for each entry, where it ends in the file.
-        self._numbers, self._ends = array("Q"), array("Q", [0])
-        try:
-            for entry in index.entries():
-                self._numbers.append(entry.number)
-                value = records.encode_entry(entry, index.layout.width_bytes)
-                self._ends.append(self._ends[-1] + self._file.write(value))
-        except BaseException:
-            self._file.close()
-            raise
-
-    def size_bytes(self) -> int:
-        """Return the size of the index in the server's memory, see `RedisIndex.memory_bytes`."""
-        return self._index.memory_bytes()
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries in arbitrary order."""
-        return map(self._entry, range(len(self._numbers)))
-
-    def entries_by_age(self) -> Iterator[Entry]:
-        """Yield all entries, oldest first."""
-        import numpy as np
-
-        return map(self._entry, np.argsort(np.array(self._numbers), kind="stable").tolist())
-
-    def near_duplicates(self) -> Iterator[NearDuplicate]:
-        """Yield the lines of the near-duplicate log, oldest first."""
-        return (line for line in self._index.lines() if line.sequence < self.next_sequence)
-
-    def side_rows(self, kind: SideKind) -> Iterable[tuple[str, bytes]]:
-        """Return (name, value) of all side rows of a kind."""
-        return self._index.side_rows(kind)
-
-    def close(self) -> None:
-        """Delete the copy of the entries."""
-        self._file.close()
-
-    def _entry(self, position: int) -> Entry:
-        start, end = self._ends[position], self._ends[position + 1]
-        self._file.seek(start)
-        return records.decode_entry(
-            -1, self._file.read(end - start), self._index.layout.width_bytes
-        )
-
-
-Source = DatabaseSource | RedisSource
+Source: TypeAlias = "DatabaseSource | RedisIndex"
 """The content of an index. Methods raise StorageError; IndexCorrupt for a row that is damaged."""

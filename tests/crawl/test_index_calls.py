@@ -1,4 +1,4 @@
-"""ThreadedCalls with an index that answers when the test lets it: groups, errors, order."""
+"""IndexCalls with an index that answers when the test lets it: calls together, errors, order."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import asyncio
 import threading
 from queue import Queue
 
-from scrapy_simhash.crawl import index_calls
-from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls
+from scrapy_simhash.crawl import call_thread
+from scrapy_simhash.crawl.call_thread import MAX_TOGETHER
+from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.errors import IndexCorrupt, IndexUnreachable
 from scrapy_simhash.index import Observation, PageToObserve
 
 TIMEOUT_S = 30
-THREADS = 4  # of each kind
 DAMAGED = IndexCorrupt("fake", "damaged")
 AWAY = IndexUnreachable("fake", "away")
 
@@ -41,14 +41,11 @@ class FakeIndex:
     def confirm_all(self, observations, *, gave_items=True):
         self._call("confirm", [observation.key for observation in observations])
 
-    def discard(self, observation):
-        self.discard_all([observation])
-
     def discard_all(self, observations):
         self._call("discard", [observation.key for observation in observations])
 
-    def acted(self, observation, action):
-        self._call(action, [observation.key])
+    def acted_all(self, pairs):
+        self._call("acted", [observation.key for observation, _ in pairs])
 
     def stop_waiting(self):
         pass
@@ -61,7 +58,7 @@ class FakeIndex:
         return self.begun.get(timeout=TIMEOUT_S)
 
     def names(self) -> list[str]:
-        """Return the calls that did not fail, as text, but not those of the busy threads."""
+        """Return the calls that did not fail, as text, but not those that keep the thread busy."""
         return [f"{name} {' '.join(keys)}" for name, keys in self.done if "busy" not in keys[0]]
 
     def _call(self, name: str, keys: list[str]) -> None:
@@ -103,7 +100,7 @@ def run(test, index, *, patience_s=0.0):
     errors = Errors()
 
     async def main():
-        calls = ThreadedCalls(index, errors, patience_s=patience_s)
+        calls = IndexCalls(index, errors, patience_s=patience_s)
         await asyncio.wait_for(test(calls), TIMEOUT_S)
         await calls.finish()
         calls.close()
@@ -118,25 +115,11 @@ async def begun(index):
     return await asyncio.to_thread(index.next)
 
 
-async def let_all_threads_observe(calls, index):
-    """Return the tasks of pages that occupy all threads, until `gate` is opened for each."""
-    tasks = []
-    for number in range(THREADS):
-        tasks.append(asyncio.create_task(calls.observe(page(f"busy {number}"))))
-        assert await begun(index) == ("observe", [f"busy {number}"])
-    return tasks
-
-
-async def let_all_threads_tell(calls, index):
-    """Occupy all threads, until `gate` is opened for each."""
-    for number in range(THREADS):
-        key = f"busy {number}"
-        calls.tell(key, lambda index, key=key: index.acted(seen(key), "dropped"))
-        assert await begun(index) == ("dropped", [key])
-
-
-def test_the_number_of_threads():
-    assert index_calls._OBSERVE_THREADS == index_calls._TELL_THREADS == THREADS
+async def keep_busy(calls, index):
+    """Occupy the thread until `gate` is opened. Return the task of the page that it observes."""
+    task = asyncio.create_task(calls.observe(page("busy")))
+    assert await begun(index) == ("observe", ["busy"])
+    return task
 
 
 class TestObserve:
@@ -150,12 +133,12 @@ class TestObserve:
         answers = []
 
         async def test(calls):
-            busy = await let_all_threads_observe(calls, index)
+            busy = await keep_busy(calls, index)
             tasks = [asyncio.create_task(calls.observe(page(key))) for key in keys]
             await asyncio.sleep(0)  # each task submits its page
             index.gate.release(10**6)
             answers.extend(await asyncio.gather(*tasks, return_exceptions=True))
-            await asyncio.gather(*busy)
+            await busy
 
         counted = run(test, index)
         calls = [index.begun.get_nowait()[1] for _ in range(index.begun.qsize())]
@@ -212,69 +195,8 @@ class TestObserve:
         assert errors.counted == [("a", AWAY), ("b", AWAY)]
         assert index.names() == []
 
-    def test_a_call_from_before_an_outage_does_not_end_it(self):
-        index = FakeIndex(is_open=True)
-        index.errors["b"] = AWAY
-        gate = threading.Event()
-
-        async def test(calls):
-            index.slow["a"] = gate
-            early = asyncio.create_task(calls.observe(page("a")))
-            assert await begun(index) == ("observe", ["a"])
-            assert await calls.observe(page("b")) is None
-            gate.set()
-            assert await early
-            assert await calls.observe(page("c")) is None
-
-        errors = run(test, index)
-        assert errors.counted == [("b", AWAY), ("c", AWAY)]
-        assert len(errors.warnings) == 1
-
-    def test_a_call_from_before_the_last_error_does_not_end_an_outage(self, monkeypatch):
-        index = FakeIndex(is_open=True)
-        index.errors |= {"a": AWAY, "b": IndexUnreachable("fake", "still away")}
-        gate = threading.Event()
-
-        async def test(calls):
-            with monkeypatch.context() as patch:
-                patch.setattr(index_calls, "_PAUSE_S", 0.0)
-                assert await calls.observe(page("a")) is None
-            index.slow["slow"] = gate
-            slow = asyncio.create_task(calls.observe(page("slow")))
-            while await begun(index) != ("observe", ["slow"]):
-                pass
-            assert await calls.observe(page("b")) is None
-            gate.set()
-            assert await slow
-            assert await calls.observe(page("c")) is None
-
-        errors = run(test, index)
-        assert [key for key, _ in errors.counted] == ["a", "b", "c"]
-        assert len(errors.warnings) == 1
-
-    def test_a_call_from_before_the_end_of_an_outage_does_not_begin_another(self, monkeypatch):
-        index = FakeIndex(is_open=True)
-        index.errors |= {"a": AWAY, "slow": AWAY}
-        gate = index.slow["slow"] = threading.Event()
-
-        async def test(calls):
-            slow = asyncio.create_task(calls.observe(page("slow")))
-            while await begun(index) != ("observe", ["slow"]):
-                pass
-            with monkeypatch.context() as patch:
-                patch.setattr(index_calls, "_PAUSE_S", 0.0)
-                assert await calls.observe(page("a")) is None
-            assert await calls.observe(page("b"))
-            gate.set()
-            assert await slow is None
-            assert await calls.observe(page("c"))
-
-        errors = run(test, index)
-        assert [key for key, _ in errors.counted] == ["a", "slow"]
-        assert errors.warnings[1:] == ["simhash: index %s answers again"]
-
     def test_an_index_that_answers_again_is_used_again(self, monkeypatch):
-        monkeypatch.setattr(index_calls, "_PAUSE_S", 0.0)
+        monkeypatch.setattr(call_thread, "PAUSE_S", 0.0)
         index = FakeIndex(is_open=True)
         index.errors["a"] = AWAY
 
@@ -290,14 +212,14 @@ class TestObserve:
 
 class TestTell:
     def tell(self, told, errors=()):
-        """Call `told` with the calls while all threads are busy. Return the names of the calls that
+        """Call `told` with the calls while the thread is busy. Return the names of the calls that
         were made later and did not fail, and the errors.
         """
         index = FakeIndex()
         index.errors.update(errors)
 
         async def test(calls):
-            await let_all_threads_tell(calls, index)
+            await keep_busy(calls, index)
             told(calls)
             index.gate.release(10**6)
             await calls.finish()
@@ -327,15 +249,14 @@ class TestTell:
 
     def test_a_confirmation_does_not_overtake_calls_with_its_key(self):
         def told(calls):
-            calls.tell("a", lambda index: index.acted(seen("a"), "dropped"))
+            calls.acted(seen("a"), "dropped")
             calls.confirm(seen("b"))
             calls.confirm(seen("a"))
-            calls.tell("b", lambda index: index.acted(seen("b"), "tagged"))
+            calls.acted(seen("b"), "tagged")
+            calls.acted(seen("c"), "tagged")
 
         names, _ = self.tell(told)
-        confirmed = [next(n for n in names if n[:7] == "confirm" and key in n[8:]) for key in "ab"]
-        assert names.index("dropped a") < names.index(confirmed[0])
-        assert names.index(confirmed[1]) < names.index("tagged b")
+        assert names == ["acted a c", "confirm b a", "acted b"]
 
     def test_a_page_that_cannot_be_confirmed_is_discarded_alone(self):
         then = []
@@ -345,17 +266,17 @@ class TestTell:
                 calls.confirm(seen(key), lambda _, key=key: then.append(key))
 
         names, errors = self.tell(told, {"b": DAMAGED})
-        assert names == ["confirm a", "discard b", "confirm c"]
+        assert names == ["confirm a", "confirm c", "discard b"]
         assert errors.counted == [("b", DAMAGED)]
         assert then == ["a", "b", "c"]
 
     def test_confirmations_are_retried_together_while_the_index_is_away(self, monkeypatch):
-        monkeypatch.setattr(index_calls, "_PAUSE_S", 0.01)
+        monkeypatch.setattr(call_thread, "PAUSE_S", 0.01)
         index = FakeIndex()
         index.errors["b"] = AWAY
 
         async def test(calls):
-            await let_all_threads_tell(calls, index)
+            await keep_busy(calls, index)
             confirmed = asyncio.get_running_loop().create_future()
             calls.confirm(seen("a"))
             calls.confirm(seen("b"), confirmed.set_result)
@@ -370,7 +291,7 @@ class TestTell:
         assert index.names() == ["confirm a b"]
 
     def test_an_idle_crawl_does_not_wait_for_the_end_of_a_long_outage(self, monkeypatch):
-        monkeypatch.setattr(index_calls, "_PAUSE_S", 0.05)
+        monkeypatch.setattr(call_thread, "PAUSE_S", 0.05)
         index = FakeIndex(is_open=True)
         index.errors |= {"a": AWAY, "b": AWAY}
 
@@ -383,6 +304,17 @@ class TestTell:
 
         assert len(run(test, index, patience_s=1000).counted) == 2
 
+    def test_no_call_waits_for_ever_and_none_is_made_with_too_many(self):
+        def told(calls):
+            calls.discard(seen("first"))
+            for number in range(3 * MAX_TOGETHER):
+                calls.confirm(seen(f"{number}"))
+            calls.discard(seen("last"))
+
+        names, _ = self.tell(told)
+        assert names[0] == "discard first last"
+        assert [len(name.split()) - 1 for name in names[1:]] == [MAX_TOGETHER] * 3
+
     def test_confirmations_of_an_index_that_stays_away_fail_together(self):
         then = []
 
@@ -393,8 +325,7 @@ class TestTell:
         names, errors = self.tell(told, {"b": AWAY})
         assert names == ["discard a b c"]
         assert errors.counted == [(key, AWAY) for key in "abc"]
-        [warning] = errors.warnings
-        assert "were not stored" in warning
+        assert "were not stored" in errors.warnings[-1]
         assert then == ["a", "b", "c"]
 
 
@@ -402,18 +333,19 @@ def test_an_embedded_index_confirms_at_once_and_discards_after_an_error():
     made = []
 
     class Embedded:
-        def confirm(self, observation, *, gave_items=True):
-            made.append(("confirm", observation.key))
-            if observation.key == "b":
-                raise DAMAGED
+        def confirm_all(self, observations, *, gave_items=True):
+            for observation in observations:
+                made.append(("confirm", observation.key))
+                if observation.key == "b":
+                    raise DAMAGED
 
-        def discard(self, observation):
-            made.append(("discard", observation.key))
+        def discard_all(self, observations):
+            made.extend(("discard", observation.key) for observation in observations)
 
     errors, then = Errors(), []
     calls = IndexCalls(Embedded(), errors)
     for key in "ab":
         calls.confirm(seen(key), then.append)
-    assert made == [(name, key) for key in "ab" for name in ("confirm", "discard")]
+    assert made == [("confirm", "a"), ("confirm", "b"), ("discard", "b")]
     assert errors.counted == [("b", DAMAGED)]
     assert then == [None, None]

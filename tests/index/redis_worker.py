@@ -150,8 +150,9 @@ def main() -> None:
                         log.write(f"late {observed.key}\n")
 
         def ask_again(most: int) -> None:
-            for _ in range(min(most, len(waiting))):
-                observe([waiting.popleft()])
+            again = [waiting.popleft() for _ in range(min(most, len(waiting)))]
+            for first in range(0, len(again), task.at_once):
+                observe(again[first : first + task.at_once])
 
         new: list[Page] = []
         for family in range(task.families):
@@ -164,7 +165,7 @@ def main() -> None:
                 observe(new)
                 new = []
             settle(task.held)
-            ask_again(5)
+            ask_again(max(5, task.at_once))
         while held or waiting:
             settle(0)
             time.sleep(0.01)

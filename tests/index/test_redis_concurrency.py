@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from scrapy_simhash.errors import StorageError
 
 from .redis_servers import RedisBackend, needs_redis, running
 from .redis_worker import SHAPES, Task, members, page_key
@@ -128,12 +131,15 @@ def test_so_it_is_in_many_families(redis_backend, tmp_path, shape, at_once):
 
 
 class Disturbance:
-    """Kills a worker, or stops one for longer than its lease, by turns, and flushes scripts.
+    """Kills a worker, or stops one for longer than its lease, by turns, and flushes scripts. Compacts
+    the journal all the time.
 
     The *most* times are spread evenly over the pages that the logs name.
     """
 
     def __init__(self, backend: RedisBackend, todo: list[Task], lease_s: float, most: int) -> None:
+        self.index = todo[0].open()
+        self.removed_rows = 0
         self.ports = backend.server.ports
         self.logs = [Path(task.log) for task in todo]
         self.pages = sum(task.families for task in todo)
@@ -146,6 +152,8 @@ class Disturbance:
     def __call__(self, children: list[subprocess.Popen[bytes]]) -> None:
         import redis
 
+        with suppress(StorageError):  # it was changed at the same time
+            self.removed_rows += self.index.compact()
         now = time.monotonic()
         for number, until in list(self.stopped.items()):
             if now > until:
@@ -193,6 +201,8 @@ def disturbed(backend, directory, shape, families, *, most, at_once=1) -> None:
     run_all(todo, disturb=disturbance, limit_s=1800)
     assert disturbance.killed > 0
     assert disturbance.halted > 0
+    assert disturbance.removed_rows > 0
+    disturbance.index.close()
     too_many, late = check(todo)
     print(
         f"{disturbance.killed} killed, {disturbance.halted} stopped, {late} confirmed when their "

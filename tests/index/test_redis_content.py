@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import struct
 from collections import Counter
 from functools import partial
 
@@ -22,14 +21,13 @@ from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress, new_redis_manifest
-from scrapy_simhash.index.redis.layout import digest_of
+from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
 from scrapy_simhash.maintenance.check import CheckReport, check
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.redis_check import check_in_redis
 from scrapy_simhash.names import name_bytes
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
-from .redis_servers import needs_redis
 from .test_redis_index import client_of, disconnect
 
 A, B, C, D = FAR
@@ -52,7 +50,7 @@ def store(index, *pages):
 
 def rows(index):
     """How often each row is in the journal, without the random bytes."""
-    return Counter(index.layout.row_id(row) for batch in index.journal() for row in batch)
+    return Counter(row_id(row) for batch in index.journal() for row in batch)
 
 
 def send_twice(index):
@@ -71,9 +69,7 @@ def send_twice(index):
 
 
 def row_of(index, key, fingerprint):
-    return index.layout.row_id(
-        index.layout.journal_row(digest_of(key), PageToObserve(key, fingerprint))
-    )
+    return row_id(index.layout.row(digest_of(key), new_attempt(), PageToObserve(key, fingerprint)))
 
 
 def problems(index):
@@ -82,10 +78,9 @@ def problems(index):
     return report.problems
 
 
-def test_all_entries_are_read_from_all_groups(redis_backend, address):
+def test_all_entries_are_read(redis_backend, address):
     rng = random.Random(1)
-    with redis_backend.open(incremental=True, expected_pages=8000) as index:
-        assert index.layout.group_bits == 9
+    with redis_backend.open(incremental=True) as index:
         for number in range(120):
             index.confirm(index.observe(f"page {number}", rng.randrange(1 << 16)))
         held = list(index.entries())
@@ -166,7 +161,7 @@ def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
         assert len(index) == 0
 
 
-def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_backend):
+def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_backend, redis):
     with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
         store(index, ("a", A), ("b", B), ("c", C))
         index.forget("a")
@@ -185,58 +180,47 @@ def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_b
         assert index.compact() == 1
         assert rows(index) == {row_of(index, "c", C): 1}
         assert found(other.query(C)) == [("c", C, 0)]
-        assert index.server.call("PTTL", index.layout.order.journal) == -1
-        pattern = redis_backend.name.encode() + b":journal*"
-        assert [key for key, _ in index.server.each_once(pattern)] == [index.layout.order.journal]
+        assert index.server.call("PTTL", index.layout.journal) == -1
+        client = client_of(redis_backend, redis)
+        keys = client.scan_iter(f"{redis_backend.name}:journal*")
+        assert set(keys) == {index.layout.journal}
+        disconnect(client)
 
 
-@pytest.mark.parametrize("which", ["entries", "pending", "count", "sequence"])
+@pytest.mark.parametrize("which", ["entries", "pending", "sequence"])
 def test_damaged_values_are_errors_that_say_so(redis_backend, which):
     with redis_backend.open() as index:
         store(index, ("a", A))
         layout, call = index.layout, index.server.call
-        entries, pending, count = layout.group_keys(layout.group_of(digest_of("a")))
-        if which == "pending":
-            call("HSET", pending, b"short", b"1" + struct.pack(">d", 1e18))
+        if which == "sequence":
+            call("SET", layout.sequence, b"junk")
+            uses = [lambda: index.next_sequence, lambda: index.observe("b", B)]
         else:
-            key = {"entries": entries, "count": count, "sequence": layout.order.sequence}[which]
-            call("SET", key, b"junk")
-        if which == "count":
-            uses = [lambda: len(index)]
-        elif which == "sequence":
-            uses = [lambda: index.next_sequence]
-        else:
-            uses = [lambda: index.entry("a"), lambda: index.query(A), lambda: list(index.entries())]
+            call("HSET", layout.state(which), digest_of("a"), b"\xc1junk")
+            uses = [lambda: index.observe("a", A), lambda: index.query(A), lambda: problems(index)]
+            if which == "entries":
+                uses = [*uses[:2], lambda: index.entry("a"), lambda: list(index.entries())]
+            else:
+                uses = uses[:2]
         for use in uses:
             with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
                 use()
-        with pytest.raises(IndexCorrupt):
-            problems(index)
-        if which == "sequence":
-            with pytest.raises(IndexCorrupt):
-                index.observe("b", B)
 
 
-@pytest.mark.parametrize("number", [-5, MAX_SEQUENCE + 1, (1 << 63) - 1])
-@pytest.mark.parametrize("which", ["admitted", "count", "sequence"])
-def test_numbers_that_cannot_be_right_are_damage(redis_backend, which, number):
+@pytest.mark.parametrize("number", [MAX_SEQUENCE + 1, (1 << 63) - 33])
+def test_numbers_that_cannot_be_right_are_damage(redis_backend, number):
     with redis_backend.open() as index:
         store(index, ("a", A))
-        layout = index.layout
-        count = layout.group_keys(layout.group_of(digest_of("a")))[2]
-        order = layout.order
-        key = {"admitted": order.admitted, "count": count, "sequence": order.sequence}[which]
-        index.server.call("SET", key, number)
-        use = (lambda: len(index)) if which == "count" else (lambda: index.observe("b", B))
+        index.server.call("SET", index.layout.sequence, number)
         with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
-            use()
+            index.observe("b", B)
 
 
 @pytest.mark.parametrize("is_list", [True, False])
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
-        journal, call = earlier.layout.order.journal, earlier.server.call
+        journal, call = earlier.layout.journal, earlier.server.call
         if is_list:
             call("RPUSH", journal, b"junk")
         else:
@@ -267,14 +251,14 @@ def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
     with redis_backend.open() as crawl:
         store(crawl, ("a", A))
         index_type = type(crawl)
-        entries = index_type.entries
+        entries = index_type.entries_by_age
 
         def entries_while_the_crawl_goes_on(index):
             monkeypatch.undo()
             store(crawl, ("b", B), ("c", C))
             return entries(index)
 
-        monkeypatch.setattr(index_type, "entries", entries_while_the_crawl_goes_on)
+        monkeypatch.setattr(index_type, "entries_by_age", entries_while_the_crawl_goes_on)
         merge(where, address)
     assert check(where).problems == []
     with open_index(index_url(where)) as index:
@@ -286,19 +270,40 @@ def test_a_page_whose_stored_entry_is_removed_before_its_admission_gets_a_row(re
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open() as index, redis_backend.open() as other:
-        admit = index._admit
+        run, ran = index.server.run, []
 
-        def admit_after_the_removal(*arguments, **options):
-            assert other.forget("a")
-            assert other.compact() == 1
-            return admit(*arguments, **options)
+        def run_after_the_removal(script, keys, arguments):
+            ran.append(script)
+            if len(ran) == 2:  # its stored entry was read
+                assert other.forget("a")
+                assert other.compact() == 1
+            return run(script, keys, arguments)
 
-        index._admit = admit_after_the_removal
+        index.server.run = run_after_the_removal
         page = index.observe("a", A)
         assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         index.confirm(page)
         assert found(other.query(A)) == [("a", A, 0)]
         assert problems(index) == []
+
+
+def test_a_page_is_compared_with_one_that_comes_back_at_the_same_time(redis_backend):
+    """It has a row from an earlier crawl, so the journal gets no new one."""
+    with redis_backend.open() as earlier:
+        store(earlier, ("a", A))
+    with redis_backend.open(crawl="x") as index, redis_backend.open(crawl="x") as other:
+        run, ran = index.server.run, []
+
+        def run_after_the_other(script, keys, arguments):
+            ran.append(script)
+            if len(ran) == 2:  # the entry of the earlier crawl was read
+                before = rows(other)
+                assert other.observe("a", A).kind == "unchanged"
+                assert rows(other) == before
+            return run(script, keys, arguments)
+
+        index.server.run = run_after_the_other
+        assert seen(index.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
 
 
 def test_a_page_relies_on_the_row_of_its_stored_entry_if_that_is_changed_later(redis_backend):
@@ -316,6 +321,24 @@ def test_a_page_relies_on_the_row_of_its_stored_entry_if_that_is_changed_later(r
         other.compact()
         index.confirm(page)
         assert problems(index) == []
+
+
+def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backend):
+    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
+        store(index, ("a", A), ("b", B))
+        index.forget("a")
+        page = other.observe("c", C)
+        run = index.server.run
+
+        def confirm_after_each_command(*arguments):
+            answer = run(*arguments)
+            other.confirm(page)
+            return answer
+
+        index.server.run = confirm_after_each_command
+        assert index.compact() == 1
+        index.server.run = run
+        assert rows(index) == {row_of(index, "b", B): 1, row_of(index, "c", C): 1}
 
 
 def test_rows_that_are_added_during_a_compaction_stay(redis_backend):
@@ -344,85 +367,32 @@ def test_what_a_check_finds(redis_backend):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
         layout, server = index.layout, index.server
-        server.call("LPOP", layout.order.journal)
-        assert problems(index) == ["the entry of 'a' has no row in the journal"]
+        server.call("LPOP", layout.journal)
+        assert problems(index) == ["1 of 2 entries have no row in the journal"]
         store(index, ("c", C))
-        server.call("INCR", layout.group_keys(layout.group_of(digest_of("b")))[2])
         server.call("HSET", layout.log_key(1), 1, b"?")
-        server.call("SET", layout.order[0], 1)
+        server.call("SET", layout.sequence, 1)
+        server.call("HSET", layout.entries, digest_of("c"), b"???")
         texts = " ".join(problems(index))
-        for part in ("counts 2 entries, but there are 1", "log", "comes next"):
+        for part in ("log", "comes next", "cannot be read"):
             assert part in texts
-        page = index.observe("pending", B)
-        assert "counts 2" not in " ".join(problems(index))
-        index.discard(page)
-        group = layout.group_keys(layout.group_of(digest_of("b")))[0]
-        server.call("SET", group, digest_of("other") + (3).to_bytes(4, "big") + b"???")
-        assert any("cannot be read" in one for one in problems(index))
 
 
-def test_keys_that_scan_returns_twice_count_once(redis_backend, address, redis, monkeypatch):
+def test_its_memory_is_that_of_its_keys(redis_backend, redis):
     with redis_backend.open(incremental=True) as index:
-        store(index, ("a", A), ("b", B))
+        store(index, ("a", A), ("b", B), ("copy", A))
         client = client_of(redis_backend, redis)
-        begin = f"{redis_backend.name}:".encode()
-        keys = [key for key in client.scan_iter() if key.startswith(begin)]
-        size_bytes = index.memory_bytes()
-        assert size_bytes == sum(client.memory_usage(key) for key in keys)
-        disconnect(client)
-    checked = check(address)
-    scan_iter = redis.Redis.scan_iter
-
-    def scan_twice(*arguments, **options):
-        for key in scan_iter(*arguments, **options):
-            yield key
-            yield key
-
-    monkeypatch.setattr(redis.Redis, "scan_iter", scan_twice)
-    assert check(address) == checked
-    with address.open() as index:
-        assert index.memory_bytes() == size_bytes
-        # To compact or delete twice does no harm, so these remember no keys.
-        index.forget("a")
-        index.compact()
-        assert rows(index) == {row_of(index, "b", B): 1}
-        assert found(index.query(B)) == [("b", B, 0)]
+        keys = [*client.scan_iter(f"{redis_backend.name}:*")]
+        assert index.size_bytes() == sum(client.memory_usage(key) for key in keys)
         index.delete()
-    client = client_of(redis_backend, redis)
-    assert not [key for key in client.scan_iter() if key.startswith(begin)]
-    disconnect(client)
-
-
-@needs_redis
-def test_keys_are_not_held_in_memory(redis_server, redis, monkeypatch):
-    """An index may have millions of keys."""
-    from scrapy_simhash.index.redis.server import Server
-
-    alive = most = 0
-
-    class Key(bytes):
-        def __new__(cls, number):
-            nonlocal alive, most
-            alive += 1
-            most = max(most, alive)
-            return super().__new__(cls, b"{x}%d" % number)
-
-        def __del__(self):
-            nonlocal alive
-            alive -= 1
-
-    monkeypatch.setattr(redis.Redis, "scan_iter", lambda *_, **__: map(Key, range(9000)))
-    server = Server(redis_server.url, "x")
-    assert sum(1 for _ in server.each(b"*", "STRLEN")) == 9000
-    assert most < 3000
-    server.close()
+        assert [*client.scan_iter(f"{redis_backend.name}:*")] == []
+        disconnect(client)
 
 
 def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend):
     with redis_backend.open() as index:
         store(index, ("d", D))
         report = CheckReport()
-        # The check has read the groups of these pages: they come before the group of d.
         check_in_redis(index, report, lambda: store(index, ("a", A), ("b", B), ("c", C)))
         assert (report.problems, report.entries, len(index)) == ([], 1, 4)
 

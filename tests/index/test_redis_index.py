@@ -20,12 +20,8 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import PageToObserve, TablePlan
-from scrapy_simhash.index.redis import (
-    admissions,
-    new_redis_manifest,
-    open_redis_index,
-)
-from scrapy_simhash.index.redis.layout import Layout
+from scrapy_simhash.index.redis import new_redis_manifest, open_redis_index
+from scrapy_simhash.index.redis.layout import state_key
 from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
 
@@ -103,7 +99,7 @@ def test_all_keys_have_the_name_and_no_others_are_touched(redis_backend, redis):
 def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, content):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
-    key = Layout(redis_backend.name, PLAN, 8).state("manifest")
+    key = state_key(redis_backend.name, "manifest")
     client.set(key, content)
     with pytest.raises(IndexForeign, match="not ours"):
         redis_backend.open()
@@ -118,10 +114,6 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("group_bits", 5),
-        ("group_bits", 33),
-        ("group_bits", 8.0),
-        ("group_bits", None),
         ("max_distance", -1),
         ("max_distance", SCHEME.bits),
         ("max_distance", "3"),
@@ -135,7 +127,7 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
 )
 def test_a_damaged_manifest_is_refused_and_left_alone(part, value):
     content = json.loads(new_redis_manifest(SCHEME, K, PLAN).to_json())
-    assert RedisManifest.from_json("here", json.dumps(content)).layout("x")
+    assert RedisManifest.from_json("here", json.dumps(content))
     if value is ...:
         del content[part]
     else:
@@ -147,8 +139,8 @@ def test_a_damaged_manifest_is_refused_and_left_alone(part, value):
 def test_another_version_of_the_format_is_refused(redis_backend, redis):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
-    key = Layout(redis_backend.name, PLAN, 8).state("manifest")
-    client.set(key, client.get(key).replace(b'"format_version": 4', b'"format_version": 1'))
+    key = state_key(redis_backend.name, "manifest")
+    client.set(key, client.get(key).replace(b'"format_version": 5', b'"format_version": 1'))
     with pytest.raises(IndexMismatch, match=r"version 1.*export it"):
         redis_backend.open()
     disconnect(client)
@@ -162,6 +154,24 @@ def test_flushed_scripts_are_sent_again(redis_backend, redis):
                 client.script_flush()
         index.confirm(first)
         assert index.observe("b", A).representative == "a"
+
+
+def test_copies_are_found_after_the_server_has_lost_everything(redis_backend, redis):
+    with redis_backend.open() as earlier:
+        for number in range(3):
+            earlier.confirm(earlier.observe(f"page {number}", A))
+    with redis_backend.open() as index:
+        index.confirm(index.observe("a", A))
+        pending = index.observe("c", C)
+        for port in redis_backend.server.ports:
+            with redis.Redis(port=port) as client:
+                client.flushall()
+        first = index.observe("b", B)
+        assert (first.kind, first.sequence) == ("new", index.crawl_start)
+        assert seen(index.observe("copy of b", flip(B, 0))) == ("near-duplicate", "b", 1)
+        assert index.observe("a", A).kind == "new"
+        index.confirm(pending)
+        assert seen(index.observe("copy of c", C)) == ("near-duplicate", "c", 0)
 
 
 def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
@@ -180,28 +190,11 @@ def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
         assert index.load([]) == 0
 
 
-@needs_redis
-def test_pages_that_a_crawler_did_not_mark_are_marked_by_others(redis_cluster, monkeypatch):
-    monkeypatch.setattr(admissions, "_MAX_LAG", 4)
-    backend = RedisBackend(redis_cluster)
-    with backend.open(incremental=True) as dying, backend.open(incremental=True) as other:
-        dying._admissions._mark = lambda *_: None  # it dies before
-        first = dying.observe("a", A)
-        assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
-        assert other.query(A) == []
-        for number in range(8):
-            assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
-            other.discard(other.observe(f"page {number}", B))
-        assert found(other.query(A)) == [("a", A, 0)]
-        dying.confirm(first)
-        assert found(other.query(A)) == [("a", A, 0)]
-
-
 def test_pages_with_the_same_number_are_both_stored(redis_backend):
     """As after a failover to a replica that lacks the last sequence numbers."""
     with redis_backend.open(incremental=True) as index:
         first = index.observe("a", A)
-        index.server.call("DECR", index.layout.order.sequence)
+        index.server.call("DECR", index.layout.sequence)
         second = index.observe("b", B)
         assert first.sequence == second.sequence
         index.confirm(first)
@@ -239,11 +232,9 @@ def test_new_pages_that_are_sent_twice_are_new_whatever_happens_in_between(
         assert found(other.query(A)) == [("a", A, 0)]
 
 
-@needs_redis
-def test_a_late_repetition_of_a_command_hides_no_page(redis_cluster):
+def test_a_late_repetition_of_a_command_hides_no_page(redis_backend):
     """As when a connection breaks, and the server reads the first attempt after the second."""
-    backend = RedisBackend(redis_cluster)
-    with backend.open(incremental=True) as index:
+    with redis_backend.open(incremental=True) as index:
         run, sent = index.server.run, []
 
         def remember(*arguments):
@@ -343,13 +334,13 @@ def test_a_server_that_hangs_is_waited_for_only_once_in_a_while(tmp_path, monkey
         monkeypatch.setattr("scrapy_simhash.index.redis.server._PAUSE_S", 60)
         server.pause()
         attempts = []
-        exchange = index.server._exchange
+        execute = index.server._one_connection.execute_command
 
-        def counted(commands):
-            attempts.append(commands)
-            return exchange(commands)
+        def counted(*command):
+            attempts.append(command)
+            return execute(*command)
 
-        monkeypatch.setattr(index.server, "_exchange", counted)
+        monkeypatch.setattr(index.server._one_connection, "execute_command", counted)
         for _ in range(5):
             with pytest.raises(IndexUnreachable):
                 index.confirm(pending)
@@ -358,6 +349,7 @@ def test_a_server_that_hangs_is_waited_for_only_once_in_a_while(tmp_path, monkey
         server.go_on()
         index.confirm(pending)
         assert len(index) == 2
+        index.observe("d", D)
         server.pause()
         with pytest.raises(IndexUnreachable):
             index.observe("c", C)

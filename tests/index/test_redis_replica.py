@@ -13,7 +13,7 @@ from scrapy_simhash.errors import IndexClosed, IndexCorrupt
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.redis.layout import Layout, digest_of
+from scrapy_simhash.index.redis.layout import Layout, digest_of, new_attempt
 from scrapy_simhash.index.redis.replica import Replica
 from scrapy_simhash.index.tables import tables
 
@@ -32,24 +32,22 @@ PLANS = [
 
 
 def layout_of(plan):
-    return Layout("x", plan, 8)
+    return Layout("x", plan)
 
 
 def rows_of(layout, fingerprints, first=0):
     return [
-        layout.journal_row(digest_of(str(number)), PageToObserve(str(number), fingerprint))
+        layout.row(digest_of(str(number)), new_attempt(), PageToObserve(str(number), fingerprint))
         for number, fingerprint in enumerate(fingerprints, first)
     ]
 
 
 def extend(replica, rows):
-    end = replica.end
-    assert replica.extend(end, end.rows, rows)
+    replica.extend(replica.end.rows, rows)
 
 
 def digests_near(replica, fingerprint, max_distance, certainty=b""):
-    end, [found] = replica.near([(fingerprint, certainty)], max_distance)
-    assert end == replica.end
+    [found] = replica.near([(fingerprint, certainty)], max_distance)
     return set(found.values())
 
 
@@ -98,33 +96,17 @@ def test_it_grows_and_keeps_all_rows():
         assert digests_near(replica, fingerprints[number] ^ 5, 3) == {digest_of(str(number))}
 
 
-def test_rows_that_another_thread_has_read_are_not_added_again():
-    layout = layout_of(PLANS[0])
-    replica = Replica(layout, "here")
-    rows = rows_of(layout, FAR)
-    start = replica.end
-    assert replica.extend(start, 0, rows[:3])
-    assert replica.extend(start, 0, rows)  # the answer to the same question, but later
-    assert replica.end.rows == 4
-    assert not replica.extend(start, 0, rows[:2])  # an older answer
-    assert replica.end == (0, 4, rows[3])
-    # The journal was compacted, and the other thread does not know yet.
-    assert not replica.extend(start, 0, [rows[0], *rows_of(layout, [A, B, C, D])])
-    assert replica.end == (0, 4, rows[3])
-
-
 def test_it_is_emptied_if_the_journal_does_not_have_its_last_row():
     layout = layout_of(PLANS[0])
     replica = Replica(layout, "here")
     extend(replica, rows_of(layout, [A, B]))
-    end, rows = replica.end, rows_of(layout, [C])
-    assert replica.extend(end, 0, rows)
-    assert replica.end == (1, 1, rows[0])
+    rows = rows_of(layout, [C])
+    replica.extend(0, rows)
+    assert replica.end == (1, rows[0])
     assert digests_near(replica, A, 0) == set()
     assert digests_near(replica, C, 0) == {digest_of("0")}
-    assert not replica.extend(end, 2, rows)  # of before
-    assert replica.extend(replica.end, 0, [])
-    assert replica.end.rows == 0
+    replica.extend(0, [])
+    assert replica.end == (0, b"")
 
 
 @pytest.mark.parametrize("rows", [[b""], [b"short"], [bytes(30)], [bytes(15), bytes(17)]])
@@ -156,46 +138,18 @@ class TestInAnIndex:
             for key, fingerprint in (("a", A), ("b", B)):
                 one.confirm(one.observe(key, fingerprint))
             assert found(one.query(B)) == found(other.query(B)) == [("b", B, 0)]
-            one.server.call("RPOP", one.layout.order.journal)
+            one.server.call("RPOP", one.layout.journal)
             one.forget("b")
             other.confirm(other.observe("c", C))
             assert one._admissions.replica.end.rows == 2  # as many as the journal has again
             assert one.observe("copy", C).representative == "c"
 
-    @pytest.mark.parametrize(("use", "search"), [("observe", 1), ("observe", 2), ("query", 1)])
-    def test_a_replica_that_another_thread_empties_is_read_again(
-        self, redis_backend, monkeypatch, use, search
-    ):
-        """As another thread does that finds the journal compacted, before it has read all rows."""
-        with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
-            if search == 1:
-                assert index.query(A) == []
-            other.confirm(other.observe("a", A))
-            if search == 1:
-                assert found(index.query(A)) == [("a", A, 0)]
-            replica, near, searches = index._admissions.replica, index._admissions.replica.near, 0
-
-            def near_after_another_thread(*arguments):
-                nonlocal searches
-                searches += 1
-                if searches == search:
-                    replica._clear(replica.end.load + 1)
-                return near(*arguments)
-
-            monkeypatch.setattr(replica, "near", near_after_another_thread)
-            if use == "observe":
-                assert index.observe("copy", A).representative == "a"
-            else:
-                assert found(index.query(A)) == [("a", A, 0)]
-            assert searches >= search
-
     def test_a_long_journal_is_read_in_parts(self, redis_backend, monkeypatch):
         from scrapy_simhash.index.redis import scripts
 
         monkeypatch.setattr(scripts, "ROWS_AT_ONCE", 2)
-        for name in ("FOLLOW", "BEGIN", "OBSERVE"):
-            body = getattr(scripts, name).source.removeprefix(scripts._LIBRARY)
-            monkeypatch.setattr(scripts, name, scripts.Script("ROWS_AT_ONCE = 2\n" + body))
+        body = scripts.OBSERVE.source.removeprefix(scripts._LIBRARY)
+        monkeypatch.setattr(scripts, "OBSERVE", scripts.Script("ROWS_AT_ONCE = 2\n" + body))
         with redis_backend.open(incremental=True) as one:
             for key, fingerprint in zip("abcd", FAR, strict=True):
                 one.confirm(one.observe(key, fingerprint))

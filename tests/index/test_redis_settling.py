@@ -31,7 +31,7 @@ def test_a_discard_that_failed_is_repeated(redis_backend, monkeypatch):
     with redis_backend.open() as index:
         page = index.observe("a", A)
         with monkeypatch.context() as patch:
-            patch.setattr(index.server, "call_all", away)
+            patch.setattr(index.server, "run", away)
             with pytest.raises(IndexUnreachable):
                 index.discard(page)
         [held] = index._leases.select(page)
@@ -46,8 +46,7 @@ def test_a_page_whose_lease_has_ended_is_confirmed_again(redis_backend, monkeypa
     """The server goes away before the page is observed again, or before it is stored again."""
     with redis_backend.open() as index:
         page = index.observe("a", A)
-        [held] = index._leases.select(page)
-        index.server.call("DEL", index.layout.pending_key(held.digest))
+        index.server.call("DEL", index.layout.pending)
         run, settled = index.server.run, 0
 
         def run_until_it_goes(script, *arguments):

@@ -17,13 +17,7 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
-from scrapy_simhash.index.redis.layout import (
-    ENTRIES_PER_GROUP,
-    MAX_GROUP_BITS,
-    SHARD_BITS,
-    count_keys,
-    state_key,
-)
+from scrapy_simhash.index.redis.layout import state_key
 from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
 from scrapy_simhash.index.rules import Rules
@@ -96,15 +90,15 @@ def open_redis_index(
         cluster=cluster,
         opening_commands=[
             ("GET", manifest_key),
-            *(("GET", key) for key in (state_key(name, "sequence"), *count_keys(name))),
+            ("GET", state_key(name, "sequence")),
+            ("HLEN", state_key(name, "entries")),
             *([] if crawl is None else [("HGET", crawls, crawl)]),
         ],
     )
     from scrapy_simhash.index.redis.index import RedisIndex
 
     try:
-        text, sequence, *counts = server.opening_answers
-        recorded = None if crawl is None else counts.pop()
+        text, sequence, size, *recorded = server.opening_answers
         if text is None:
             if not create:
                 raise IndexMissing(server.location, "there is no index of that name")
@@ -127,11 +121,13 @@ def open_redis_index(
             "same_name": rules.confirmation.same_name,
             "incremental": incremental,
         }
-        first = server.to_numbers([sequence])[0] + 1
+        first = server.to_number(sequence) + 1
         if crawl_start is not None:
             first = min(crawl_start, first)
         if crawl is not None:
-            first = _shared_start(server, crawls, crawl, recorded, first=first, settings=settings)
+            first = _shared_start(
+                server, crawls, crawl, recorded[0], first=first, settings=settings
+            )
         return RedisIndex(
             server,
             manifest,
@@ -140,7 +136,7 @@ def open_redis_index(
             incremental=incremental,
             crawl_start=first,
             lease_s=lease_s,
-            counts_at_opening=counts,
+            size_at_opening=size,
         )
     except BaseException:
         server.close()
@@ -233,13 +229,11 @@ def new_redis_manifest(
         plan = choose_plan(scheme.bits, max_distance, expected_pages)
     else:
         check_plan(plan, scheme, max_distance)
-    groups = max(expected_pages // ENTRIES_PER_GROUP, 1)
     return RedisManifest(
         scheme,
         plan,
         max_distance,
         preset_confirmation(scheme) if confirmation is None else confirmation,
-        min(max(groups.bit_length() - 1, SHARD_BITS), MAX_GROUP_BITS),
     )
 
 

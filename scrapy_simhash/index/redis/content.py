@@ -8,7 +8,7 @@ docs/decisions/redis.md says why `compact` is safe.
 from __future__ import annotations
 
 import os
-import struct
+from array import array
 from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.records import (
+    SEQUENCE_BYTES,
     decode_entry,
     decode_key,
     decode_near_duplicate,
@@ -25,24 +26,25 @@ from scrapy_simhash.index.records import (
 )
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import (
-    KINDS,
-    LOG_CHUNK,
+    DIGEST_BYTES,
+    LOG_PART,
     STATES,
-    Group,
+    Layout,
+    State,
     digest_of,
-    parsed_group,
+    new_attempt,
+    row_id,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
 
-_LOADED_AT_ONCE = 100
-_GROUPS_AT_ONCE = 64
-_MEMORY_USAGE = "MEMORY USAGE"
+_ENTRIES_AT_ONCE = 100
+_SAMPLES = 1000
 # The list that `compact` writes is deleted by the server if it is not written to for so long.
 _COMPACTION_TIMEOUT_S = 3600
 
@@ -53,19 +55,22 @@ class RedisContent:
     :param name: name of the index.
     """
 
+    remedy = REDIS_REMEDY
+    """What `corrupt` advises for damage."""
+
     def __init__(self, server: Server, manifest: RedisManifest, name: str) -> None:
         self.server = server
         self.location = server.location
         self.manifest = manifest
         self.scheme = manifest.scheme
         self.plan = manifest.plan
-        self.layout = manifest.layout(name)
+        self.layout = Layout(name, manifest.plan)
         self._closing = Event()
 
     @property
     def next_sequence(self) -> int:
         """The number of the next observation."""
-        return self.server.numbers([self.layout.order.sequence])[0] + 1
+        return self.server.to_number(self.server.call("GET", self.layout.sequence)) + 1
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""
@@ -73,25 +78,46 @@ class RedisContent:
         return self._read(key)[0]
 
     def entries(self) -> Iterator[Entry]:
-        """Yield all stored entries in arbitrary order."""
-        for _, group in self.groups():
-            yield from map(self._decoded, group.entries.values())
+        """Yield all stored entries, those whose pages were admitted first first."""
+        for _, state in self.states():
+            if state.stored:
+                yield self._decoded(state.stored)
 
-    def groups(self) -> Iterator[tuple[int, Group]]:
-        """Yield all groups of pages with their numbers."""
-        for first in range(0, 1 << self.layout.group_bits, _GROUPS_AT_ONCE):
+    def entries_by_age(self) -> Iterator[Entry]:
+        """Yield all stored entries, oldest first, except those that are gone by then."""
+        import numpy as np
+
+        numbers, digests = array("Q"), list[bytes]()
+        for digest, state in self.states():
+            if state.stored:
+                numbers.append(int.from_bytes(state.stored[:SEQUENCE_BYTES], "big"))
+                digests.append(digest)
+        order = np.argsort(np.array(numbers, np.uint64), kind="stable").tolist()
+        for _, state in self.states(digests[at] for at in order):
+            if state.stored:
+                yield self._decoded(state.stored)
+
+    def states(self, digests: Iterable[bytes] | None = None) -> Iterator[tuple[bytes, State]]:
+        """Yield the states of digests; by default, of all in the journal."""
+        if digests is None:
+            digests = {row[:DIGEST_BYTES]: None for rows in self.journal() for row in rows}
+        keys = (self.layout.entries, self.layout.pending)
+        remaining = iter(digests)
+        while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
             self._require_open()
-            yield from self._groups(range(first, first + _GROUPS_AT_ONCE)).items()
+            states = self.server.run(scripts.LOOK, keys, batch)
+            for digest, state in zip(batch, states, strict=True):
+                yield digest, State.of(*state)
 
     def pending_pages(self) -> int:
         """Return the number of pending pages, without those whose lease has ended."""
-        return sum(len(group.pending) for _, group in self.groups())
+        digests = self.server.call("HKEYS", self.layout.pending)
+        return sum(len(state.pending) for _, state in self.states(digests))
 
-    def memory_bytes(self) -> int:
-        """Return the bytes that all keys of the index take in the server."""
-        found = self.server.each_once(self.layout.pattern(KINDS), _MEMORY_USAGE)
-        sizes = [size for _, (size,) in found]
-        sizes += [self.server.call(_MEMORY_USAGE, self.layout.state(state)) for state in STATES]
+    def size_bytes(self) -> int:
+        """Return the bytes that all keys of the index take in the server, by samples of them."""
+        keys = [*map(self.layout.state, STATES), *self._log_keys(0)]
+        sizes = self.server.call_all(("MEMORY", "USAGE", key, "SAMPLES", _SAMPLES) for key in keys)
         return sum(size or 0 for size in sizes)
 
     def require_no_crawl(self) -> None:
@@ -111,24 +137,27 @@ class RedisContent:
         The number may be too low if an answer of the server was lost.
         """
         self._require_open()
-        loaded = last = 0
+        before, last = len(self), 0
         remaining = iter(entries)
-        # In a cluster, entries are in several slots.
-        at_once = 1 if self.server.cluster else _LOADED_AT_ONCE
-        while batch := list(islice(remaining, _LOADED_AT_ONCE)):
+        while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
             # The rows come first, because an entry without a row would not be found.
             self._append_rows(batch)
-            for first in range(0, len(batch), at_once):
-                loaded += self._load(batch[first : first + at_once])
+            self.server.call_all(
+                (
+                    *("HSETNX", self.layout.entries, digest_of(entry.key)),
+                    encode_entry(entry, self.layout.width_bytes),
+                )
+                for entry in batch
+            )
             last = max(last, *(max(entry.number, entry.last_sequence) for entry in batch))
         self.skip_to(last + 1)
-        return loaded
+        return len(self) - before
 
     def skip_to(self, next_sequence: int) -> None:
         """Make the next sequence number at least this."""
         missing = next_sequence - self.next_sequence
         if missing > 0:
-            self.server.call("INCRBY", self.layout.order.sequence, missing)
+            self.server.call("INCRBY", self.layout.sequence, missing)
 
     def forget(self, key: str) -> bool:
         """Remove the stored entry of a page. Return False if there is none, the page is pending, or
@@ -147,12 +176,10 @@ class RedisContent:
         :param on_progress: called for each entry.
         """
         removed = 0
-        for _, group in self.groups():
-            for value in group.entries.values():
-                entry = self._decoded(value)
-                if entry.last_seen_s < before_s:
-                    removed += self._remove(entry, value)
-                on_progress()
+        for entry in self.entries():
+            if entry.last_seen_s < before_s:
+                removed += self._remove(entry, encode_entry(entry, self.layout.width_bytes))
+            on_progress()
         return removed
 
     def expire_log(self, before_s: int) -> int:
@@ -168,19 +195,20 @@ class RedisContent:
         """Remove from the journal repeated rows, and those of pages that are neither stored nor
         pending; return their number. Processes that use the index then read the journal again.
 
-        First the rows are copied, then all pages are read. Rows that are added later are kept. This
-        takes about 200 MB for a million pages.
+        First the rows are copied, then all pages are read, each as it is stored and pending at one
+        moment: a page that is confirmed in between must keep its row. Rows that are added later are
+        kept. This takes about 200 MB for a million pages.
         """
         rows = [row for batch in self.journal() for row in batch]
         alive = set(self._row_ids())
         kept = []
         for row in rows:
-            if (row_id := self.layout.row_id(row)) in alive:
-                alive.remove(row_id)  # so a repeated row is not kept
+            if (one := row_id(row)) in alive:
+                alive.remove(one)  # so a repeated row is not kept
                 kept.append(row)
         if len(kept) == len(rows):
             return 0
-        journal = self.layout.order.journal
+        journal = self.layout.journal
         # Another process may compact at the same time.
         new = self.layout.state("journal-" + os.urandom(8).hex())
         written, remaining = 0, iter([b"", *kept])
@@ -198,22 +226,27 @@ class RedisContent:
         :raises IndexLocked: pages are pending.
         """
         self.require_no_crawl()
-        for _ in self.server.each(self.layout.pattern(KINDS), "UNLINK"):
-            pass
         # The manifest is deleted last, so that an interrupted deletion can be repeated.
-        for state in reversed(STATES):
-            self.server.call("UNLINK", self.layout.state(state))
+        keys = [*self._log_keys(0), *map(self.layout.state, reversed(STATES))]
+        for key in keys:
+            self.server.call("UNLINK", key)
 
     def lines(self, since: int = 0) -> Iterator[NearDuplicate]:
         """Yield the near-duplicate log from a sequence number on, oldest first."""
         self._require_open()
-        for first in range(since - since % LOG_CHUNK, self.next_sequence, LOG_CHUNK):
+        for key in self._log_keys(since):
             self._require_open()
-            chunk = self.server.call("HGETALL", self.layout.log_key(first))
-            for sequence, value in sorted((int(field), value) for field, value in chunk.items()):
+            part = self.server.call("HGETALL", key)
+            for sequence, value in sorted((int(field), value) for field, value in part.items()):
                 if sequence >= since:
                     self._require_open()
                     yield self._decoded_line(sequence, value)
+
+    def _log_keys(self, since: int) -> Iterator[bytes]:
+        """Return the keys of the near-duplicate log from a sequence number on."""
+        return map(
+            self.layout.log_key, range(since - since % LOG_PART, self.next_sequence, LOG_PART)
+        )
 
     def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
         """See `ObservingIndex.side_rows`."""
@@ -259,50 +292,21 @@ class RedisContent:
         for line in lines:
             value = encode_near_duplicate(line, self.layout.width_bytes)
             values.setdefault(self.layout.log_key(line.sequence), []).extend((line.sequence, value))
-        for key, fields in values.items():
-            self.server.call("HSET", key, *fields)
+        self.server.call_all(("HSET", key, *fields) for key, fields in values.items())
 
     def __len__(self) -> int:
         self._require_open()
-        return sum(self.server.numbers(self.layout.count_keys))
+        size: int = self.server.call("HLEN", self.layout.entries)
+        return size
 
     def _require_open(self) -> None:
         if self._closing.is_set():
             raise IndexClosed(self.location, "used after close()")
 
-    def _groups(self, numbers: Sequence[int]) -> dict[int, Group]:
-        """Return groups by number."""
-        layout = self.layout
-        # The groups that one script can read. In a cluster, each shard is in another slot.
-        together: dict[int, list[int]] = {}
-        for number in numbers:
-            shard = layout.shard_of(number) if self.server.cluster else 0
-            together.setdefault(shard, []).append(number)
-        groups = {}
-        for slot in together.values():
-            for first in range(0, len(slot), scripts.MAX_GROUPS):
-                batch = slot[first : first + scripts.MAX_GROUPS]
-                keys = [key for number in batch for key in layout.group_keys(number)[:2]]
-                answers = self.server.run(scripts.LOOK, keys)
-                for number, answer in zip(batch, answers, strict=True):
-                    groups[number] = self._parsed(*answer)
-        return groups
-
-    def _parsed(self, packed: bytes, *pending: bytes) -> Group:
-        """Return a group from the values of its two keys. :raises IndexCorrupt: one is damaged."""
-        try:
-            return parsed_group(packed, *pending)
-        except (ValueError, struct.error) as error:
-            raise corrupt(self.location, f"a group of pages: {error}", REDIS_REMEDY) from error
-
-    def _group(self, digest: bytes) -> Group:
-        number = self.layout.group_of(digest)
-        return self._groups([number])[number]
-
     def _read(self, key: str) -> tuple[Entry | None, bytes]:
         """Return (stored entry of a page key, its value); (None, b"") if there is none."""
         digest = digest_of(key)
-        value = self._group(digest).entries.get(digest, b"")
+        value = self.server.call("HGET", self.layout.entries, digest) or b""
         return self._own(value, key), value
 
     def _remove(self, entry: Entry, value: bytes) -> bool:
@@ -310,7 +314,7 @@ class RedisContent:
         if another process, or an earlier attempt whose answer was lost, has removed it.
         """
         digest = digest_of(entry.key)
-        keys = self.layout.group_keys(self.layout.group_of(digest))
+        keys = (self.layout.entries, self.layout.pending)
         return bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
 
     def journal(self) -> Iterator[list[bytes]]:
@@ -318,10 +322,12 @@ class RedisContent:
 
         :raises StorageError: another process has compacted the journal at the same time.
         """
-        start, last = 0, b""
+        layout, start, last = self.layout, 0, b""
+        keys = (layout.journal, layout.entries, layout.pending, layout.sequence)
         while True:
             self._require_open()
-            at, rows = self.server.run(scripts.FOLLOW, (self.layout.order.journal,), (start, last))
+            arguments = (start, last, -1, 0, 0, 0, 0)
+            (at, rows), *_ = self.server.run(scripts.OBSERVE, keys, arguments)
             if at != start:
                 raise StorageError(self.location, "it was compacted at the same time: try again")
             if not rows:
@@ -331,31 +337,15 @@ class RedisContent:
 
     def _append_rows(self, entries: Iterable[Entry]) -> None:
         """Append rows for entries to the journal."""
-        rows = [self.layout.journal_row(digest_of(entry.key), entry) for entry in entries]
-        self.server.call("RPUSH", self.layout.order.journal, *rows)
+        rows = [self.layout.row(digest_of(entry.key), new_attempt(), entry) for entry in entries]
+        self.server.call("RPUSH", self.layout.journal, *rows)
 
     def _row_ids(self) -> Iterator[bytes]:
-        """Yield `Layout.row_id` of all stored and pending pages."""
-        for _, group in self.groups():
-            for digest, value in group.entries.items():
-                yield self._row_id(digest, value)
-            for page in group.pending:
-                yield self._row_id(page.digest, page.entry)
-
-    def _row_id(self, digest: bytes, value: bytes) -> bytes:
-        return self.layout.row_id(self.layout.journal_row(digest, self._decoded(value)))
-
-    def _load(self, entries: Sequence[Entry]) -> int:
-        """Store entries whose page key is not stored; return their number. In a cluster, this takes
-        one entry.
-        """
-        layout, keys, arguments = self.layout, list[bytes](), list[bytes]()
-        for entry in entries:
-            digest = digest_of(entry.key)
-            entries_key, _, count_key = layout.group_keys(layout.group_of(digest))
-            keys += (entries_key, count_key)
-            arguments += (digest, encode_entry(entry, layout.width_bytes))
-        return int(self.server.run(scripts.LOAD, keys, arguments))
+        """Yield `row_id` of all stored and pending pages."""
+        for digest, state in self.states():  # a page is pending or stored in it, at any time
+            for value in (state.stored, *(value for _, value in state.pending)):
+                if value:
+                    yield row_id(self.layout.row(digest, new_attempt(), self._decoded(value)))
 
     def _own(self, value: bytes, key: str) -> Entry | None:
         """Return the entry of a page key from its value; None if that is b"".

@@ -4,19 +4,16 @@ It decides by the same rules as `ObservingIndex`. `scrapy_simhash.index.redis.la
 A protocol ensures that exactly one of several copies becomes the representative, whenever they
 arrive:
 
-1. The server gives the page its sequence number, and the number of an admission up to which all
-   admitted pages can be found. The process also reads the new rows of the journal.
-2. The replica of the journal is searched (`scrapy_simhash.index.redis.replica`), and the page is
-   compared with the pages that are found.
-3. A page that is to become pending asks for *admission*. The search may have missed pages that
-   were admitted after the number of step 1, so the server looks for those within k, or with the
-   same key. If there are none, the page is admitted, and gets a row in the journal. Otherwise the
-   server returns them. The process reads them, decides again, and may ask again; it names them as
-   *judged*, and the server skips them.
+1. The process searches its *replica* of the journal, and reads the entries of the pages that are
+   near. The answer also has the rows that the replica lacks, so the replica and the entries are of
+   the same moment, and the replica is searched again if there are such rows.
+2. The process compares the page with these entries. If it is to become pending, it asks for
+   *admission*: one script appends its row to the journal, unless the journal has a later row within
+   k, or the server has another state of the page's own key. Then the process goes on with step 1.
 
-So the later of two admitted copies was compared with the earlier one: in step 2 if the replica had
-the earlier one, else in step 3. docs/decisions/redis.md has the proof, and says how a single server
-begins and admits many new pages in one round trip.
+If the replica has no page near, step 1 is left out.
+So the later of two admitted copies was compared with the earlier one. docs/decisions/redis.md has
+the proof.
 
 A pending page has a lease, which its process renews. If the process dies, the lease ends. The next
 reader of the page removes it, so that its process, should it still run, cannot confirm the page.
@@ -25,8 +22,9 @@ reader of the page removes it, so that its process, should it still run, cannot 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
@@ -40,36 +38,43 @@ from scrapy_simhash.index.base import (
     PageToObserve,
 )
 from scrapy_simhash.index.crawl_index import check_page, matches
-from scrapy_simhash.index.marks import mark_of
-from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
-from scrapy_simhash.index.redis.admissions import ADMITTED, SEARCH_AGAIN, Admissions, Asked
-from scrapy_simhash.index.redis.layout import Group, digest_of
+from scrapy_simhash.index.redis.admissions import Admissions, Asked
+from scrapy_simhash.index.redis.layout import digest_of
 from scrapy_simhash.index.redis.leases import HeldPage
-from scrapy_simhash.index.redis.settling import SettlingIndex
+from scrapy_simhash.index.redis.settling import SettlingIndex, row_parts
 from scrapy_simhash.index.tables.crowds import more_to_choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import Rules
 
+# Upper limit for the pages that are observed together.
+_PAGES_AT_ONCE = 32
+
 
 @dataclass
 class _View:
-    """The entries that a page is compared with, as they were last read.
+    """The entries within k of a page.
 
-    :param own: value of the stored entry with the same page key, or b"".
-    :param last: value of the last admitted page with the same page key; `own` if none is pending.
-    :param stored: (distance, entry) of the stored entries of other pages within k.
-    :param pending: (distance, entry) of the admitted other pages within k.
+    :param fingerprint: of the page.
+    :param max_distance: k.
+    :param stored: (distance, entry) of the stored entries of other pages.
+    :param pending: (distance, entry) of the pending other pages.
     """
 
-    own: bytes
-    last: bytes
-    stored: list[tuple[int, Entry]]
-    pending: list[tuple[int, Entry]]
+    fingerprint: int
+    max_distance: int
+    stored: list[tuple[int, Entry]] = field(default_factory=list)
+    pending: list[tuple[int, Entry]] = field(default_factory=list)
+
+    def add(self, near: list[tuple[int, Entry]], entry: Entry) -> None:
+        """Add an entry to one of the lists, if it is within k."""
+        distance = hamming_distance(entry.fingerprint, self.fingerprint)
+        if distance <= self.max_distance:
+            near.append((distance, entry))
 
 
 class RedisIndex(SettlingIndex):
@@ -77,7 +82,7 @@ class RedisIndex(SettlingIndex):
 
     :param crawl_start: the first sequence number of the crawl.
     :param lease_s: how long a page stays pending after its lease was last renewed.
-    :param counts_at_opening: the values of `Layout.count_keys` when the index was opened.
+    :param size_at_opening: the number of stored pages when the index was opened.
     """
 
     def __init__(
@@ -90,7 +95,7 @@ class RedisIndex(SettlingIndex):
         incremental: bool,
         crawl_start: int,
         lease_s: float,
-        counts_at_opening: Sequence[bytes | None],
+        size_at_opening: int,
     ) -> None:
         super().__init__(
             server,
@@ -101,12 +106,15 @@ class RedisIndex(SettlingIndex):
             crawl_start=crawl_start,
             lease_s=lease_s,
         )
-        self._counts_at_opening = counts_at_opening
+        self.size_at_opening = size_at_opening
+        # Calls of several threads take turns, because they share the replica.
+        self._calls = RLock()
         self._admissions = Admissions(
             server,
             self.layout,
             max_distance=rules.max_distance,
             lease_ms=self._leases.lease_ms,
+            crawl_start=crawl_start,
             require_open=self._require_open,
         )
 
@@ -126,25 +134,20 @@ class RedisIndex(SettlingIndex):
         self._require_open()
         for one in pages:
             check_page(self.scheme, one.key, one.fingerprint)
-        observed: list[Observation] = []
-        held: list[HeldPage] = []
-        lines: list[NearDuplicate] = []
-        try:
-            for batch in self._batches(pages):
-                observed += self._observe_together(batch, held, lines)
-            self.write_lines(lines)
-        except BaseException:
-            with suppress(StorageError):  # then their leases end
-                self._leases.release(held)
-            for page in held:  # nobody can release them later
-                self._leases.forget(page)
-            raise
-        return observed
-
-    @property
-    def size_at_opening(self) -> int:
-        """The number of stored pages when the index was opened. :raises IndexCorrupt: unknown."""
-        return sum(self.server.to_numbers(self._counts_at_opening))
+        asked = [Asked(page, digest_of(page.key), self._mark(page.evidence)) for page in pages]
+        with self._calls:
+            try:
+                for first in range(0, len(asked), _PAGES_AT_ONCE):
+                    self._observe_together(asked[first : first + _PAGES_AT_ONCE])
+                self.write_lines(one.line for one in asked if one.line is not None)
+            except BaseException:
+                held = [one.held for one in asked if one.held is not None and one.is_admitted]
+                with suppress(StorageError):  # then their leases end
+                    self._leases.release(held)
+                for page in held:  # nobody can release them later
+                    self._leases.forget(page)
+                raise
+        return [one.observation for one in asked if one.observation is not None]
 
     def accept(self, observed: Observation) -> None:
         """See `Index.accept`."""
@@ -156,22 +159,20 @@ class RedisIndex(SettlingIndex):
 
     def _admit_copy(self, observed: Observation, supersedes: str | None) -> None:
         self._require_open()
-        digest = digest_of(observed.key)
+        page = PageToObserve(observed.key, observed.fingerprint, observed.evidence)
+        one = Asked(page, digest_of(observed.key), sequence=observed.sequence)
         entry = self._new_entry(observed, observed.sequence)
-        page = HeldPage(
-            observed,
-            digest,
-            entry,
-            encode_entry(entry, self.layout.width_bytes),
-            stored=self._group(digest).entries.get(digest, b""),
-            supersedes=supersedes,
-            is_copy=True,
-        )
-        is_admitted = False
-        while not is_admitted:
-            _, since, _ = self._admissions.begin()
-            # Not compared: it is a known copy.
-            is_admitted = self._admit(page, since, is_compared=False)[0] == ADMITTED
+        with self._calls:
+            self._admissions.ask([one])
+            while not one.is_admitted:  # again if its own state has changed
+                one.held = HeldPage(
+                    *(observed, one.digest, one.attempt, entry, one.own.stored),
+                    supersedes=supersedes,
+                    is_copy=True,
+                )
+                self._admissions.ask([one], is_compared=False)  # it is a known copy
+            if one.held is not None:
+                self._leases.hold(one.held)
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """See `Index.query`."""
@@ -196,216 +197,129 @@ class RedisIndex(SettlingIndex):
     def ending(self) -> Ending:
         """See `ObservingIndex.ending`. This takes one round trip."""
         self._require_open()
-        keys = (self.layout.order.sequence, *self.layout.count_keys)
-        last_sequence, *counts = self.server.numbers(keys)
-        return Ending(sum(counts), last_sequence + 1)
+        layout = self.layout
+        last, size = self.server.call_all([("GET", layout.sequence), ("HLEN", layout.entries)])
+        return Ending(size, self.server.to_number(last) + 1)
 
-    def _batches(self, pages: Sequence[PageToObserve]) -> Iterator[list[PageToObserve]]:
-        """Yield the pages in batches that `_observe_together` takes."""
-        batch: list[PageToObserve] = []
-        for page in pages:
-            if batch and (len(batch) == self._at_once or not self._may_join(page, batch)):
-                yield batch
-                batch = []
-            batch.append(page)
-        if batch:
-            yield batch
+    def _observe_together(self, asked: Sequence[Asked]) -> None:
+        """Observe pages that one script can take, as if one came after the other."""
+        admissions, todo = self._admissions, asked
+        admissions.known = {}
+        while todo:
+            admissions.search(todo)
+            for at, one in enumerate(todo):
+                one.held = one.line = None
+                if any(self._waits_for(one, earlier) for earlier in todo[:at]):
+                    continue
+                if not one.sequence:
+                    if not one.candidates:
+                        self._try_as_new(one)
+                elif not admissions.unknown(one):
+                    self._decide(one, todo[:at])
+            todo = [one for one in todo if one.observation is None]
+            if todo:
+                admissions.ask(todo)
+            for one in todo:
+                if one.held is not None and one.is_admitted:
+                    one.held.number(one.sequence)
+                    one.observation = one.held.observation
+                    self._leases.hold(one.held)
+            todo = [one for one in todo if not one.is_admitted]
 
-    def _may_join(self, page: PageToObserve, batch: Sequence[PageToObserve]) -> bool:
-        # `Replica.near` takes certainties for all pages or for none.
-        if len(page.evidence.certainty) != len(batch[0].evidence.certainty):
+    def _waits_for(self, one: Asked, earlier: Asked) -> bool:
+        """Return True if a page cannot be judged before an earlier page of the same call is."""
+        if earlier.observation is not None:
             return False
-        key, fingerprint, k = page.key, page.fingerprint, self.max_distance
-        return not any(
-            (other.fingerprint ^ fingerprint).bit_count() <= k or other.key == key
-            for other in batch
-        )
+        is_same_key = one.digest == earlier.digest
+        if not is_same_key and not self._is_near(one.page, earlier.page):
+            return False
+        # A page with a number is compared with others that ask for admission together with it.
+        return is_same_key or earlier.held is None or not one.sequence or not earlier.sequence
 
-    def _observe_together(
-        self, pages: Sequence[PageToObserve], held: list[HeldPage], lines: list[NearDuplicate]
-    ) -> list[Observation]:
-        """Observe pages of which no two are within k or have the same key.
+    def _try_as_new(self, one: Asked) -> None:
+        """Let a page that nothing is near ask for admission. It has no number yet."""
+        key, fingerprint, evidence, in_scope = one.page
+        observation = Observation("new", key, fingerprint, None, None, 0, evidence=evidence)
+        entry = self._new_entry(one.page, 0)
+        one.held = HeldPage(observation, one.digest, one.attempt, entry, b"", in_scope=in_scope)
 
-        :param held: gets the pages that become pending.
-        :param lines: gets the lines to write to the near-duplicate log.
+    def _decide(self, one: Asked, earlier: Sequence[Asked]) -> None:
+        """Compare a page with its candidates: it asks for admission, or needs none.
+
+        :param earlier: earlier pages of the same call, of which some ask for admission together
+            with it. They are compared as if they were admitted, which nearly all of them are.
         """
-        entries = [self._new_entry(page, 0) for page in pages]
-        asked = [
-            Asked(
-                page,
-                digest_of(page.key),
-                self._mark(page.evidence),
-                packed=encode_entry(entry, self.layout.width_bytes)[SEQUENCE_BYTES:],
-            )
-            for page, entry in zip(pages, entries, strict=True)
-        ]
-        looked = self._admissions.begin_together(asked)
-        # Hold all admitted pages first: if a later step fails, they are released.
-        observed = [
-            self._hold_new(one, entry, held) if one.is_admitted else None
-            for one, entry in zip(asked, entries, strict=True)
-        ]
-        groups = {number: self._parsed(*group) for number, group in looked.items()}
-        return [
-            observation or self._decide(one, groups, held, lines)
-            for one, observation in zip(asked, observed, strict=True)
-        ]
-
-    def _hold_new(self, one: Asked, entry: Entry, held: list[HeldPage]) -> Observation:
-        """Hold a page that was admitted at once."""
-        sequence = one.sequence
-        observation = Observation(
-            "new",
-            one.page.key,
-            one.page.fingerprint,
-            representative=None,
-            distance=None,
-            sequence=sequence,
-            evidence=one.page.evidence,
+        view = self._view(one)
+        if view is None:
+            return  # more must be read
+        for mate in earlier:
+            if mate.held is not None and self._is_near(mate.page, one.page):
+                view.add(view.pending, mate.held.entry)
+                one.judged += mate.attempt
+        own = one.own
+        stored = self._own(own.stored, one.page.key)
+        last = self._own(own.pending[-1][1], one.page.key) if own.pending else stored
+        result, observation, entry = self._judge(
+            *one.page,
+            stored=stored,
+            last=last,
+            near=lambda: (view.stored, view.pending),
+            take_sequence=lambda: one.sequence,
         )
-        entry = entry._replace(number=sequence, last_sequence=sequence)
-        value = sequence.to_bytes(SEQUENCE_BYTES, "big") + one.packed
-        page = HeldPage(
-            observation, one.digest, entry, value, stored=b"", in_scope=one.page.in_scope
-        )
-        self._leases.hold(page)
-        held.append(page)
-        return observation
-
-    def _decide(
-        self,
-        one: Asked,
-        groups: dict[int, Group],
-        held: list[HeldPage],
-        lines: list[NearDuplicate],
-    ) -> Observation:
-        """Compare a page with its candidates until it is admitted, or needs no admission.
-
-        :param groups: groups that were read, by number. For `held` and `lines`, see
-            `_observe_together`.
-        """
-        judged: set[int] = set()
-        while True:
-            view = self._read_view(one, judged, groups)
-            one.own, groups = (), {}  # what was read is out of date
-            stored = self._own(view.own, one.page.key)
-            last = stored if view.last is view.own else self._own(view.last, one.page.key)
-            result, observation, entry = self._judge(
-                *one.page,
-                stored=stored,
-                last=last,
-                near=lambda: (view.stored, view.pending),  # noqa: B023 - called at once
-                take_sequence=lambda: one.sequence,
+        nearest = result.nearest
+        if nearest is not None:
+            if entry is None and any(
+                nearest.entry is mate.held.entry for mate in earlier if mate.held
+            ):
+                return  # judge it when its representative is admitted
+            one.line = self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
+        if entry is None:
+            one.observation = observation
+        else:
+            one.outdated = [digest_of(other.key) for other in result.outdated]
+            # An equal row leads other pages to the new entry, too, and they decide alike.
+            one.has_row = (
+                stored is not None
+                and row_parts(stored) == row_parts(entry)
+                and stored.evidence.sketch == entry.evidence.sketch
             )
-            if entry is None:
-                break
-            page = HeldPage(
-                observation,
-                one.digest,
-                entry,
-                encode_entry(entry, self.layout.width_bytes),
-                stored=view.own,
+            one.held = HeldPage(
+                *(observation, one.digest, one.attempt, entry, one.own.stored),
                 outdated=result.outdated,
                 in_scope=one.page.in_scope,
             )
-            answer = self._admit(page, one.since, judged)
-            if answer[0] == ADMITTED:
-                held.append(page)
-                break
-            if answer[0] == SEARCH_AGAIN:
-                _, one.since, end = self._admissions.begin()
-                self._admissions.search([one], end)
-                continue
-            for member in answer[1:]:
-                judged.add(int.from_bytes(member[:8], "big"))
-                one.candidates.add(member[8:])
-        nearest = result.nearest
-        if nearest is not None:
-            key = nearest.entry.key
-            lines.append(self._log_line(observation, observation.sequence, key, nearest))
-        return observation
-
-    def _admit(
-        self,
-        page: HeldPage,
-        since: int,
-        judged: Iterable[int] = (),
-        *,
-        is_compared: bool = True,
-    ) -> list[Any]:
-        """Ask for admission, and hold the page if it is admitted. See `Admissions.admit`."""
-        # A page with the fingerprint and mark of its stored entry relies on the row of that entry.
-        stored = self._own(page.stored, page.observation.key)
-        relies = (
-            stored is not None
-            and stored.fingerprint == page.entry.fingerprint
-            and mark_of(stored.evidence) == mark_of(page.entry.evidence)
-        )
-        answer = self._admissions.admit(
-            page,
-            since,
-            judged,
-            relies_on=page.stored if relies else b"",
-            is_compared=is_compared,
-        )
-        if answer[0] == ADMITTED:
-            self._leases.hold(page)
-        return answer
 
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
         """Return the entries within k of a fingerprint, for a query."""
         query = Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)), b"")
-        self._admissions.search([query], self._admissions.follow())
-        return self._read_view(query)
+        admissions = self._admissions
+        view = None
+        with self._calls:
+            while view is None:
+                admissions.ask([], query.others)
+                admissions.search([query])
+                view = None if admissions.unknown(query) else self._view(query)
+        return view
 
-    def _read_view(
-        self, one: Asked, judged: Container[int] = (), groups: Mapping[int, Group] | None = None
-    ) -> _View:
-        """Read the groups of a page and of its candidates, and return the entries within k.
-
-        :param one: if it has `own`, the page's group is not read again.
-        :param judged: sequence numbers of admitted pages that may not be marked yet.
-        :param groups: groups that are not read again, by number.
-        """
-        group_of = self.layout.group_of
-        digest, candidates, fingerprint = one.digest, one.candidates, one.page.fingerprint
-        numbers = set(map(group_of, candidates - {digest}))
-        if digest and not one.own:
-            numbers.add(group_of(digest))
-        known = {number: groups[number] for number in numbers if groups and number in groups}
-        known |= self._groups(sorted(numbers - known.keys()))
-        if one.own:
-            value, *pending = one.own
-            own_group = self._parsed(b"", *pending)
-            if value:
-                own_group.entries[digest] = value
-            known.setdefault(group_of(digest), own_group)
-        view = _View(b"", b"", [], [])
-        for group in known.values():
-            for other, value in group.entries.items():
-                if other == digest:
-                    view.own = value
-                elif other in candidates:
-                    self._add_if_near(view.stored, value, fingerprint)
-            for page in group.pending:
-                if not page.admitted and page.sequence not in judged:
-                    continue
-                if page.digest == digest:
-                    view.last = page.entry
-                elif page.digest in candidates:
-                    self._add_if_near(view.pending, page.entry, fingerprint)
+    def _view(self, one: Asked) -> _View | None:
+        """Return the entries within k of a page; None if more candidates must be read first."""
+        known = self._admissions.known
+        view = _View(one.page.fingerprint, self.max_distance)
+        for digest in one.others:
+            state = known[digest]
+            if state.stored:
+                view.add(view.stored, self._decoded(state.stored))
+            for _, value in state.pending:
+                view.add(view.pending, self._decoded(value))
         there = {entry.key for _, entry in (*view.stored, *view.pending)}
-        extra = more_to_choose(len(one.rows), len(there) + (digest in candidates), one.extra)
+        is_own = len(one.others) < len({*one.candidates.values()})
+        extra = more_to_choose(len(one.candidates), len(there) + is_own, one.extra)
         if one.mark is not None and extra:
             # The journal keeps the rows of pages that are gone.
             one.extra = extra
-            self._admissions.search([one], self._admissions.follow())
-            return self._read_view(one, judged, known)
-        view.last = view.last or view.own
+            self._admissions.search([one])
+            return None if self._admissions.unknown(one) else self._view(one)
         return view
 
-    def _add_if_near(self, near: list[tuple[int, Entry]], value: bytes, fingerprint: int) -> None:
-        entry = self._decoded(value)
-        distance = hamming_distance(entry.fingerprint, fingerprint)
-        if distance <= self.max_distance:
-            near.append((distance, entry))
+    def _is_near(self, one: PageToObserve, other: PageToObserve) -> bool:
+        return hamming_distance(one.fingerprint, other.fingerprint) <= self.max_distance

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.redis import scripts
-from scrapy_simhash.index.redis.layout import field_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,34 +24,34 @@ logger = logging.getLogger(__name__)
 class HeldPage:
     """A pending page of this process.
 
+    :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
     :param entry: the entry that `confirm` stores.
-    :param value: the entry, encoded.
     :param stored: value of the stored entry with its page key when it was observed, or b"".
     :param outdated: entries of earlier crawls that it replaces.
     :param supersedes: key of the representative that it replaces.
     :param gave_items: it gave items; set by `confirm`.
     :param is_copy: it is pending although it is a copy, see `Index.accept`.
-    :param renewed_s: monotonic time when its lease was last renewed.
     :param is_released: its lease is not renewed any more.
     """
 
     observation: Observation
     digest: bytes
+    attempt: bytes
     entry: Entry
-    value: bytes
     stored: bytes
     outdated: Sequence[Entry] = ()
     in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
     is_copy: bool = False
     gave_items: bool = False
-    renewed_s: float = 0.0
     is_released: bool = False
 
-    @property
-    def field(self) -> bytes:
-        """The field of the page in the hash of its group."""
-        return field_of(self.observation.sequence, self.digest)
+    def number(self, sequence: int) -> None:
+        """Set the number of a new page, which the server gave it."""
+        if self.observation.sequence:
+            return
+        self.observation = replace(self.observation, sequence=sequence)
+        self.entry = self.entry._replace(number=sequence, last_sequence=sequence)
 
 
 class Leases:
@@ -70,7 +68,6 @@ class Leases:
 
     def hold(self, page: HeldPage) -> None:
         """Renew the lease of an admitted page from now on."""
-        page.renewed_s = time.monotonic()
         with self._lock:
             self._pages[_number_and_key(page.observation)] = page
             if self._renewing is None and not self._closing.is_set():
@@ -88,9 +85,9 @@ class Leases:
         """
         for page in pages:
             page.is_released = True
-        self._server.call_all(
-            ("HDEL", self._layout.pending_key(page.digest), page.field) for page in pages
-        )
+        if pages:
+            values = [value for page in pages for value in (page.digest, page.attempt, b"", b"")]
+            self._server.run(scripts.SETTLE, (self._layout.entries, self._layout.pending), values)
         for page in pages:
             self.forget(page)
 
@@ -117,18 +114,13 @@ class Leases:
         """Renew the leases of pending pages until `close`."""
         every_s = self.lease_ms / 3000
         while not self._closing.wait(every_s):
-            before_s = time.monotonic() - every_s / 2
             with self._lock:
-                pages = [
-                    page
-                    for page in self._pages.values()
-                    if page.renewed_s < before_s and not page.is_released
-                ]
+                pages = [page for page in self._pages.values() if not page.is_released]
+            values = [value for page in pages for value in (page.digest, page.attempt)]
             try:
-                for page in pages:
-                    pending = self._layout.pending_key(page.digest)
-                    self._server.run(scripts.RENEW, (pending,), (page.field, self.lease_ms))
-                    page.renewed_s = time.monotonic()
+                if pages:
+                    keys = (self._layout.pending,)
+                    self._server.run(scripts.RENEW, keys, (self.lease_ms, *values))
             except StorageError as error:
                 logger.warning(
                     "simhash: some leases were not renewed: %s. The next attempt is in %g s",

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy_simhash.errors import IndexForeign, IndexMismatch
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.manifest import UNREADABLE, read_confirmation, read_parameters
-from scrapy_simhash.index.redis.layout import MAX_GROUP_BITS, SHARD_BITS, Layout
 
 if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.scheme import Scheme
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _FORMAT = "scrapy-simhash redis index"
 
 
@@ -25,20 +24,14 @@ class RedisManifest:
     """The parameters that an index was created with.
 
     :param max_distance: k at creation.
-    :param group_bits: see `Layout`.
     """
 
     scheme: Scheme
     plan: TablePlan
     max_distance: int
     confirmation: Confirmation
-    group_bits: int
 
     database: ClassVar[str] = "redis"
-
-    def layout(self, name: str) -> Layout:
-        """Return the layout of an index of that name."""
-        return Layout(name, self.plan, self.group_bits)
 
     def to_json(self) -> str:
         """Return the manifest as text."""
@@ -49,7 +42,6 @@ class RedisManifest:
             "plan": asdict(self.plan),
             "max_distance": self.max_distance,
             "confirmation": asdict(self.confirmation),
-            "group_bits": self.group_bits,
         }
         return json.dumps(content, sort_keys=True)
 
@@ -81,11 +73,7 @@ class RedisManifest:
                     "with another name; nothing was changed",
                     "format",
                 )
-            group_bits = content["group_bits"]
-            scheme, plan, max_distance = read_parameters(content, group_bits)
-            if not SHARD_BITS <= group_bits <= MAX_GROUP_BITS:
-                raise ValueError(f"group_bits is {group_bits}")
-            return cls(scheme, plan, max_distance, read_confirmation(content), group_bits)
+            return cls(*read_parameters(content), read_confirmation(content))
         except IndexMismatch:
             raise
         except UNREADABLE as error:

@@ -25,7 +25,7 @@ from scrapy_simhash.index.redis.leases import HeldPage, Leases
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scrapy_simhash.index.base import Action, Observation
+    from scrapy_simhash.index.base import Action, NearDuplicate, Observation
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import Rules
@@ -39,7 +39,8 @@ _MAX_REPEATS = 3
 logger = logging.getLogger(__name__)
 
 
-def _row(entry: Entry) -> tuple[int, int]:
+def row_parts(entry: Entry) -> tuple[int, int]:
+    """Return the fingerprint and the mark in the row of an entry."""
     return entry.fingerprint, mark_of(entry.evidence)
 
 
@@ -63,8 +64,6 @@ class SettlingIndex(CrawlIndex, RedisContent):
         CrawlIndex.__init__(self, rules=rules, incremental=incremental, crawl_start=crawl_start)
         RedisContent.__init__(self, server, manifest, name)
         self._leases = Leases(server, self.layout, max(int(1000 * lease_s), 1))
-        # In a cluster, pages are in several slots, which a script cannot use together.
-        self._at_once = 1 if server.cluster else _PAGES_AT_ONCE
         self._lock = Lock()
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
@@ -102,33 +101,51 @@ class SettlingIndex(CrawlIndex, RedisContent):
         self._discard(self._leases.select(observed))
 
     def discard_all(self, observed: Iterable[Observation]) -> None:
-        """Discard observations; see `Index.discard`."""
+        """See `CrawlIndex.discard_all`. This takes one or two round trips."""
         self._require_open()
         self._discard([page for one in observed for page in self._leases.select(one)])
 
     def _discard(self, pages: Sequence[HeldPage]) -> None:
         self._leases.release(pages)
-        similar = [page.observation for page in pages if page.observation.similar_to is not None]
-        self.server.call_all(
-            ("HDEL", self.layout.log_key(observation.sequence), observation.sequence)
-            for observation in similar
-        )
+        self._unlog(page.observation for page in pages if page.observation.similar_to is not None)
 
     def acted(self, observed: Observation, action: Action | None) -> None:
         """See `Index.acted`."""
         if observed.representative is None and observed.similar_to is None:
             return
         self._require_open()
-        sequence = observed.sequence
-        log_key = self.layout.log_key(sequence)
-        value = self.server.call("HGET", log_key, sequence)
-        line = None if value is None else self._decoded_line(sequence, value)
-        if line is None or line.key != observed.key:
-            return
         if action is None:
-            self.server.call("HDEL", log_key, sequence)
+            self._unlog([observed])
         else:
-            self.write_line(replace(line, action=action))
+            self.acted_all([(observed, action)])
+
+    def acted_all(self, observed: Iterable[tuple[Observation, Action]]) -> None:
+        """See `CrawlIndex.acted_all`. This takes two round trips."""
+        self._require_open()
+        pairs = list(observed)
+        lines = self._lines_of([one for one, _ in pairs])
+        changed = zip(lines, pairs, strict=True)
+        self.write_lines(replace(line, action=act) for line, (_, act) in changed if line)
+
+    def _lines_of(self, observed: Sequence[Observation]) -> list[NearDuplicate | None]:
+        """Return the lines of observations in the near-duplicate log, None for those without."""
+        values = self.server.call_all(
+            ("HGET", self.layout.log_key(one.sequence), one.sequence) for one in observed
+        )
+        lines = [
+            None if value is None else self._decoded_line(one.sequence, value)
+            for one, value in zip(observed, values, strict=True)
+        ]
+        # After a failover, the server may give a sequence number twice.
+        pairs = zip(observed, lines, strict=True)
+        return [line if line is not None and line.key == one.key else None for one, line in pairs]
+
+    def _unlog(self, observed: Iterable[Observation]) -> None:
+        """Remove the lines of observations from the near-duplicate log."""
+        there = [line for line in self._lines_of(list(observed)) if line is not None]
+        self.server.call_all(
+            ("HDEL", self.layout.log_key(line.sequence), line.sequence) for line in there
+        )
 
     def stop_waiting(self) -> None:
         """If the server cannot be reached, let all further calls fail at once."""
@@ -151,7 +168,7 @@ class SettlingIndex(CrawlIndex, RedisContent):
         for page in dict.fromkeys(pages):
             page.gave_items = gave_items
             # Of two pages with the same key, the first must be stored before the second.
-            if len(batch) == self._at_once or page.digest in batch:
+            if len(batch) == _PAGES_AT_ONCE or page.digest in batch:
                 self._store_together(batch.values())
                 batch = {}
             batch[page.digest] = page
@@ -192,7 +209,7 @@ class SettlingIndex(CrawlIndex, RedisContent):
         layout, ended = self.layout, []
         expected = {page: page.stored for page in pages}
         while expected:
-            keys, arguments, entries = list[bytes](), list[bytes](), dict[HeldPage, Entry]()
+            values, entries = list[bytes](), dict[HeldPage, Entry]()
             for page, value in expected.items():
                 stored = self._own(value, page.observation.key)
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
@@ -200,14 +217,17 @@ class SettlingIndex(CrawlIndex, RedisContent):
                     continue
                 given = page.entry._replace(gave_items=page.gave_items)
                 entry = entries[page] = self._merged(given, stored)
-                if stored is not None and _row(entry) not in (_row(given), _row(stored)):
+                if stored is not None and row_parts(entry) not in (
+                    row_parts(given),
+                    row_parts(stored),
+                ):
                     # It has the fingerprint of one and the mark of the other.
                     self._append_rows([entry])
-                keys += layout.group_keys(layout.group_of(page.digest))
-                encoded = encode_entry(entry, layout.width_bytes)
-                arguments += (page.field, page.digest, value, encoded)
+                values += (page.digest, page.attempt, value)
+                values.append(encode_entry(entry, layout.width_bytes))
+            keys = (layout.entries, layout.pending)
+            answers = self.server.run(scripts.SETTLE, keys, values) if entries else []
             expected = {}
-            answers = self.server.run(scripts.SETTLE, keys, arguments) if entries else []
             for (page, entry), answer in zip(entries.items(), answers, strict=True):
                 if answer[0] == _STORED:
                     self._leases.forget(page)
@@ -244,7 +264,7 @@ class SettlingIndex(CrawlIndex, RedisContent):
             other, value = self._read(page.supersedes)
             neighbour = None if other is None else self.rules.copy_of(entry, other)
             if neighbour is not None and self._remove(neighbour.entry, value):
-                sequence = int(self.server.call("INCR", self.layout.order.sequence))
+                sequence = int(self.server.call("INCR", self.layout.sequence))
                 self.write_line(self._log_line(neighbour.entry, sequence, entry.key, neighbour))
             return
         if self.incremental:
