@@ -180,6 +180,18 @@ def test_a_page_is_not_blamed_for_one_death(start_pool, tmp_path):
     assert pool.replaced == 1
 
 
+def test_a_page_is_not_blamed_for_the_death_of_the_worker_behind_another(start_pool, tmp_path):
+    """Each of two pages kills one worker, so each is tried again."""
+    pool = start_pool().until_ready()
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    pages = [
+        pool.ask(f"die 1 {tmp_path}/{name}", at) for at, name in enumerate(("first", "second"))
+    ]
+    assert [page.fingerprint for page in pool.results(*pages)] == fingerprints_of(range(2))
+    assert pool.replaced == 2
+
+
 @pytest.mark.parametrize("pages", [0, 1, 2])
 def test_a_worker_may_be_killed_with_any_number_of_pages(start_pool, tmp_path, pages):
     pool = start_pool().until_ready()
