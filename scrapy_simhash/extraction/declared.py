@@ -33,7 +33,9 @@ _META_IDENTITIES = {"product:retailer_item_id": "sku", "product:ean": "gtin", "p
 _NAMES = ("name", "headline", "title")
 # What changes about a thing that stays the same.
 _STATES = frozenset("price lowprice highprice availability eventstatus startdate enddate".split())
-_WANTED = frozenset((*_NAMES, *IDENTITY_FIELDS, *_STATES))
+# A field of a record may have such a name and mean something else, the markup of a thing may not.
+_IDENTITIES: Mapping[str, str] = {**IDENTITY_FIELDS, "color": "color", "size": "size"}
+_WANTED = frozenset((*_NAMES, *_IDENTITIES, *_STATES))
 # Attributes for properties: microdata's and RDFa's, and what each of them has beside it.
 _PROPERTIES: Mapping[str, bytes] = {"itemprop": b"itemprop", "property": b"typeof"}
 # A ``meta`` with a property, such as ``og:title``, is no RDFa.
@@ -221,7 +223,7 @@ def _properties_of(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             key = name.lower()
             if key in _PARTS:
                 waiting.extend(one for one in _as_list(value) if isinstance(one, dict))
-            elif key in IDENTITY_FIELDS or key in _STATES:
+            elif key in _IDENTITIES or key in _STATES:
                 yield key, value
 
 
@@ -229,7 +231,7 @@ def _add(thing: Thing, key: str, text: str) -> None:
     """Add an identity or a state."""
     if key in _STATES:
         thing.states.append(f"{key} {_local(text)}")
-    elif found := identity_of(IDENTITY_FIELDS[key], text):
+    elif found := identity_of(_IDENTITIES[key], text):
         thing.identities.append(found)
 
 
