@@ -30,7 +30,7 @@ class Need:
         self._last_waited_s = 0.0
         # When jobs began to wait, and `idle_core_s` then; None if none wait.
         self._began: tuple[float, float] | None = None
-        logger.info("simhash: workers: 1 (%d if pages wait and cores are idle)", most)
+        logger.info("simhash: workers: 1, up to %d while pages wait and a core is idle", most)
 
     def update(self, now_s: float, *, waits: bool, ready: bool) -> None:
         """Change `workers` by at most 1.
