@@ -9,7 +9,6 @@ page is of no use any more: the page was removed, discarded or never confirmed.
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from typing import TYPE_CHECKING
 
@@ -17,27 +16,24 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Within
-from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import PendingPages
-from scrapy_simhash.index.reader import RowReader
-from scrapy_simhash.index.records import State
 from scrapy_simhash.index.tables import FOLDER, OLD_FOLDER, delete_tables
 from scrapy_simhash.index.tables.crowds import more_to_choose
 from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
+from scrapy_simhash.index.writer import RowWriter, new_identity, state_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
-    from scrapy_simhash.index.database import KeyValues, Row
+    from scrapy_simhash.index.base import Entry, SyncPolicy
+    from scrapy_simhash.index.database import KeyValues
     from scrapy_simhash.index.pending import Pending
     from scrapy_simhash.index.plan import TablePlan
 
 logger = logging.getLogger(__name__)
 
-_SYNC_INTERVAL_S = 1.0
 _PROGRESS_INTERVAL_S = 5.0
 # Tables are made again if more of their rows than these are of no use, and more than half.
 _MAX_USELESS_ROWS = 1024
@@ -45,7 +41,7 @@ _MAX_USELESS_ROWS = 1024
 _DELETED_AT_ONCE = 10_000
 
 
-class Store(RowReader):
+class Store(RowWriter):
     """The data of an index. `ObservingIndex` decides what to write.
 
     Methods raise StorageError if the database fails, and IndexCorrupt if a row is damaged. Only
@@ -58,11 +54,8 @@ class Store(RowReader):
     def __init__(
         self, database: KeyValues, plan: TablePlan, *, sync: SyncPolicy = "everysec"
     ) -> None:
-        super().__init__(database, plan.bits // 8)
+        super().__init__(database, plan.bits // 8, sync)
         self._plan = plan
-        self._sync = sync
-        self._synced_at_s = time.monotonic()
-        self._writes = self._synced_writes = 0
         self.pending = PendingPages()
         # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the number of rows
         # that the tables had then.
@@ -70,21 +63,8 @@ class Store(RowReader):
         self._prefetched_rows = 0
         self._until_step = STEP_EVERY
         self._has_warned = False
-        self._state = self._stored_state()
-        # Number of the entries that the state row does not count; False after a failed write.
-        self._uncounted = 0
-        self._is_counted = True
-        self._next_ordinal = self._state.counted_below
         self._folder = None if database.path is None else database.path / FOLDER
         self._tables = self._opened_tables()
-
-    @property
-    def next_sequence(self) -> int:
-        """The next sequence number that the last `write` or `log` was given.
-
-        It is stored, so that no number is used twice after the store is reopened.
-        """
-        return self._state.next_sequence
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
@@ -184,57 +164,22 @@ class Store(RowReader):
             self._state = self._state._replace(next_sequence=next_sequence)
         else:
             self._write_with_state([row], removed, next_sequence, added=put if is_new else None)
+            self._forget_all(removed)
         return put
 
     def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
         """Delete stored entries and store the next sequence number: all or nothing."""
         self._write_with_state([], entries, next_sequence)
-
-    def skip_to(self, next_sequence: int) -> None:
-        """Raise the next sequence number to at least this one."""
-        self._write_with_state([], [], max(next_sequence, self._state.next_sequence))
-
-    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """Add a line to the near-duplicate log, or replace the one with its sequence number."""
-        value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
-        row = (records.log_row_key(near_duplicate.sequence), value)
-        self._write_with_state([row], [], next_sequence)
-
-    def unlog(self, sequence: int) -> None:
-        """Remove the line with this sequence number, if there is one."""
-        self._write([], [records.log_row_key(sequence)])
-
-    def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return the side row of this name, or None."""
-        return self._database.get(records.side_row_key(kind, name))
-
-    def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """Create or replace the side row of this name; None deletes it."""
-        key = records.side_row_key(kind, name)
-        if row is None:
-            self._write([], [key])
-        else:
-            self._write([(key, row)])
-
-    def sync(self) -> None:
-        """Sync earlier writes without blocking other calls, if the policy is ``everysec``.
-
-        If this is called every second or more often, writes don't sync.
-        """
-        writes, now_s = self._writes, time.monotonic()
-        if self._sync == "everysec":
-            if writes != self._synced_writes:
-                self._database.sync()
-            self._synced_writes, self._synced_at_s = writes, now_s
+        self._forget_all(entries)
 
     def close(self) -> None:
         """Write the tables to files, and close the database. If that fails, the next opening makes
         the tables again.
         """
         try:
-            self._tables.write_all()
             if self._sync != "no" and self._writes != self._synced_writes:
                 self._database.write([self._counted()], sync=True)
+            self._tables.write_all()
         except (OSError, StorageError) as error:
             logger.warning(
                 "simhash: index %s: its tables cannot be written (%s); no page is lost, but the "
@@ -245,10 +190,6 @@ class Store(RowReader):
         finally:
             self._tables.close()
             self._database.close()
-
-    def __len__(self) -> int:
-        """Return the number of stored entries."""
-        return self._state.entries + self._uncounted
 
     def _read(
         self, fingerprint: int, max_distance: int, ordinals: Sequence[int]
@@ -301,64 +242,9 @@ class Store(RowReader):
         if ordinal != kept and not self.pending.of_ordinal(ordinal):
             self._tables.forget(ordinal)
 
-    def _write(self, puts: Sequence[Row], deletes: Sequence[bytes] = ()) -> None:
-        sync = self._sync == "always"
-        if self._sync == "everysec":
-            sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
-        is_counted, self._is_counted = self._is_counted, False
-        try:
-            self._database.write(puts, deletes, sync=sync)
-            self._is_counted = is_counted
-        finally:
-            # After the write, because a `sync` that runs during the write may not include it.
-            self._writes += 1
-        if sync:
-            self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
-
-    def _write_with_state(
-        self,
-        puts: Sequence[Row],
-        removed: Sequence[Entry],
-        next_sequence: int,
-        *,
-        added: Entry | None = None,
-    ) -> None:
-        """Write rows and the state, and delete entries: all or nothing.
-
-        :param added: a new entry, whose row is in `puts`.
-        """
-        self._recount()
-        state, uncounted = self._state, self._uncounted
-        entries = state.entries
-        for entry, change in [(each, -1) for each in removed] + ([(added, 1)] if added else []):
-            if entry.ordinal < state.counted_below:
-                entries += change
-            else:
-                uncounted += change
-        state = state._replace(next_sequence=next_sequence, entries=entries)
-        deletes = [records.entry_row_key(entry.ordinal) for entry in removed]
-        self._write([*puts, _state_row(state)], deletes)
-        self._state, self._uncounted = state, uncounted
+    def _forget_all(self, removed: Iterable[Entry]) -> None:
         for entry in removed:
             self._forget(entry.ordinal, -1)
-
-    def _counted(self) -> Row:
-        """Count all entries in the state, and return its row."""
-        self._recount()
-        self._state = self._state._replace(entries=len(self), counted_below=self._next_ordinal)
-        self._uncounted = 0
-        return _state_row(self._state)
-
-    def _recount(self) -> None:
-        """Count again after a write that failed or was interrupted: it may have come through."""
-        if self._is_counted:
-            return
-        stored = self._stored_state()
-        self._uncounted = sum(1 for _ in self.entries(stored.counted_below))
-        self._state = stored._replace(
-            next_sequence=max(stored.next_sequence, self._state.next_sequence)
-        )
-        self._is_counted = True
 
     def _step(self, *, is_filling: bool = False) -> None:
         """Write a part of the tables to files, if rows wait for it.
@@ -467,16 +353,6 @@ class Store(RowReader):
                 added,
             )
 
-    def _stored_state(self) -> State:
-        """Return the stored state. If the database is empty, store the first one."""
-        state = self._read_state()
-        if state is None:
-            if next(self._database.rows(b"", records.END), None) is not None:
-                raise corrupt(self.location, "its state row is missing")
-            state = State(1, 0, 0, identity=_new_identity())
-            self._database.write([_state_row(state)], sync=self._sync != "no")
-        return state
-
     def _upgraded(self) -> bool:
         """Return False for an index of this format. Otherwise delete its old tables, which its
         entries make again.
@@ -494,8 +370,8 @@ class Store(RowReader):
                 self._database.write([], keys)
         if self._database.path is not None:
             delete_tables(self._database.path / OLD_FOLDER)
-        self._state = self._state._replace(identity=_new_identity())
-        self._database.write([_state_row(self._state)], sync=True)
+        self._state = self._state._replace(identity=new_identity())
+        self._database.write([state_row(self._state)], sync=True)
         return True
 
 
@@ -512,11 +388,3 @@ def _have_one_row(one: Entry, other: Entry) -> bool:
     if one.fingerprint != other.fingerprint:
         return False
     return one.evidence is other.evidence or mark_of(one.evidence) == mark_of(other.evidence)
-
-
-def _new_identity() -> int:
-    return secrets.randbits(64) | 1
-
-
-def _state_row(state: State) -> Row:
-    return records.STATE_KEY, records.encode_state(state)

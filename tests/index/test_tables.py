@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
+import struct
 import tempfile
 from pathlib import Path
 
 import pytest
+import xxhash
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -171,6 +174,43 @@ def folder(tmp_path):
         tables.write_all()
         tables.close()
     return path
+
+
+def test_files_are_laid_out_as_the_page_of_their_format_says(tmp_path):
+    """Read without this package, by docs/index-format.md alone."""
+    fingerprints = [0x1234, 0x1230, 0x0FFF, 0x12FF, 0xFF30]
+    with small_tables():
+        tables = Tables(TablePlan(16, 4), tmp_path, made_for="an index")
+        for number, fingerprint in enumerate(fingerprints, 10):
+            tables.add(number, fingerprint, b"%d" % number, 0)
+        tables.write_all()
+    hashes = [xxhash.xxh3_64_intdigest(b"%d" % number) >> 32 for number in range(10, 15)]
+    columns = {name: (tmp_path / name).read_bytes() for name in ("fingerprints", "ids", "marks")}
+    assert columns["fingerprints"] == struct.pack("<5Q", *fingerprints)
+    ids = [hashed << 32 | number for number, hashed in enumerate(hashes, 10)]
+    assert columns["ids"] == struct.pack("<5Q", *ids)
+    assert columns["marks"] == bytes(40)
+    content = (tmp_path / "1.run").read_bytes()
+    footer_bytes, checksum, magic = struct.unpack("<IQ8s", content[-20:])
+    assert (magic, checksum) == (b"simhash6", xxhash.xxh3_64_intdigest(content[:-20]))
+    footer = json.loads(content[-20 - footer_bytes : -20])
+    assert (footer["rows"], footer["stored"], footer["stop"], footer["beside"]) == (5, 5, 15, {})
+    sums = {name: xxhash.xxh3_64_intdigest(column) for name, column in columns.items()}
+    assert footer["checksums"] == sums
+    words = struct.unpack(
+        f"<{(len(content) - 20 - footer_bytes) // 4}I", content[: -20 - footer_bytes]
+    )
+    # Four blocks of four bits, then page keys and names, which are unknown.
+    factor = 0x9E3779B97F4A7C15 >> 60 | 1
+    by_table = [
+        [(fingerprint >> shift & 15) * factor % 16 << 60 for fingerprint in fingerprints]
+        for shift in (12, 8, 4, 0)
+    ]
+    for directory, hashed in zip(footer["starts"], [*by_table, ids, ids], strict=True):
+        slots = [one >> 64 - footer["bits"] for one in hashed]
+        for slot in range(1 << footer["bits"]):
+            bucket = words[words[directory + slot] : words[directory + slot + 1]]
+            assert sorted(bucket) == [at for at, own in enumerate(slots) if own == slot]
 
 
 def test_written_tables_are_used_again(folder):
