@@ -72,6 +72,11 @@ PAGES = {
     "an unlikely place with an article in it": body(
         f"<div class='footer'><article><p>{LONG}</p><p>{PARAGRAPHS[1]}</p></article></div>"
     ),
+    "unlikely names beside enough text": body(
+        f"<div><p>{LONG}</p><p>{PARAGRAPHS[0]}</p><p>{LONG}</p><div class='extra'><article>"
+        f"<p>{PARAGRAPHS[2]}</p></article></div><pre><b class='comment'># {PARAGRAPHS[1]}</b></pre>"
+        f"<p>{PARAGRAPHS[1]}</p></div>"
+    ),
     "too little without the unlikely": body(
         f"<div class='sidebar'><p>{LONG}</p><p>{PARAGRAPHS[2]}</p></div><p>Short.</p>"
     ),
@@ -84,6 +89,11 @@ PAGES = {
         f"<div><form>{LONG}<input></form><ul>{'<li><a href=x>link</a></li>' * 9}</ul>"
         f"<p>{LONG}</p><table><tr><td>{LONG}</td></tr></table><p><a href=x>{LONG}</a></p>"
         f"<p>{PARAGRAPHS[0]}</p><h2><a href=x>A heading made of a link</a></h2></div>"
+    ),
+    "a lead before a quote": body(
+        f"<div><p>{LONG}</p><section><div><a href=x>The harbour master said to us on Friday:</a>"
+        f"</div></section><section><blockquote>{LONG}</blockquote></section>"
+        f"<p>{PARAGRAPHS[0]}</p></div>"
     ),
     "a call to action": body(
         f"<div><p>Subscribe <a href=x>to our letter, please, today</a></p><p>{LONG}</p></div>"
