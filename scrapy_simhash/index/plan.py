@@ -180,7 +180,7 @@ class TablePlan:
     def expected_candidates(self, entries: int) -> float:
         """Return the expected number of records that a query reads, for random fingerprints."""
         if self.prefix_bits:
-            # With few entries, a run has fewer buckets than prefixes (`Runs`).
+            # With few entries, a run has fewer buckets than prefixes.
             return self.probes * entries / (1 << slot_bits(self.prefix_bits, entries))
         return sum(entries / (1 << width) for width in self.prefix_widths_bits)
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 HASH_BITS = 64
 # numpy sorts integers of up to this many bits by radix sort, which is faster.
 _RADIX_BITS = 16
-_MAX_SLOT_BITS = 31
 _NO_POSITIONS = np.empty(0, np.uint32)
 
 
@@ -128,13 +127,6 @@ class Lookup:
             run.words.take(indexes[start:stop], out=positions[start:stop], mode="clip")
             start = stop
         return positions, run_ends
-
-
-def slot_bits(widest: int, rows: int) -> int:
-    """Return how many leading bits of a hash tell the bucket: so many that buckets have one or two
-    rows on average, but no more than the bits of the widest prefix.
-    """
-    return max(1, min(widest, rows.bit_length() - 1, _MAX_SLOT_BITS))
 
 
 def sorted_run(hashes_by_table: Iterable[NDArray[np.uint64]], bits: int, first: int) -> Run:

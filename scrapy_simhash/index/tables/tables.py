@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
+from scrapy_simhash.index.plan import slot_bits
 from scrapy_simhash.index.tables import format as files
 from scrapy_simhash.index.tables.format import Footer, Writer
 from scrapy_simhash.index.tables.merging import Merge
 from scrapy_simhash.index.tables.prefixes import Prefixes
 from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK, Rows, names_of
-from scrapy_simhash.index.tables.runs import Lookup, Run, slot_bits, sorted_run
+from scrapy_simhash.index.tables.runs import Lookup, Run, sorted_run
 from scrapy_simhash.index.tables.search import Search, Sorted
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ _GROWTH_IN_FILES = 8
 # While rows are frozen, `step` is called after every so many new rows.
 STEP_EVERY = 8
 _LARGE_STEP = 64
+# The leading bits that tell a bucket must be in the upper half of a hash, which has no number.
+_MAX_SLOT_BITS = 31
 # `close` leaves fewer rows than that to the next opening, which adds them from their entries.
 FEW_ROWS = 512
 
@@ -75,7 +78,7 @@ class Tables:
         self._before_visible = before_visible
         self._prefixes = Prefixes(plan)
         self._tables = len(plan.tables)
-        self._widest = min(max(plan.prefix_widths_bits), 32)
+        self._widest = min(max(plan.prefix_widths_bits), _MAX_SLOT_BITS)
         self._rows = Rows(self._prefixes.words)
         self._search = Search(plan, self._prefixes, self._rows)
         words = self._prefixes.words
