@@ -4,7 +4,6 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import readability
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from scrapy_simhash.content import content_bytes
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector, PageFingerprint
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
+from scrapy_simhash.extraction.readability import _lean_document
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identity_bytes
@@ -132,7 +132,7 @@ class TestFingerprint:
         def fail(*_args, **_options):
             raise RecursionError("too deep for me")
 
-        monkeypatch.setattr(readability.Document, "summary", fail)
+        monkeypatch.setattr(_lean_document(), "summary", fail)
         page = Detector(SCHEME).fingerprint_page(PAGE)
         assert page.skipped == "extraction_error"
         assert "RecursionError: too deep for me" in page.error

@@ -38,7 +38,8 @@ _MAX_ITEMS = 3  # of a page
 _MAX_VALUE_CHARACTERS = 200
 _MAX_CHARACTERS = 500
 _MIN_WORD_CHARACTERS = 4
-_WORD = re.compile(r"\w+")
+# Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
+_JOINED_WORDS = re.compile(r"[\w-]+")
 
 
 class ForeignValues:
@@ -113,8 +114,14 @@ def _words(item: Any) -> set[str]:
             characters += len(text)
             if characters > _MAX_CHARACTERS:
                 break
-            words = _WORD.findall(text.casefold())
-            found.update(w for w in words if len(w) >= _MIN_WORD_CHARACTERS and w.isalpha())
+            joined = _JOINED_WORDS.findall(text.casefold())
+            found.update(
+                word
+                for words in joined
+                if words.replace("-", "").isalpha()
+                for word in words.split("-")
+                if len(word) >= _MIN_WORD_CHARACTERS
+            )
     except Exception:  # noqa: BLE001 - no item may stop a crawl
         return set()
     return found

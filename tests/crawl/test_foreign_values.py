@@ -84,6 +84,7 @@ def test_words_from_elsewhere_are_foreign(crawl, item):
         {"title": "no REVIEWS yet"},
         {"state": "available"},  # in an attribute
         {"id": 17, "at": "2026-11-26T23:50:00", "token": "3fa4b2c1", "none": None},
+        {"id": "3f2b9c1e-dead-4bad-8f00-cafe12345678", "slug": "no-reviews-yet"},
         {"url": "https://x.test/1"},
         {"short": "a tea"},
         {"text": "other words " * 30},  # a long text comes from the page
