@@ -177,8 +177,8 @@ class Store(RowWriter):
         the tables again.
         """
         try:
-            if self._sync != "no" and self._writes != self._synced_writes:
-                self._database.write([self._counted()], sync=True)
+            if self._writes != self._synced_writes:
+                self._database.write([self._counted()], sync=self._sync != "no")
             self._tables.write_all()
         except (OSError, StorageError) as error:
             logger.warning(

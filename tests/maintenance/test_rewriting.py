@@ -79,7 +79,7 @@ def content(backend):
     """Entries, oldest first, and the log, without numbers and times."""
     with backend.open(incremental=True) as index:
         store = index._shared.store
-        entries = store._entries if backend.name == "memory" else list(store.entries())
+        entries = list(store.entries())
         entries = sorted(entries, key=lambda entry: entry.number)
         log = [
             (line.key, line.representative, line.distance, line.fingerprint)
