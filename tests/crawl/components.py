@@ -82,7 +82,7 @@ class SwallowingMiddleware:
 
 def log_dictionaries() -> None:
     """Log each tokenizer that loads jieba's dictionary, without rjieba."""
-    sys.modules["rjieba"] = None  # type: ignore[assignment]
+    sys.modules |= dict.fromkeys(("rjieba", "rjieba.rjieba"))  # type: ignore[arg-type]
     initialize = jieba.Tokenizer.initialize
     lock = threading.Lock()
     known = []
