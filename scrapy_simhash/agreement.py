@@ -45,11 +45,10 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
 
     Sites give the news that they share headlines of their own. So pages of different sites may have
     different names if both are headlines: at least five words that the text does not use as they
-    are. If each text uses the name of its page, as that of a hotel or a firm does, or if both pages
-    have headings and neither has a headline, the names differ. Otherwise there is a doubt. Names
-    with the same short heading differ if the titles do, and each text uses a word that only its
-    title has, such as the name of a firm; there is a doubt if only the titles say different things
-    beyond the heading.
+    are. If each text uses the name of its page, as that of a hotel or a firm does, the names
+    differ. Otherwise there is a doubt. Names with the same short heading differ if the titles do,
+    and each text uses a word that only its title has, such as the name of a firm; there is a doubt
+    if only the titles say different things beyond the heading.
     Pages whose titles contain different names of a site, which their texts use, count as pages of
     different sites.
     """
@@ -150,8 +149,7 @@ def _agree_across(one: Evidence, other: Evidence) -> bool | None:
     if not names or not other_names:
         return True
     if names.isdisjoint(other_names):
-        are_of_things = headings and other_headings and not (flags | other_flags) & IS_HEADLINE
-        if are_of_things or flags & other_flags & IS_USED:
+        if flags & other_flags & IS_USED:
             return False
         is_used = (flags | other_flags) & IS_USED
         return True if flags & other_flags & IS_HEADLINE and not is_used else None

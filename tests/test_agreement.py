@@ -199,11 +199,8 @@ class TestAcrossSites:
         text = "On Sunday the keeper of the light locks the door."
         assert self.across((*one, text), (*other, text)) is True
 
-    def test_short_headings_that_differ_are_of_different_things(self):
-        assert self.across(("Boat 7", "Boat 7", ""), ("Boat 8", "Boat 8", "")) is False
-        assert self.across(("Boat 7", "", ""), ("Boat 8", "Boat 8", "")) is None
-        headline = "Five cows on the ferry pier"
-        assert self.across(("Boat 7", "Boat 7", ""), (headline, headline, "")) is None
+    def test_short_names_leave_a_doubt(self):
+        assert self.across(("Boat 7", "Boat 7", ""), ("Boat 8", "Boat 8", "")) is None
 
     def test_names_that_the_texts_use_differ(self):
         one, other = (
@@ -212,9 +209,8 @@ class TestAcrossSites:
         )
         assert self.across(one, other) is False
         # The line of the heading is no use of the name.
-        one, other = ((name, name, name) for name in ("Five cows on the ferry pier", "Old Mint"))
-        assert self.across(one, other) is None
-        assert self.across(one[:2], other[:2]) is None
+        assert self.across((*one[:2], one[1]), (*other[:2], other[1])) is None
+        assert self.across((one[0], one[1]), (other[0], other[1])) is None
 
     def test_names_of_sites_in_titles_tell_sites_apart(self):
         one, other = (

@@ -64,6 +64,8 @@ def shrink_tables(
     set_constant(tables, "MEMORY_ROWS", memory)
     set_constant(tables, "FEW_ROWS", few)
     set_constant(store, "FEW_ROWS", few)
+    for module in (tables, store):  # a step after each row, so that a merge takes several rows
+        set_constant(module, "STEP_EVERY", 1)
     set_constant(merging, "STEP_POSITIONS", step)
 
 
