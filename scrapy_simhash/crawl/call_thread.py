@@ -124,25 +124,26 @@ class CallThread:
 
     def _make(self, calls: Sequence[_Call]) -> None:
         together = calls[0].together
-        try:
-            answers = list(together(self._index, [call.argument for call in calls]))
-        except IndexUnreachable as error:
-            if self._is_repeated(calls, error):
-                self._make(calls)
-            else:
-                _fail(calls, error)
-        except BaseException as error:  # noqa: BLE001 - the callers wait, and get any error
-            if len(calls) == 1:
-                _fail(calls, error)
-            else:  # a damaged page must not take the answers of others
-                for call in calls:
-                    self._make([call])
-        else:
-            was_away, self._away = self._away is not None, None
-            for call, answer in zip(calls, answers, strict=True):
-                call.future.set_result(answer)
-            if was_away:
-                self._warn(None)
+        answers: list[Any] | None = None
+        while answers is None:
+            try:
+                answers = list(together(self._index, [call.argument for call in calls]))
+            except IndexUnreachable as error:  # noqa: PERF203 - it waits before the next attempt
+                if not self._is_repeated(calls, error):
+                    _fail(calls, error)
+                    return
+            except BaseException as error:  # noqa: BLE001 - the callers wait, and get any error
+                if len(calls) == 1:
+                    _fail(calls, error)
+                else:  # a damaged page must not take the answers of others
+                    for call in calls:
+                        self._make([call])
+                return
+        was_away, self._away = self._away is not None, None
+        for call, answer in zip(calls, answers, strict=True):
+            call.future.set_result(answer)
+        if was_away:
+            self._warn(None)
 
     def _is_repeated(self, calls: Sequence[_Call], error: IndexUnreachable) -> bool:
         """Wait after an error, and return True if the calls are to be made again."""

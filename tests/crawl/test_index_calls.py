@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from queue import Queue
 
 from scrapy_simhash.crawl import call_thread
-from scrapy_simhash.crawl.call_thread import MAX_TOGETHER
+from scrapy_simhash.crawl.call_thread import MAX_TOGETHER, CallThread
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.errors import IndexCorrupt, IndexUnreachable
 from scrapy_simhash.index import Observation, PageToObserve
@@ -349,3 +350,20 @@ def test_an_embedded_index_confirms_at_once_and_discards_after_an_error():
     assert made == [("confirm", "a"), ("confirm", "b"), ("discard", "b")]
     assert errors.counted == [("b", DAMAGED)]
     assert then == [None, None]
+
+
+def test_an_outage_may_last_for_any_number_of_attempts(monkeypatch):
+    monkeypatch.setattr(call_thread, "PAUSE_S", 0)
+    attempts = []
+
+    def ask(_index, arguments):
+        attempts.append(arguments)
+        if len(attempts) <= sys.getrecursionlimit():
+            raise AWAY
+        return arguments
+
+    thread = CallThread(None, 1000, lambda _error: None)
+    try:
+        assert thread.submit("a", ask, "answer").result(TIMEOUT_S) == "answer"
+    finally:
+        thread.close()
