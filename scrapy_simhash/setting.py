@@ -5,13 +5,16 @@ A *kind* parses the value of a setting. Values from a command line are text.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import SettingsError
+from scrapy_simhash.errors import SchemeError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 
 @dataclass(frozen=True)
@@ -19,12 +22,12 @@ class Kind:
     """What a setting may be.
 
     :param words: ends the sentence "must be …".
-    :param parse: returns the value in its type, or raises ValueError, TypeError or OverflowError.
-        By default, it accepts all: a function of its own reads the setting.
+    :param parse: returns the value in its type, or raises ValueError (of which the message of a
+        SchemeError is shown), TypeError, KeyError or OverflowError.
     """
 
     words: str
-    parse: Callable[[Any], Any] = lambda value: value
+    parse: Callable[[Any], Any]
 
 
 def whole(low: int, high: int) -> Kind:
@@ -48,6 +51,20 @@ def choice(*allowed: str) -> Kind:
         return value
 
     return Kind("one of " + ", ".join(map(repr, allowed)), parse)
+
+
+def mapping(*allowed: str) -> Kind:
+    """Return the kind of dicts (as text: JSON) from some words to names of item fields."""
+
+    def parse(value: Any) -> Mapping[str, str]:
+        fields = dict(json.loads(value) if isinstance(value, str) else value)
+        for word, name in fields.items():
+            if word not in allowed or not isinstance(name, str) or not name:
+                raise ValueError
+        return MappingProxyType(fields)
+
+    words = ", ".join(allowed)
+    return Kind(f"a dict from {words} to item fields; {{}} tags no items", parse)
 
 
 def off_or(kind: Kind) -> Kind:
@@ -81,7 +98,14 @@ def _parse_limit(value: Any) -> int:
     return 0 if is_off(value) else whole(1, 1 << 50).parse(value)
 
 
+def _parse_path(value: Any) -> str:
+    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+        raise ValueError
+    return str(value)
+
+
 BOOLEAN = Kind("True or False", _parse_boolean)
+PATH = Kind("a path", _parse_path)
 SHARE = Kind("a number from 0 to 1", _parse_share)
 BYTES_LIMIT = Kind("True, False or a number of bytes, at least 1", _parse_limit)
 
@@ -90,17 +114,15 @@ BYTES_LIMIT = Kind("True, False or a number of bytes, at least 1", _parse_limit)
 class Setting:
     """A setting.
 
+    :param meaning: for the reference, in Markdown.
     :param default: its value if it is missing or None. If the default is None, too, its meaning
         says what applies.
-    :param meaning: for the reference, in Markdown.
-    :param group: ``front`` settings are those that most users need.
     """
 
     name: str
     kind: Kind
-    default: Any
     meaning: str
-    group: Literal["front", "advanced"] = "advanced"
+    default: Any = None
 
     def parse(self, value: Any) -> Any:
         """Return a value in its type; None if it is None, and the default is.
@@ -112,8 +134,9 @@ class Setting:
             return None
         try:
             return self.kind.parse(value)
-        except (ValueError, TypeError, OverflowError):
-            raise SettingsError(self.name, value, f"must be {self.kind.words}") from None
+        except (ValueError, TypeError, OverflowError, KeyError) as error:
+            detail = f" ({error})" if isinstance(error, SchemeError) else ""
+            raise SettingsError(self.name, value, f"must be {self.kind.words}{detail}") from None
 
 
 def markdown(settings: Iterable[Setting]) -> str:

@@ -178,7 +178,7 @@ def test_stored_files_are_private_with_any_umask(tmp_path, umask):
     settings = Settings({"SIMHASH_DIR": str(tmp_path / "made" / "simhash")})
     before = os.umask(umask)
     try:
-        directory = SimhashSettings(settings, "spider").directory
+        directory = SimhashSettings(settings, "spider").index_location("page")
         with open_index(f"{default_kind_name()}:{directory}", SCHEME) as index:
             index.confirm(index.observe("a", 1))
     finally:

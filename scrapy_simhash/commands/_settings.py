@@ -8,9 +8,7 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
-from scrapy_simhash.crawl.redis_settings import RedisSettings
-from scrapy_simhash.crawl.settings import read_confirmation, read_policy
-from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
+from scrapy_simhash.crawl.settings import SettingsReader
 from scrapy_simhash.dedupe.options import DEFAULT_TAGS
 from scrapy_simhash.errors import SimhashError
 
@@ -69,7 +67,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
     """
     settings = project_settings() if settings is None else settings
     read = settings_reader(settings)
-    name, chosen = read.preset("SIMHASH_PRESET")
+    name, chosen = read("SIMHASH_PRESET")
     if preset is not None and preset != name:
         name, chosen = choose_preset(preset)
         max_distance, choice = chosen.max_distance, preset
@@ -80,10 +78,10 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         name,
         read.scheme(chosen.scheme),
         max_distance,
-        read_confirmation(read, chosen.confirmation),
+        read.confirmation(chosen.confirmation),
         read("SIMHASH_MIN_TOKENS"),
         choice,
-        tuple(name for name in read.distinct_by() if not name.isidentifier()),
+        tuple(name for name in read("SIMHASH_DISTINCT_BY") if not name.isidentifier()),
     )
 
 
@@ -99,9 +97,9 @@ def query_settings(
     read, project, k = settings_reader(settings), scheme_settings(settings), manifest.max_distance
     if project.scheme == manifest.scheme:  # otherwise, the setting is for other fingerprints
         k = read.max_distance(manifest.scheme.bits, k)
-    confirmation = read_confirmation(read, manifest.confirmation)
+    confirmation = read.confirmation(manifest.confirmation)
     chosen = project._replace(scheme=manifest.scheme, max_distance=k, confirmation=confirmation)
-    return read_policy(read), chosen
+    return read.policy(), chosen
 
 
 def redis_address(options: argparse.Namespace) -> RedisAddress | None:
@@ -121,21 +119,18 @@ def redis_address(options: argparse.Namespace) -> RedisAddress | None:
         "SIMHASH_REDIS_URL": options.redis,
         "SIMHASH_REDIS_KEY": options.redis_key,
         "SIMHASH_REDIS_CLUSTER": options.redis_cluster or None,
-        # These matter to crawls alone; `RedisSettings.read` would refuse True.
-        "SIMHASH_RESET": False,
-        "SIMHASH_KEEP_TEXT": False,
     }
     for name, value in overrides.items():
         if value is not None:
             settings.set(name, value, priority=100)
     read = SettingsReader(settings)
     spider: str | None = getattr(options, "spider", None)
-    redis = RedisSettings.read(read, settings, spider or "any-spider")
-    if not spider and redis != RedisSettings.read(read, settings, "other-spider"):
+    address = read.redis_address(spider or "any-spider")
+    if not spider and address != read.redis_address("other-spider"):
         raise SimhashError(
             "the index in Redis is named after a spider: give --spider or --redis-key"
         )
-    return None if redis is None else redis.pages
+    return address
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
@@ -159,11 +154,7 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
     scope = read("SIMHASH_SCOPE")
     return {
         "action": read("SIMHASH_ACTION"),
-        "tags": dict(
-            DEFAULT_TAGS
-            if read.value("SIMHASH_ITEM_TAGS") is None
-            else read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
-        ),
+        "tags": dict(read("SIMHASH_ITEM_TAGS", unset=DEFAULT_TAGS)),
         "incremental": read("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
         "scope": None if scope == "all" else page_scope(settings),

@@ -201,9 +201,10 @@ def _run(options: argparse.Namespace) -> int:
     chosen = chosen_settings(options)
     settings = dedupe_settings(options.settings)
     settings |= given(options, "action", "incremental", "max_bytes")
+    read = settings_reader(options.settings)
     text_fields = tuple(options.text_field or ())
     if not text_fields and options.html_field is None:
-        text_fields = settings_reader(options.settings).names("SIMHASH_ITEM_FIELDS")
+        text_fields = tuple(read("SIMHASH_ITEM_FIELDS"))
     dedupe_options = DedupeOptions(
         **settings,
         scheme=chosen.scheme,
@@ -215,7 +216,7 @@ def _run(options: argparse.Namespace) -> int:
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
             names=_names(options.name_field),
-            distinct=tuple(options.distinct_by or settings_reader(options.settings).distinct_by()),
+            distinct=tuple(options.distinct_by or read("SIMHASH_DISTINCT_BY")),
         ),
         min_tokens=chosen.min_tokens,
         encoding=options.encoding,

@@ -8,11 +8,11 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_simhash.crawl.settings import (
     is_enabled,
+    logged_settings_errors,
     require_known,
     slices_in_use,
     unknown_settings,
 )
-from scrapy_simhash.crawl.settings_errors import logged_settings_errors
 from scrapy_simhash.slices import load
 
 if TYPE_CHECKING:

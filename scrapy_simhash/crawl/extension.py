@@ -27,8 +27,7 @@ from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.judging import Judging
 from scrapy_simhash.crawl.lane import Lane
-from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on
-from scrapy_simhash.crawl.settings_errors import logged_settings_errors
+from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on, logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer

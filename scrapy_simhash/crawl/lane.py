@@ -15,6 +15,7 @@ from scrapy_simhash.documents.escaping import nearness
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.index import PageToObserve, reset_index
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.policy import outcome_of
 
@@ -84,8 +85,8 @@ class Lane:
 
         :raises SimhashError: the index cannot be opened.
         """
-        settings, redis = self.settings, self.settings.redis
-        crawl_start = starts.crawl_start(str(self.location))
+        settings, location = self.settings, self.location
+        crawl_start = starts.crawl_start(str(location))
         resumed = crawl_start is not None
         options: dict[str, Any] = {
             "max_distance": settings.max_distance,
@@ -96,25 +97,24 @@ class Lane:
             "warn": self._warn_of_opening,
         }
         index: ObservingIndex | RedisIndex
-        if redis is not None:
+        if isinstance(location, RedisAddress):
             index, self.location = open_in_redis(
-                redis.address(self.what),
+                location,
                 self.detector.scheme,
-                crawl=redis.crawl,
-                lease_s=redis.lease_s,
+                crawl=settings.redis_crawl,
+                lease_s=settings.redis_lease_s,
                 **options,
             )
-            self.calls = IndexCalls(index, self.errors, patience_s=redis.lease_s)
+            self.calls = IndexCalls(index, self.errors, patience_s=settings.redis_lease_s)
             self.size_at_opening = index.size_at_opening
         else:
-            directory = settings.directory if self.what == "page" else settings.item_directory
             # A resumed crawl must not delete the pages that it saw before the pause.
-            if settings.reset and not resumed and reset_index(directory):
+            if settings.reset and not resumed and reset_index(location):
                 self.errors.warn(
-                    "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", directory
+                    "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", location
                 )
             index = open_in_directory(
-                directory,
+                location,
                 self.detector.scheme,
                 kind=settings.index_kind,
                 **options,

@@ -13,7 +13,7 @@ from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.fingerprinting import NOT_CACHED
 from scrapy_simhash.crawl.item_tags import tag_item
-from scrapy_simhash.crawl.settings_reader import TAGGED_WHERE_KNOWN
+from scrapy_simhash.crawl.settings_table import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.identities import IDENTITY_FIELDS

@@ -1,31 +1,194 @@
-"""The SIMHASH_* settings: read once, validated, and constant from then on."""
+"""The SIMHASH_* settings: read once by their table, validated, and constant from then on."""
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime, timezone
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import quote
+
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.project import data_path
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl.redis_settings import RedisSettings
-from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
-from scrapy_simhash.crawl.settings_table import all_settings
-from scrapy_simhash.errors import PlanError, SettingsError
+from scrapy_simhash.crawl.settings_table import TAGGED_FIELDS, all_settings
+from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
 from scrapy_simhash.index.cost import require_plan
-from scrapy_simhash.policy import Policy, PolicyAction
-from scrapy_simhash.setting import is_off
+from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.policy import Policy
+from scrapy_simhash.setting import Setting, is_off, whole
 from scrapy_simhash.slices import slices
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from scrapy_simhash.crawl.identity import Scope
     from scrapy_simhash.maintenance.sources import Location
+    from scrapy_simhash.policy import PolicyAction
+    from scrapy_simhash.scheme import Scheme
     from scrapy_simhash.slices import Slice
+
+logger = logging.getLogger(__name__)
 
 _PREFIX = "SIMHASH_"
 _COMMANDS_OF_SCRAPY = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
+
+
+class SettingsReader:
+    """A reader of the settings in `all_settings`. :raises SettingsError: a value is invalid."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self.given = settings
+
+    def __call__(self, name: str, *, unset: object = None) -> Any:
+        """Return the value of a setting in its type.
+
+        :param unset: returned if the setting is not set, and has no default.
+        """
+        value = all_settings()[name].parse(self.given.get(name))
+        return unset if value is None else value
+
+    def error(self, name: str, reason: str) -> SettingsError:
+        """Return the error that a setting has a wrong value, as it was given."""
+        value = self.given.get(name)
+        return SettingsError(name, all_settings()[name].default if value is None else value, reason)
+
+    def max_distance(self, bits: int, unset: int) -> int:
+        """Return k for fingerprints of a width; `unset` if SIMHASH_MAX_DISTANCE is not set."""
+        name = "SIMHASH_MAX_DISTANCE"
+        setting = replace(all_settings()[name], kind=whole(0, bits - 1), default=unset)
+        k: int = setting.parse(self.given.get(name))
+        return k
+
+    def scheme(self, scheme: Scheme) -> Scheme:
+        """Return a preset's scheme with the extractor and the selectors of the settings."""
+        return replace(
+            scheme,
+            extractor=self("SIMHASH_EXTRACTOR", unset=scheme.extractor),
+            select=self("SIMHASH_CONTENT_SELECT"),
+            remove=self("SIMHASH_CONTENT_REMOVE"),
+        )
+
+    def policy(self) -> Policy:
+        """Return the policy for pages."""
+        action = self("SIMHASH_ACTION")
+        return Policy(
+            action=action,
+            follow=self("SIMHASH_FOLLOW", unset=action == "tag"),
+            follow_unchanged=self("SIMHASH_FOLLOW", unset=True),
+            follow_chains=self("SIMHASH_FOLLOW", unset=True),
+            incremental=self("SIMHASH_INCREMENTAL"),
+        )
+
+    def confirmation(self, preset: Confirmation) -> Confirmation:
+        """Return the conditions for a page within k bits to be a copy.
+
+        :param preset: the conditions that apply if a setting is not set.
+        """
+        return Confirmation(
+            min_resemblance=self("SIMHASH_MIN_RESEMBLANCE", unset=preset.min_resemblance),
+            same_name=self("SIMHASH_SAME_TITLE", unset=preset.same_name),
+        )
+
+    def path(self, name: str) -> Path:
+        """Return an absolute path. A relative path is in Scrapy's data directory."""
+        value = self(name)
+        try:
+            path = Path(data_path(value))
+        except NotConfigured:
+            # Under Scrapyd, there is no scrapy.cfg to find the project.
+            path = Path(".scrapy", value)
+        return path.absolute()
+
+    def file(self, name: str, spider_name: str) -> Path | None:
+        """Return the absolute path of a file in an existing directory; None if it is not set.
+
+        ``%(name)s`` is replaced by the name of the spider, ``%(time)s`` by the time in UTC.
+        """
+        value = self(name)
+        if value is None:
+            return None
+        time = f"{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S}"
+        path = Path(value % {"name": _file_name(spider_name), "time": time}).absolute()
+        try:
+            if path.is_dir() or not path.parent.is_dir():
+                raise OSError
+            path.exists()  # raises OSError for a name that is too long
+        except OSError:
+            raise self.error(name, f"must be {all_settings()[name].kind.words}") from None
+        return path
+
+    def directories(self, spider_name: str, *, pages: bool, make: bool) -> tuple[Path, Path]:
+        """Return the index directories of pages and of items.
+
+        They are ``spiders/<name>`` and ``spider-items/<name>`` in SIMHASH_DIR, or ``shared`` and
+        ``shared-items`` with SIMHASH_SHARED.
+
+        :param pages: the crawl judges pages, not only items.
+        :param make: create the directory of pages, or else of items, and try to write to it.
+        """
+        base = self.path("SIMHASH_DIR")
+        if self("SIMHASH_SHARED"):
+            directories = base / "shared", base / "shared-items"
+        else:
+            name = _file_name(spider_name)
+            directories = base / "spiders" / name, base / "spider-items" / name
+        if make:
+            try:
+                needed = directories[0 if pages else 1]
+                needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+                probe = needed / ".manifest.json.writable"
+                probe.touch()
+                probe.unlink()
+            except (OSError, ValueError) as error:
+                reason = f"must be a directory that can be created and written to ({error})"
+                raise self.error("SIMHASH_DIR", reason) from error
+        return directories
+
+    def redis_address(self, spider_name: str) -> RedisAddress | None:
+        """Return the address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
+        settings = self.given
+        if settings.get("SIMHASH_INDEX") != "redis":
+            return None
+        url = self("SIMHASH_REDIS_URL") or settings.get("REDIS_URL") or self._scrapy_redis_url()
+        if not url:
+            reason = "must be the URL of a server, such as redis://user:password@host:6379/0"
+            raise self.error("SIMHASH_REDIS_URL", reason)
+        parameters = dict(settings.getdict("REDIS_PARAMS"))
+        # Only scrapy-redis uses these, or `scrapy_simhash.index.redis` sets them itself.
+        for name in ("redis_cls", "url", "decode_responses", "encoding"):
+            parameters.pop(name, None)
+        owner = "shared" if self("SIMHASH_SHARED") else spider_name
+        name = self("SIMHASH_REDIS_KEY") % {"spider": owner}
+        if "{" in name or "}" in name:
+            raise self.error("SIMHASH_REDIS_KEY", "must be a name without braces")
+        try:
+            return RedisAddress(str(url), name, self("SIMHASH_REDIS_CLUSTER"), parameters)
+        except SchemeError as error:  # without the URL, which may hold a password
+            raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
+
+    def _scrapy_redis_url(self) -> str | None:
+        """Return the URL from REDIS_HOST, REDIS_PORT and REDIS_DB; None without a host."""
+        host = self.given.get("REDIS_HOST")
+        if not host:
+            return None
+        port, database = (
+            Setting(name, kind, "", default).parse(self.given.get(name))
+            for name, kind, default in (
+                ("REDIS_PORT", whole(1, 65_535), 6379),
+                ("REDIS_DB", whole(0, 1_000_000), 0),
+            )
+        )
+        if ":" in host and not host.startswith("["):  # an IPv6 address
+            host = f"[{host}]"
+        return f"redis://{host}:{port}/{database}"
 
 
 class SimhashSettings:
@@ -39,34 +202,68 @@ class SimhashSettings:
     def __init__(self, settings: BaseSettings, spider_name: str) -> None:
         require_known(settings)
         read = SettingsReader(settings)
-        self.policy: Final = read_policy(read)
-        self.ignore_arguments: Final = read.names("SIMHASH_IGNORE_ARGUMENTS")
-        self.cluster_limit: Final = read("SIMHASH_CLUSTER_LIMIT")
+        self.policy: Final = read.policy()
+        self.ignore_arguments: Final[tuple[str, ...]] = read("SIMHASH_IGNORE_ARGUMENTS")
+        self.cluster_limit: Final[int] = read("SIMHASH_CLUSTER_LIMIT")
         self.scope: Final[Scope] = read("SIMHASH_SCOPE")
-        self.prefer_canonical: Final = read("SIMHASH_PREFER_CANONICAL")
+        self.prefer_canonical: Final[bool] = read("SIMHASH_PREFER_CANONICAL")
+        self.debug: Final[bool] = read("SIMHASH_DEBUG")
+        self.min_tokens: Final[int] = read("SIMHASH_MIN_TOKENS")
+        self.max_bytes: Final[int] = read("SIMHASH_MAX_BYTES")
+        self.workers: Final[int | None] = read("SIMHASH_WORKERS")
+        self.timeout_ms: Final[int] = read("SIMHASH_TIMEOUT_MS")
+        self.reset: Final[bool] = read("SIMHASH_RESET")
+        self.keep_text_bytes: Final[int] = read("SIMHASH_KEEP_TEXT")
+        """Upper limit for stored main texts, compressed; 0 stores none."""
+        self.report: Final = read.file("SIMHASH_REPORT", spider_name)
 
-        self.item_fields: Final = read.names("SIMHASH_ITEM_FIELDS")
+        self.pages: Final[bool] = read("SIMHASH_PAGES")
+        fields = read("SIMHASH_ITEM_FIELDS")
+        self.item_fields: Final[tuple[str, ...]] = tuple(fields)
         action: PolicyAction = read("SIMHASH_ITEM_ACTION", unset=self.policy.action)
         self.item_policy: Final = Policy(
             action=action,
             follow=action == "tag",  # items have no links, so `PASS` or `DROP` results
             incremental=self.policy.incremental,
         )
-        self.item_tags: Final = read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
-        self.has_own_tags: Final = read.value("SIMHASH_ITEM_TAGS") is not None
+        tags = read("SIMHASH_ITEM_TAGS")
+        self.has_own_tags: Final = tags is not None
         """Items of a crawl that drops copies are tagged only if this is True."""
-        self.pages: Final = read("SIMHASH_PAGES")
-
-        preset_name, preset = read.preset("SIMHASH_PRESET")
-        self.preset: Final = preset_name
-        self.scheme: Final = read.scheme(preset.scheme)
-        weights = read.field_weights("SIMHASH_ITEM_FIELDS")
-        self.item_scheme: Final = replace(
-            self.scheme, field_weights=weights or self.scheme.field_weights
+        self.item_tags: Final[Mapping[str, str]] = (
+            {field: f"simhash_{field}" for field in TAGGED_FIELDS} if tags is None else tags
         )
-        distinct = read.distinct_by()
+
+        name, preset = read("SIMHASH_PRESET")
+        self.preset: Final[str] = name
+        self.scheme: Final = read.scheme(preset.scheme)
+        weights = tuple(fields.items()) if isinstance(fields, dict) else self.scheme.field_weights
+        self.item_scheme: Final = replace(self.scheme, field_weights=weights)
+        distinct = read("SIMHASH_DISTINCT_BY")
         self.distinct_selectors: Final = tuple(name for name in distinct if not name.isidentifier())
         self.distinct_fields: Final = tuple(name for name in distinct if name.isidentifier())
+        self.max_distance: Final = read.max_distance(preset.scheme.bits, preset.max_distance)
+        self.confirmation: Final = read.confirmation(preset.confirmation)
+        self.expected_pages: Final[int] = read("SIMHASH_EXPECTED_PAGES")
+        self.index_kind: Final[str | None] = read("SIMHASH_INDEX")
+        """Kind of database; None for the kind of an existing index, or else the default."""
+        self.redis: Final = read.redis_address(spider_name)
+        """Address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
+        self.redis_lease_s: Final[int] = read("SIMHASH_REDIS_LEASE_S")
+        self.redis_crawl: Final[str | None] = read("SIMHASH_REDIS_CRAWL")
+        self._check(read, preset.max_distance)
+        # With item fields, the texts that slices get are those of items.
+        self.needs_page_texts: Final = not fields and any(
+            slice_.needs_page_texts for slice_ in slices_in_use(settings)
+        )
+        self._directories: Final = read.directories(
+            spider_name, pages=self.pages, make=self.redis is None
+        )
+
+    def _check(self, read: SettingsReader, preset_distance: int) -> None:
+        """Raise SettingsError if settings do not fit together."""
+        if not self.pages and not self.item_fields:
+            reason = "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
+            raise read.error("SIMHASH_PAGES", reason)
         if self.distinct_fields and not self.item_fields:
             raise SettingsError(
                 "SIMHASH_DISTINCT_BY",
@@ -74,93 +271,38 @@ class SimhashSettings:
                 "are fields of items, and items are judged only with SIMHASH_ITEM_FIELDS: set it, "
                 "or write selectors that match on the page, such as '.sku' or '//h1'",
             )
-        self.max_distance: Final = read.max_distance(preset.scheme.bits, preset.max_distance)
-        self.confirmation: Final = read_confirmation(read, preset.confirmation)
-        self.expected_pages: Final = read("SIMHASH_EXPECTED_PAGES")
-        self._require_tables(preset.max_distance)
-        self.min_tokens: Final = read("SIMHASH_MIN_TOKENS")
-        self.max_bytes: Final = read("SIMHASH_MAX_BYTES")
-        self.workers: Final = read("SIMHASH_WORKERS")
-        self.timeout_ms: Final = read("SIMHASH_TIMEOUT_MS")
-
-        self.redis: Final = RedisSettings.read(read, settings, spider_name)
-        """None if SIMHASH_INDEX is not "redis"."""
-        self.index_kind: Final = read.index_kind()
-        """Kind of database; None for the kind of an existing index, or else the default."""
-        self.reset: Final = read("SIMHASH_RESET")
-        self.keep_text_bytes: Final[int] = read("SIMHASH_KEEP_TEXT")
-        """Upper limit for stored main texts, compressed; 0 stores none."""
-
-        self._require_pages()
-
-        self.report: Final = read.file("SIMHASH_REPORT", spider_name)
-        self.debug: Final = read("SIMHASH_DEBUG")
-        # With item fields, the texts that slices get are those of items.
-        self.needs_page_texts: Final = not self.item_fields and any(
-            slice_.needs_page_texts for slice_ in slices_in_use(settings)
-        )
-        directory, item_directory = read.directories(
-            spider_name, pages=self.pages, make=self.redis is None
-        )
-        self.directory: Final = directory
-        self.item_directory: Final = item_directory
-
-    def _require_tables(self, preset_distance: int) -> None:
         try:
             require_plan(self.scheme.bits, self.max_distance)
         except PlanError as error:
-            if self.max_distance == preset_distance:
-                raise SettingsError(
-                    "SIMHASH_PRESET",
-                    self.preset,
-                    "has no tables, and crawls need tables: choose another preset, or a "
-                    f"smaller SIMHASH_MAX_DISTANCE ({error})",
-                ) from error
-            raise SettingsError("SIMHASH_MAX_DISTANCE", self.max_distance, str(error)) from error
-
-    def _require_pages(self) -> None:
-        """Raise SettingsError if neither pages nor items are judged."""
-        if not self.pages and not self.item_fields:
-            raise SettingsError(
-                "SIMHASH_PAGES", self.pages, "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
+            if self.max_distance != preset_distance:
+                raise read.error("SIMHASH_MAX_DISTANCE", str(error)) from error
+            reason = (
+                "has no tables, and crawls need tables: choose another preset, or a smaller "
+                f"SIMHASH_MAX_DISTANCE ({error})"
             )
+            raise read.error("SIMHASH_PRESET", reason) from error
+        for name, reason in (
+            ("SIMHASH_RESET", "others may use it: `scrapy simhash index remove --all` deletes it"),
+            ("SIMHASH_KEEP_TEXT", "it stores no texts"),
+        ):
+            if self.redis is not None and read(name):
+                raise read.error(name, f"cannot be used with an index in Redis: {reason}")
 
     def index_location(self, what: Literal["page", "item"]) -> Location:
         """Return the directory or the Redis address of the index of pages or of items."""
-        if self.redis is not None:
-            return self.redis.address(what)
-        return self.directory if what == "page" else self.item_directory
-
-
-def read_policy(read: SettingsReader) -> Policy:
-    """Return the policy for pages. :raises SettingsError: a setting is invalid."""
-    action = read("SIMHASH_ACTION")
-    return Policy(
-        action=action,
-        follow=read("SIMHASH_FOLLOW", unset=action == "tag"),
-        follow_unchanged=read("SIMHASH_FOLLOW", unset=True),
-        follow_chains=read("SIMHASH_FOLLOW", unset=True),
-        incremental=read("SIMHASH_INCREMENTAL"),
-    )
-
-
-def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:
-    """Return the conditions for a page within k bits to be a copy.
-
-    :param preset: the conditions that apply if a setting is not set.
-    :raises SettingsError: a setting is invalid.
-    """
-    return Confirmation(
-        min_resemblance=read("SIMHASH_MIN_RESEMBLANCE", unset=preset.min_resemblance),
-        same_name=read("SIMHASH_SAME_TITLE", unset=preset.same_name),
-    )
+        if self.redis is None:
+            return self._directories[what == "item"]
+        is_for_pages = what == "page"
+        return self.redis if is_for_pages else replace(self.redis, name=f"{self.redis.name}-items")
 
 
 def slices_in_use(settings: BaseSettings) -> list[Slice]:
     """Return the slices that settings turn on."""
-    read = SettingsReader(settings)
     return [
-        slice_ for slice_ in slices() if slice_.switch and not is_off(read.value(slice_.switch))
+        slice_
+        for slice_ in slices()
+        if slice_.switch
+        and not is_off(settings.get(slice_.switch, all_settings()[slice_.switch].default))
     ]
 
 
@@ -213,3 +355,29 @@ def is_enabled(settings: BaseSettings) -> bool:
     """Return SIMHASH_ENABLED. :raises SettingsError: it is not a boolean."""
     enabled: bool = SettingsReader(settings)("SIMHASH_ENABLED")
     return enabled
+
+
+@contextmanager
+def logged_settings_errors() -> Iterator[None]:
+    """Log a SettingsError in the block as one message, and raise it.
+
+    Scrapy raises it in a task or a Deferred that nobody awaits. Asyncio or Twisted would log it
+    with a traceback, which would bury the message.
+    """
+    try:
+        yield
+    except SettingsError as error:
+        for name in ("asyncio", "twisted"):
+            logging.getLogger(name).addFilter(_is_no_settings_error)
+        logger.error("simhash: %s. Nothing was crawled", error)  # noqa: TRY400
+        raise
+
+
+def _is_no_settings_error(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], SettingsError))
+
+
+def _file_name(spider_name: str) -> str:
+    """Return a path component for a spider's name. Different names have different components."""
+    quoted = quote(spider_name, safe=" ")
+    return "%2E" + quoted[1:] if quoted.startswith(".") else quoted

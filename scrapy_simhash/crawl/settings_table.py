@@ -5,381 +5,400 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
+from scrapy_simhash.extraction import find_extractor
+from scrapy_simhash.extraction.selectors import compiled_selector, compiled_values
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.redis import DEFAULT_LEASE_S
-from scrapy_simhash.scheme import DEFAULT_PRESET
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme
 from scrapy_simhash.setting import (
     BOOLEAN,
     BYTES_LIMIT,
+    PATH,
     SHARE,
     Kind,
     Setting,
     choice,
+    mapping,
     markdown,
     whole,
 )
 from scrapy_simhash.slices import slices
 from scrapy_simhash.workers.pages import DEFAULT_TIMEOUT_MS
 
-# Functions of their own read these.
-NAMES = Kind("a list of names")
-SELECTORS = Kind("a list of CSS selectors and XPaths")
-OTHER = Kind("as its meaning says")
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-CORE = (
+# Written only if they have a value. With the default tags, item classes need not declare them.
+TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
+TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint", *TAGGED_WHERE_KNOWN)
+VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
+
+
+def _parse_names(value: Any) -> tuple[str, ...]:
+    names = value.split(",") if isinstance(value, str) else [*value]
+    if not all(isinstance(name, str) and name for name in names):
+        raise ValueError
+    return tuple(names)
+
+
+def _parse_fields(value: Any) -> tuple[str, ...] | dict[str, float]:
+    """Return names, or a dict from names to weights."""
+    if isinstance(value, str) and value.startswith("{"):
+        value = json.loads(value)
+    if not hasattr(value, "items"):
+        return _parse_names(value)
+    return dict(Scheme(field_weights=tuple(value.items())).field_weights)
+
+
+def _selectors(compiled: Callable[[str], object]) -> Callable[[Any], tuple[str, ...]]:
+    def parse(value: Any) -> tuple[str, ...]:
+        if isinstance(value, str):  # from the command line; commas are part of CSS
+            value = json.loads(value) if value.startswith("[") else [value]
+        if not isinstance(value, (list, tuple)):
+            raise TypeError
+        for selector in _parse_names(value):
+            compiled(selector)
+        return tuple(value)
+
+    return parse
+
+
+def _parse_distinct(value: Any) -> tuple[str, ...]:
+    """Return fields of items, which are single words, and selectors."""
+    words = value.split(",") if isinstance(value, str) else [""]
+    fields = tuple(word.strip() for word in words)
+    is_list_of_fields = all(map(str.isidentifier, fields))
+    return fields if is_list_of_fields else _selectors(compiled_values)(value)
+
+
+def _parse_extractor(value: Any) -> str:
+    find_extractor(Scheme(extractor=value).extractor)
+    return str(value)
+
+
+def _parse_text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return value
+
+
+def _parse_file(value: Any) -> str:
+    PATH.parse(PATH.parse(value) % {"name": "", "time": ""})
+    return str(value)
+
+
+def _parse_index(value: Any) -> str:
+    if choice("leveldb", "rocksdb", "redis").parse(value) != "redis":
+        database_kind(value)
+    return str(value)
+
+
+def _parse_index_name(value: Any) -> str:
+    name = value % {"spider": ""}
+    if not value or "{" in name or "}" in name:
+        raise ValueError
+    return str(value)
+
+
+_SELECTORS = "a list of CSS selectors and XPaths (with -s, as JSON)"
+NAMES = Kind("a list of names", _parse_names)
+FIELDS = Kind("a list of field names, or a dict from field names to weights", _parse_fields)
+SELECTORS = Kind(_SELECTORS, _selectors(compiled_selector))
+DISTINCT = Kind(f"{_SELECTORS}, or of fields of items", _parse_distinct)
+EXTRACTOR = Kind("the name of an extractor, such as 'readability'", _parse_extractor)
+PRESET = Kind(
+    f"one of {', '.join(map(repr, PRESETS))}, a dict of a preset and the parameters that differ, "
+    "the path of a TOML file of the same, or the import path of a Scheme or Preset",
+    choose_preset,
+)
+INDEX = Kind("one of 'leveldb', 'rocksdb', 'redis'", _parse_index)
+INDEX_NAME = Kind(
+    "a name without braces; %(spider)s stands for the name of the spider", _parse_index_name
+)
+FILE = Kind(
+    "the path of a file, such as report.html or %(name)s-%(time)s.html, in an existing directory; "
+    "write %% for %",
+    _parse_file,
+)
+TEXT = Kind("a name that is not empty", _parse_text)
+
+FRONT = (  # those that most users need
     Setting(
         "SIMHASH_ENABLED",
         BOOLEAN,
+        "Switches the plugin on. While it is off, nothing is imported or opened.",
         default=False,
-        meaning="Switches the plugin on. While it is off, nothing is imported or opened.",
-        group="front",
     ),
     Setting(
         "SIMHASH_ACTION",
         choice("drop", "tag"),
+        'What to do with near-duplicate pages: `"drop"` or `"tag"`.',
         default="drop",
-        meaning=('What to do with near-duplicate pages: `"drop"` or `"tag"`.'),
-        group="front",
     ),
     Setting(
         "SIMHASH_FOLLOW",
         BOOLEAN,
-        default=None,
-        meaning=(
-            "Whether to follow the links on near-duplicate pages. If not set: yes in tag mode, no "
-            "in drop mode, but for [pages that lead on](trust.md#pages-that-lead-on). `True` in "
-            "drop mode runs the callback, follows the links and drops the items. Links on "
-            "`unchanged` pages (`SIMHASH_INCREMENTAL`) are followed in this way unless it is "
-            "`False`; those on pages of `start()` always."
-        ),
-        group="front",
-    ),
-    Setting(
-        "SIMHASH_IGNORE_ARGUMENTS",
-        NAMES,
-        default=[],
-        meaning=(
-            "Names of `cb_kwargs`, and of keys of your own in `meta` and `headers`, on which items "
-            "do not depend, such as the number of the listing page. A copy is dropped only if its "
-            "callback would get [the same arguments]"
-            "(trust.md#what-a-copy-must-have-in-common) otherwise."
-        ),
+        "Whether to follow the links on near-duplicate pages. If not set: yes in tag mode, no "
+        "in drop mode, but for [pages that lead on](trust.md#pages-that-lead-on). `True` in "
+        "drop mode runs the callback, follows the links and drops the items. Links on "
+        "`unchanged` pages (`SIMHASH_INCREMENTAL`) are followed in this way unless it is "
+        "`False`; those on pages of `start()` always.",
     ),
     Setting(
         "SIMHASH_INCREMENTAL",
         BOOLEAN,
+        "Content of earlier crawls counts as seen. Items of unchanged pages are dropped; "
+        "their links are followed (see `SIMHASH_FOLLOW`).",
         default=False,
-        meaning=(
-            "Content of earlier crawls counts as seen. Items of unchanged pages are dropped; "
-            "their links are followed (see `SIMHASH_FOLLOW`)."
-        ),
-        group="front",
     ),
     Setting(
         "SIMHASH_EXTRACTOR",
-        OTHER,
-        default=None,
-        meaning=(
-            'How to extract the text of a page: `"readability"` (falls back to `segments` if it '
-            'finds too little; the default of every preset), `"segments"` (the same quality at a '
-            'third of the CPU time), `"readability-only"`, `"text"` (all visible text), '
-            '`"trafilatura"` or `"resiliparse"` (each needs the [extra](#extras) of the same '
-            "name), or the import path of a function from HTML to text."
-        ),
-        group="front",
+        EXTRACTOR,
+        'How to extract the text of a page: `"readability"` (falls back to `segments` if it '
+        'finds too little; the default of every preset), `"segments"` (the same quality at a '
+        'third of the CPU time), `"readability-only"`, `"text"` (all visible text), '
+        '`"trafilatura"` or `"resiliparse"` (each needs the [extra](#extras) of the same '
+        "name), or the import path of a function from HTML to text.",
     ),
     Setting(
         "SIMHASH_CONTENT_SELECT",
         SELECTORS,
+        "Selectors of the content: CSS, or XPath that begins with `/` or `(`. If they match "
+        "nothing on a page, the extractor finds its text.",
         default=[],
-        meaning=(
-            "Selectors of the content: CSS, or XPath that begins with `/` or `(`. If they match "
-            "nothing on a page, the extractor finds its text."
-        ),
-        group="front",
     ),
     Setting(
         "SIMHASH_CONTENT_REMOVE",
         SELECTORS,
+        "Selectors of elements that are not content, such as comments or a list of popular "
+        "articles.",
         default=[],
-        meaning=(
-            "Selectors of elements that are not content, such as comments or a list of popular "
-            "articles."
-        ),
-        group="front",
     ),
     Setting(
         "SIMHASH_DISTINCT_BY",
-        SELECTORS,
+        DISTINCT,
+        "What tells pages or items apart whatever their texts, such as an article number or a "
+        "price: selectors on pages (`.sku`, `.price::text`, "
+        '`//meta[@itemprop="sku"]/@content`), and fields of items (a single word: `sku`), '
+        "which need `SIMHASH_ITEM_FIELDS`. Pages with unequal values are no copies of each "
+        "other, also if only one has a value, or was crawled with this setting.",
         default=[],
-        meaning=(
-            "What tells pages or items apart whatever their texts, such as an article number or a "
-            "price: selectors on pages (`.sku`, `.price::text`, "
-            '`//meta[@itemprop="sku"]/@content`), and fields of items (a single word: `sku`), '
-            "which need `SIMHASH_ITEM_FIELDS`. Pages with unequal values are no copies of each "
-            "other, also if only one has a value, or was crawled with this setting."
-        ),
-        group="front",
     ),
     Setting(
         "SIMHASH_ITEM_FIELDS",
-        NAMES,
+        FIELDS,
+        "Judge items by the text of these fields, in an index of items. The `title`, `name` "
+        "or `headline` of the item is its name, also if it is not among them. A dict, such as "
+        '`{"title": 3, "body": 1}`, gives weights to the fields.',
         default=[],
-        meaning=(
-            "Judge items by the text of these fields, in an index of items. The `title`, `name` "
-            "or `headline` of the item is its name, also if it is not among them. A dict, such as "
-            '`{"title": 3, "body": 1}`, gives weights to the fields.'
-        ),
-        group="front",
-    ),
-    Setting(
-        "SIMHASH_KEEP_TEXT",
-        BYTES_LIMIT,
-        default=False,
-        meaning=(
-            "Store the main texts, up to 1 GiB compressed, or up to a number of bytes: the text "
-            "of each page (up to 200,000 characters, compressed) beside the index. Then reports "
-            "show pages side by side, and `scrapy simhash index rebuild --preset` can change the "
-            "scheme."
-        ),
     ),
     Setting(
         "SIMHASH_REPORT",
-        OTHER,
-        default=None,
-        meaning=(
-            "File to which the [report](report.md) of the crawl is written when the spider "
-            'closes, such as `"report.html"`. `%(name)s` is replaced by the name of the spider, '
-            "`%(time)s` by the time in UTC."
-        ),
-        group="front",
-    ),
-    Setting(
-        "SIMHASH_PAGES",
-        BOOLEAN,
-        default=True,
-        meaning=(
-            "Judge pages. With `False`, all pages pass, and only items are judged, by "
-            "`SIMHASH_ITEM_FIELDS`; there is only an index of items."
-        ),
-    ),
-    Setting(
-        "SIMHASH_CLUSTER_LIMIT",
-        whole(0, 1 << 32),
-        default=100,
-        meaning=(
-            "Upper limit for the dropped near-duplicates of one page. Further ones are tagged, "
-            "and a warning is logged: a large cluster is more often a ban page or a broken "
-            "extraction than real copies. `0` means no limit."
-        ),
+        FILE,
+        "File to which the [report](report.md) of the crawl is written when the spider "
+        'closes, such as `"report.html"`. `%(name)s` is replaced by the name of the spider, '
+        "`%(time)s` by the time in UTC.",
     ),
     Setting(
         "SIMHASH_SCOPE",
         choice("all", "domain", "host"),
+        'Where the representative of a page may be: `"all"` (anywhere), `"domain"` (on the '
+        'same registered domain) or `"host"` (on the same host). With the latter two, a '
+        "hostile site cannot [suppress the pages of another](trust.md#hostile-pages).",
         default="all",
-        meaning=(
-            'Where the representative of a page may be: `"all"` (anywhere), `"domain"` (on the '
-            'same registered domain) or `"host"` (on the same host). With the latter two, a '
-            "hostile site cannot [suppress the pages of another](trust.md#hostile-pages)."
-        ),
-        group="front",
-    ),
-    Setting(
-        "SIMHASH_PREFER_CANONICAL",
-        BOOLEAN,
-        default=False,
-        meaning=(
-            "If the representative names a near-duplicate as its canonical page "
-            "(`rel=canonical`), the near-duplicate passes and becomes the representative."
-        ),
-    ),
-    Setting(
-        "SIMHASH_RESET",
-        BOOLEAN,
-        default=False,
-        meaning="Delete the index at the start. The log says so.",
-    ),
-    Setting(
-        "SIMHASH_PRESET",
-        OTHER,
-        default=DEFAULT_PRESET,
-        meaning=(
-            'How texts become fingerprints: `"wide"` (256 bits), `"classic"` (64 bits) or '
-            "[another preset](presets.md). For [your own](presets.md#schemes-of-your-own), a dict "
-            "with a preset and the parameters that differ, the path of a TOML file with the same, "
-            "or the import path of a `Scheme`."
-        ),
-    ),
-    Setting(
-        "SIMHASH_MAX_DISTANCE",
-        whole(0, 1023),
-        default=None,
-        meaning=(
-            "k: near-duplicates differ in at most this number of bits. If not set, the preset "
-            "decides: 52 for `wide`, 3 for `classic`."
-        ),
     ),
     Setting(
         "SIMHASH_MIN_RESEMBLANCE",
         SHARE,
-        default=None,
-        meaning=(
-            "Near-duplicates have at least this estimated resemblance, from 0 to 1. If not set: "
-            "0.6 for `wide`, 0 for other presets."
-        ),
-        group="front",
+        "Near-duplicates have at least this estimated resemblance, from 0 to 1. If not set: "
+        "0.6 for `wide`, 0 for other presets.",
+    ),
+)
+ADVANCED = (
+    Setting(
+        "SIMHASH_IGNORE_ARGUMENTS",
+        NAMES,
+        "Names of `cb_kwargs`, and of keys of your own in `meta` and `headers`, on which items "
+        "do not depend, such as the number of the listing page. A copy is dropped only if its "
+        "callback would get [the same arguments]"
+        "(trust.md#what-a-copy-must-have-in-common) otherwise.",
+        default=[],
+    ),
+    Setting(
+        "SIMHASH_KEEP_TEXT",
+        BYTES_LIMIT,
+        "Store the main texts, up to 1 GiB compressed, or up to a number of bytes: the text "
+        "of each page (up to 200,000 characters, compressed) beside the index. Then reports "
+        "show pages side by side, and `scrapy simhash index rebuild --preset` can change the "
+        "scheme.",
+        default=False,
+    ),
+    Setting(
+        "SIMHASH_PAGES",
+        BOOLEAN,
+        "Judge pages. With `False`, all pages pass, and only items are judged, by "
+        "`SIMHASH_ITEM_FIELDS`; there is only an index of items.",
+        default=True,
+    ),
+    Setting(
+        "SIMHASH_CLUSTER_LIMIT",
+        whole(0, 1 << 32),
+        "Upper limit for the dropped near-duplicates of one page. Further ones are tagged, "
+        "and a warning is logged: a large cluster is more often a ban page or a broken "
+        "extraction than real copies. `0` means no limit.",
+        default=100,
+    ),
+    Setting(
+        "SIMHASH_PREFER_CANONICAL",
+        BOOLEAN,
+        "If the representative names a near-duplicate as its canonical page "
+        "(`rel=canonical`), the near-duplicate passes and becomes the representative.",
+        default=False,
+    ),
+    Setting(
+        "SIMHASH_RESET",
+        BOOLEAN,
+        "Delete the index at the start. The log says so.",
+        default=False,
+    ),
+    Setting(
+        "SIMHASH_PRESET",
+        PRESET,
+        'How texts become fingerprints: `"wide"` (256 bits), `"classic"` (64 bits) or '
+        "[another preset](presets.md). For [your own](presets.md#schemes-of-your-own), a dict "
+        "with a preset and the parameters that differ, the path of a TOML file with the same, "
+        "or the import path of a `Scheme`.",
+        default=DEFAULT_PRESET,
+    ),
+    Setting(
+        "SIMHASH_MAX_DISTANCE",
+        whole(0, 1023),
+        "k: near-duplicates differ in at most this number of bits. If not set, the preset "
+        "decides: 52 for `wide`, 3 for `classic`.",
     ),
     Setting(
         "SIMHASH_SAME_TITLE",
         BOOLEAN,
-        default=None,
-        meaning=(
-            "Whether the titles or headings of near-duplicates on one site must agree. If not "
-            "set: `True` for `wide`, `False` for other presets."
-        ),
+        "Whether the titles or headings of near-duplicates on one site must agree. If not "
+        "set: `True` for `wide`, `False` for other presets.",
     ),
     Setting(
         "SIMHASH_WORKERS",
         whole(0, 256),
-        default=None,
-        meaning=(
-            "Number of processes that extract and fingerprint pages. If not set: one, and up to "
-            "one for each core while pages wait and a core is idle. `0` uses threads, without a "
-            "time limit."
-        ),
+        "Number of processes that extract and fingerprint pages. If not set: one, and up to "
+        "one for each core while pages wait and a core is idle. `0` uses threads, without a "
+        "time limit.",
     ),
     Setting(
         "SIMHASH_TIMEOUT_MS",
         whole(1, 3_600_000),
+        "Time limit of a worker for one page or item. After it, the page or item is skipped, "
+        "and passes.",
         default=DEFAULT_TIMEOUT_MS,
-        meaning=(
-            "Time limit of a worker for one page or item. After it, the page or item is skipped, "
-            "and passes."
-        ),
     ),
     Setting(
         "SIMHASH_DIR",
-        OTHER,
+        PATH,
+        "Directory of the indexes. A relative path is inside the project's data directory "
+        "(`.scrapy`). Each spider has its own index there.",
         default="simhash",
-        meaning=(
-            "Directory of the indexes. A relative path is inside the project's data directory "
-            "(`.scrapy`). Each spider has its own index there."
-        ),
     ),
     Setting(
         "SIMHASH_SHARED",
         BOOLEAN,
+        "All spiders with the same `SIMHASH_DIR` share one index. They run at the same time "
+        "in one process, or one after the other with `SIMHASH_INCREMENTAL`.",
         default=False,
-        meaning=(
-            "All spiders with the same `SIMHASH_DIR` share one index. They run at the same time "
-            "in one process, or one after the other with `SIMHASH_INCREMENTAL`."
-        ),
     ),
     Setting(
         "SIMHASH_INDEX",
-        choice("leveldb", "rocksdb", "redis"),
-        default=None,
-        meaning=(
-            '`"leveldb"`, `"rocksdb"`, or `"redis"` for an index that [several processes '
-            "share](several-machines.md). If not set, an existing index is used as it is; a new "
-            "one is in LevelDB, or in RocksDB if plyvel is not installed."
-        ),
+        INDEX,
+        '`"leveldb"`, `"rocksdb"`, or `"redis"` for an index that [several processes '
+        "share](several-machines.md). If not set, an existing index is used as it is; a new "
+        "one is in LevelDB, or in RocksDB if plyvel is not installed.",
     ),
     Setting(
         "SIMHASH_REDIS_URL",
-        OTHER,
-        default=None,
-        meaning=(
-            'URL of the server, such as `"redis://user:password@host:6379/0"`. If not set, the '
-            "settings of scrapy-redis count: `REDIS_URL`, or `REDIS_HOST`, `REDIS_PORT` and "
-            "`REDIS_DB`. The client gets `REDIS_PARAMS`."
-        ),
+        TEXT,
+        'URL of the server, such as `"redis://user:password@host:6379/0"`. If not set, the '
+        "settings of scrapy-redis count: `REDIS_URL`, or `REDIS_HOST`, `REDIS_PORT` and "
+        "`REDIS_DB`. The client gets `REDIS_PARAMS`.",
     ),
     Setting(
         "SIMHASH_REDIS_KEY",
-        OTHER,
+        INDEX_NAME,
+        "Name of the index. All of its keys on the server begin with it. `%(spider)s` is "
+        "replaced by the name of the spider, or by `shared` with `SIMHASH_SHARED`. The name "
+        "of the index of items ends in `-items`.",
         default="%(spider)s:simhash",
-        meaning=(
-            "Name of the index. All of its keys on the server begin with it. `%(spider)s` is "
-            "replaced by the name of the spider, or by `shared` with `SIMHASH_SHARED`. The name "
-            "of the index of items ends in `-items`."
-        ),
     ),
     Setting(
         "SIMHASH_REDIS_CRAWL",
-        OTHER,
-        default=None,
-        meaning=(
-            "Name that the processes of one crawl share, so that content that one of them has "
-            "seen counts for all. If not set, each process is its own crawl."
-        ),
+        TEXT,
+        "Name that the processes of one crawl share, so that content that one of them has "
+        "seen counts for all. If not set, each process is its own crawl.",
     ),
     Setting(
         "SIMHASH_REDIS_CLUSTER",
         BOOLEAN,
+        "The server belongs to a Redis cluster.",
         default=False,
-        meaning="The server belongs to a Redis cluster.",
     ),
     Setting(
         "SIMHASH_REDIS_LEASE_S",
         whole(1, 86_400),
+        "Seconds for which a page stays pending after the last sign of life of the process "
+        "that handles it.",
         default=int(DEFAULT_LEASE_S),
-        meaning=(
-            "Seconds for which a page stays pending after the last sign of life of the process "
-            "that handles it."
-        ),
     ),
     Setting(
         "SIMHASH_EXPECTED_PAGES",
         whole(1, 1 << 32),
+        "Number of pages for which the tables of a new index are chosen. See [which "
+        "tables](fingerprint-index.md).",
         default=DEFAULT_EXPECTED_PAGES,
-        meaning=(
-            "Number of pages for which the tables of a new index are chosen. See [which "
-            "tables](fingerprint-index.md)."
-        ),
     ),
     Setting(
         "SIMHASH_MIN_TOKENS",
         whole(1, 1_000_000),
+        "Texts with fewer words are skipped, because their fingerprints are not stable.",
         default=DEFAULT_MIN_TOKENS,
-        meaning="Texts with fewer words are skipped, because their fingerprints are not stable.",
     ),
     Setting(
         "SIMHASH_MAX_BYTES",
         whole(1, 1 << 40),
+        "Larger pages are skipped.",
         default=8_000_000,
-        meaning="Larger pages are skipped.",
     ),
     Setting(
         "SIMHASH_ITEM_TAGS",
-        OTHER,
-        default=None,
-        meaning=(
-            'Field of the verdict → item field, such as `{"kind": "simhash_kind"}`. If not set: '
-            "in tag mode [six fields](#item-tags), in drop mode none, so that no item gets a "
-            "field that your pipelines do not expect. `{}` tags no items. Item classes with "
-            "declared fields must declare these."
-        ),
+        mapping(*VERDICT_FIELDS),
+        'Field of the verdict → item field, such as `{"kind": "simhash_kind"}`. If not set: '
+        "in tag mode [six fields](#item-tags), in drop mode none, so that no item gets a "
+        "field that your pipelines do not expect. `{}` tags no items. Item classes with "
+        "declared fields must declare these.",
     ),
     Setting(
         "SIMHASH_ITEM_ACTION",
         choice("drop", "tag"),
-        default=None,
-        meaning=(
-            '`"drop"` or `"tag"` for items that are near-duplicates by `SIMHASH_ITEM_FIELDS`. If '
-            "not set, as `SIMHASH_ACTION`."
-        ),
+        '`"drop"` or `"tag"` for items that are near-duplicates by `SIMHASH_ITEM_FIELDS`. If '
+        "not set, as `SIMHASH_ACTION`.",
     ),
     Setting(
         "SIMHASH_DEBUG",
         BOOLEAN,
+        "Log all near-duplicates and similar pages, not only the first near-duplicate.",
         default=False,
-        meaning="Log all near-duplicates and similar pages, not only the first near-duplicate.",
     ),
 )
+CORE = (*FRONT, *ADVANCED)
 
 
 @cache
@@ -390,5 +409,5 @@ def all_settings() -> dict[str, Setting]:
 
 
 if __name__ == "__main__":
-    for group in ("front", "advanced"):
-        print(markdown(one for one in CORE if one.group == group), end="\n\n")  # noqa: T201
+    for table in (FRONT, ADVANCED):
+        print(markdown(table), end="\n\n")  # noqa: T201

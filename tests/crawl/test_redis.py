@@ -54,14 +54,14 @@ class TestSettings:
 
     def test_by_default_the_index_has_the_name_of_the_spider(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        redis = self.read(SIMHASH_REDIS_URL="redis://h/1").redis
-        addresses = [str(redis.address(what)) for what in ("page", "item")]
+        read = self.read(SIMHASH_REDIS_URL="redis://h/1")
+        addresses = [str(read.index_location(what)) for what in ("page", "item")]
         assert addresses == ["redis://h/1 shop:simhash", "redis://h/1 shop:simhash-items"]
         assert not list(tmp_path.iterdir()), "a directory was made"
 
     def test_one_name_for_all_spiders(self):
         redis = self.read(SIMHASH_REDIS_URL="redis://h", SIMHASH_SHARED=True).redis
-        assert redis.address("page").name == "shared:simhash"
+        assert redis.name == "shared:simhash"
 
     @pytest.mark.parametrize(
         ("given", "url"),
@@ -79,8 +79,8 @@ class TestSettings:
     def test_the_server_of_the_queue_serves_if_no_other_is_named(self, given, url):
         parameters = {"socket_timeout": 3, "redis_cls": "x.Y"}
         redis = self.read(REDIS_PARAMS=parameters, **given).redis
-        assert redis.pages.url == url
-        assert redis.pages.parameters == {"socket_timeout": 3}
+        assert redis.url == url
+        assert redis.parameters == {"socket_timeout": 3}
 
     @pytest.mark.parametrize(
         ("wrong", "named"),

@@ -18,8 +18,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.extension import SimhashExtension
-from scrapy_simhash.crawl.settings_errors import logged_settings_errors
-from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.extras.error_pages.answers import ErrorAnswers, impossible_url, is_home
 from scrapy_simhash.policy import DROP, PASS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_simhash.setting import Kind, Setting, is_off
+from scrapy_simhash.setting import PATH, Kind, Setting, is_off, mapping
 from scrapy_simhash.slices import Slice
 
 DEFAULT_MIN_SIMILARITY = 0.75
@@ -12,7 +12,9 @@ TAGGED_FIELDS = ("known_share", "sources")  # by default
 
 def _parse_directory(value: object) -> object:
     """Return the directory of the passage index, whether or not crawls use it."""
-    return "simhash-passages" if is_off(value) or value in (True, "True", "true", "1") else value
+    if is_off(value) or value in (True, "True", "true", "1"):
+        return "simhash-passages"
+    return PATH.parse(value)
 
 
 _HERE = "scrapy_simhash.extras.passages"
@@ -31,7 +33,7 @@ SLICE = Slice(
         ),
         Setting(
             "SIMHASH_PASSAGES_TAGS",
-            Kind("a dict from fields of the result to item fields"),
+            mapping(*TAGGED_FIELDS, "similar_share", "common_share"),
             default={field: f"simhash_{field}" for field in TAGGED_FIELDS},
             meaning=(
                 "Field of the result → item field; `similar_share` and `common_share` can be "

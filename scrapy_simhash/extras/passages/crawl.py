@@ -19,12 +19,10 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.item_tags import tag_item
-from scrapy_simhash.crawl.settings_errors import logged_settings_errors
-from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.errors import SimhashError, StorageError
-from scrapy_simhash.extras.passages import TAGGED_FIELDS
 from scrapy_simhash.extras.passages.index import open_passages
 from scrapy_simhash.extras.passages.matching import CheckOptions
 
@@ -45,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 # With more text in the queue, further texts are not added, or a fast crawl would fill the memory.
 _MAX_WAITING_CHARACTERS = 20_000_000
-REPORT_FIELDS = (*TAGGED_FIELDS, "similar_share", "common_share")
 _TAGGED_SOURCES = 5
 # Longer texts are skipped, because they take seconds and block the queue.
 _MAX_CHARACTERS = 500_000
@@ -90,7 +87,7 @@ class PassagesPipeline:
         with logged_settings_errors():
             read = SettingsReader(crawler.settings)
             directory = read.path("SIMHASH_PASSAGES")
-            tags = read.tags("SIMHASH_PASSAGES_TAGS", REPORT_FIELDS)
+            tags = read("SIMHASH_PASSAGES_TAGS")
         stats = CrawlStats(crawler.stats, "simhash/passages")
         pipeline = cls(directory, tags, stats, errors)
         for handler, signal in (

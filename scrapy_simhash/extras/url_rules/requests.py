@@ -19,8 +19,7 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
-from scrapy_simhash.crawl.settings_errors import logged_settings_errors
-from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest

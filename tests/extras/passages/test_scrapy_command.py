@@ -87,7 +87,10 @@ def test_inside_a_project(run_process, project):
     assert ran.out.startswith("letter.txt: 100.0 % of it")
     written(project / "boats", SETTINGS + "SIMHASH_PASSAGES = 7\n", "settings.py")
     ran = run_process(*MODULE, "passages", "check", name)
-    assert (ran.code, ran.err) == (1, "error: SIMHASH_PASSAGES = 7: must be a path\n")
+    assert (ran.code, ran.err) == (
+        1,
+        "error: SIMHASH_PASSAGES = 7: must be True, False, or the path of a directory\n",
+    )
 
 
 @pytest.mark.parametrize(
