@@ -29,8 +29,8 @@ class Task(NamedTuple):
     """What one process is to measure.
 
     :param limit_s: of one measured part.
-    :param plan: of our tables: blocks, chosen, inner blocks, bits of a probed prefix and probes, as
-        far as they are given; None where they are chosen.
+    :param plan: of our tables: blocks, chosen, bits of a probed prefix and probes, as far as they
+        are given; None where they are chosen.
     :param unrelated_bits: see `fingerprints`.
     """
 
@@ -50,7 +50,7 @@ def run_child(task: Task) -> None:
         from scrapy_simhash.index import TablePlan
 
         blocks, *others = task.plan
-        names = ("chosen", "inner_blocks", "prefix_bits", "probes")
+        names = ("chosen", "prefix_bits", "probes")
         contestants.Ours.plan = TablePlan(bits, blocks, **dict(zip(names, others, strict=False)))
     contestants.Ours.evidence = task.scheme == "wide"
     contestant = known[task.name](bits, max_distance)

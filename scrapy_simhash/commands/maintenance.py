@@ -188,8 +188,8 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tables = parser.add_mutually_exclusive_group()
     add_number(tables, "--pages", "choose tables for N pages", 1, 1 << 32)
-    meaning = "use these tables: blocks, chosen, and inner blocks"
-    tables.add_argument("--tables", metavar="BLOCKS,CHOSEN[,INNER]", help=meaning)
+    meaning = "use these tables: blocks, and how many of them are in a prefix"
+    tables.add_argument("--tables", metavar="BLOCKS[,CHOSEN]", help=meaning)
     parser.add_argument(
         "--preset",
         type=preset_option,

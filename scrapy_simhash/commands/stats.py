@@ -66,7 +66,9 @@ def _tables(manifest: Manifest | RedisManifest, pages: int) -> dict[str, Any]:
         "tables": len(plan.tables),
         "guaranteed_distance": plan.guaranteed_distance,
         "recall": plan.recall(k),
-        "expected_recall": {d: plan.expected_recall(d) for d in steps if d <= 2 * k},
+        "expected_recall": {
+            d: plan.expected_recall(d) for d in steps if d <= 2 * k and not plan.probes
+        },
         "candidates_per_query": plan.expected_candidates(pages),
     }
 

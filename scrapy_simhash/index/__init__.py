@@ -34,7 +34,6 @@ from scrapy_simhash.index.kinds import database_kind, default_kind_name, destroy
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
-    FORMAT_VERSION,
     REPAIRING,
     Manifest,
     databases,
@@ -269,9 +268,6 @@ def _open_store(
             if Manifest.read(directory) != manifest:  # Another process has just rewritten it.
                 database.close()
                 return _open_store(directory, spec, sync, create=create)
-            if manifest.format_version != FORMAT_VERSION:
-                # From here on, no older release opens it: its tables are replaced.
-                manifest.replace(directory)
             store = Store(database, manifest.plan, sync=sync)
         except BaseException:
             database.close()

@@ -31,8 +31,8 @@ _MAX_CHOSEN = 3
 _MAX_SHARE = 3 / 8
 # The smallest probed tables, 8 with prefixes of 16 bits, need fingerprints with this many bits.
 _MIN_PROBED_BITS = 128
-# (bits of a prefix, tables, probes), with the fewest probes that find 98.5 % of the real
-# near-duplicates. A test compares them with `TablePlan.recall`, whose simulation takes 20 ms.
+# (bits of a prefix, tables, probes), with the fewest probes that find `PROBED_RECALL` of the real
+# near-duplicates, by the simulation of tests/index/probing_model.py.
 PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 288), (21, 12, 432))
 
 
@@ -69,7 +69,7 @@ def choose_plan(
     """Return the cheapest tables that find enough pairs: 95 % of those at `max_distance`.
 
     With 128 bits or more, and k of at most 3/8 of the bits, probed tables need only find 98.5 % of
-    the real near-duplicates, by the model of `scrapy_simhash.index.probing`.
+    the real near-duplicates (`PROBED_RECALL`).
 
     :param probing: consider probed tables, which need the certainties of the bits of queried pages.
     :raises PlanError: the distance is not 0 to `bits` - 1, or too large for prefixes of 10 bits.

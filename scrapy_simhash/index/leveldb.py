@@ -10,7 +10,7 @@ import plyvel
 
 from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.database import Database, corrupt, locked, unusable
-from scrapy_simhash.index.tables import FOLDER, OLD_FOLDER, delete_tables
+from scrapy_simhash.index.tables import FOLDER, delete_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,8 +78,7 @@ class LevelDB(Database):
             plyvel.destroy_db(str(path))
         except plyvel.Error as error:
             raise cls.translated(location, error) from error
-        for name in (FOLDER, OLD_FOLDER):
-            delete_tables(path / name)
+        delete_tables(path / FOLDER)
         lost = path / "lost"
         for file in lost.iterdir() if lost.is_dir() else ():
             if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):

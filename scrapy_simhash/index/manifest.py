@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT_VERSION = 6
-# Version 5 has the same entries, but other tables, which are made again.
-_READ_VERSIONS = (5, FORMAT_VERSION)
 FILE_NAME = "manifest.json"
 # A marker file that exists while an index is being repaired.
 REPAIRING = ".repairing"
@@ -55,7 +53,6 @@ class Manifest:
     :param database: ``leveldb``, ``rocksdb``, or ``memory`` in a manifest that is never written.
     :param generation: number of times the index was rewritten.
     :param confirmation: default confirmation; callers of `open_index` may choose another.
-    :param format_version: as read; `write` and `replace` write the present one.
     """
 
     scheme: Scheme
@@ -65,7 +62,6 @@ class Manifest:
     database: str
     generation: int = 0
     confirmation: Confirmation = UNCONFIRMED
-    format_version: int = FORMAT_VERSION
 
     def database_path(self, directory: Path) -> Path:
         """Return the path of the current database in the directory of an index."""
@@ -160,11 +156,10 @@ class Manifest:
                 "changed",
             )
         version = content["format_version"]
-        if version not in _READ_VERSIONS:
-            read = " and ".join(map(str, _READ_VERSIONS))
+        if version != FORMAT_VERSION:
             raise IndexMismatch(
                 str(directory),
-                f"format version {version!r}, this release reads {read}",
+                f"format version {version!r}, this release reads {FORMAT_VERSION}",
                 "use the release that made it, or start over with SIMHASH_RESET = True; nothing "
                 "was changed",
                 "format",
@@ -183,7 +178,6 @@ class Manifest:
             content["database"],
             generation,
             read_confirmation(content),
-            version,
         )
 
 

@@ -6,15 +6,11 @@ fingerprints with the same prefix. Two fingerprints that differ in at most m - c
 c equal blocks (pigeonhole principle), so one of the C(m, c) tables finds the pair. The distance
 m - c is *guaranteed*. Beyond it, `expected_recall` returns the share of pairs that tables find.
 docs/how-it-works.md has an example.
-
-The bits outside the chosen blocks may be cut again, in inner blocks (example 3.1 of the paper). One
-inner block then follows the chosen blocks in the prefix, in a table for each inner block.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -24,6 +20,7 @@ from typing import NamedTuple
 from scrapy_simhash.errors import PlanError
 
 MIN_RECALL = 0.95
+PROBED_RECALL = 0.985
 MAX_TABLES = 4096
 # Upper limit for the width of the prefixes of probed tables.
 MAX_PROBED_BITS = 32
@@ -44,7 +41,6 @@ class TablePlan:
     :param blocks: number of blocks, m, whose widths differ by at most one bit. For probed tables
         (`scrapy_simhash.index.probing`): the number of tables.
     :param chosen: number of blocks brought to the front in each table, c.
-    :param inner_blocks: number of inner blocks; 0 if there are none.
     :param prefix_bits: width of the prefixes of probed tables; 0 for other tables.
     :param probes: number of buckets to look up in all probed tables together, for a page with a
         known certainty: the likeliest ones, and all that are as likely as the last of them. 0 for
@@ -55,7 +51,6 @@ class TablePlan:
     bits: int
     blocks: int
     chosen: int = 1
-    inner_blocks: int = 0
     prefix_bits: int = 0
     probes: int = 0
 
@@ -68,23 +63,15 @@ class TablePlan:
         if self.prefix_bits or self.probes:
             self._check_probing()
             return
-        if comb(self.blocks, self.chosen) * max(self.inner_blocks, 1) > MAX_TABLES:
+        if comb(self.blocks, self.chosen) > MAX_TABLES:
             raise PlanError(
-                f"{self.blocks} blocks with {self.chosen} chosen, and {self.inner_blocks} inner "
-                f"blocks, make more than {MAX_TABLES} tables: take fewer blocks"
-            )
-        shorter_bits, longer = divmod(self.bits, self.blocks)
-        most_chosen_bits = shorter_bits * self.chosen + min(longer, self.chosen)
-        outside_bits = self.bits - most_chosen_bits
-        if not 0 <= self.inner_blocks <= outside_bits:
-            raise PlanError(
-                f"{self.inner_blocks} inner blocks cannot be cut from the {outside_bits} bits "
-                f"outside the chosen blocks: use 0 to {outside_bits}"
+                f"{self.blocks} blocks with {self.chosen} chosen make more than {MAX_TABLES} "
+                "tables: take fewer blocks"
             )
 
     def _check_probing(self) -> None:
-        if (self.chosen, self.inner_blocks) != (1, 0):
-            raise PlanError("probed tables cannot have `chosen` or `inner_blocks`: leave them out")
+        if self.chosen != 1:
+            raise PlanError("probed tables cannot have `chosen`: leave it out")
         fits = self.blocks * self.prefix_bits <= self.bits
         if not (fits and 1 <= self.prefix_bits <= MAX_PROBED_BITS and self.blocks <= self.probes):
             raise PlanError(
@@ -101,16 +88,13 @@ class TablePlan:
             return tuple(
                 (Block(self.bits - (number + 1) * width, width),) for number in range(self.blocks)
             )
-        cut = _cut([Block(0, self.bits)], self.blocks)
-        tables = []
-        for chosen in combinations(cut, self.chosen):
-            front = tuple(block for part in chosen for block in part)
-            if not self.inner_blocks:
-                tables.append(front)
-                continue
-            others = [block for part in cut if part not in chosen for block in part]
-            tables += [(*front, *inner) for inner in _cut(others, self.inner_blocks)]
-        return tuple(tables)
+        shorter_bits, longer = divmod(self.bits, self.blocks)
+        blocks, shift = [], self.bits
+        for number in range(self.blocks):
+            width = shorter_bits + (number < longer)
+            shift -= width
+            blocks.append(Block(shift, width))
+        return tuple(combinations(blocks, self.chosen))
 
     @cached_property
     def prefix_widths_bits(self) -> tuple[int, ...]:
@@ -120,9 +104,7 @@ class TablePlan:
     @property
     def guaranteed_distance(self) -> int:
         """The largest distance at which the tables still find every fingerprint."""
-        distance = self.blocks - self.chosen
-        # All inner blocks but one may differ.
-        return min(distance, self.inner_blocks - 1) if self.inner_blocks else distance
+        return self.blocks - self.chosen
 
     @cached_property
     def _single_blocks(self) -> tuple[tuple[int, int], ...] | None:
@@ -146,36 +128,28 @@ class TablePlan:
     def expected_recall(self, distance: int) -> float:
         """Return the share of the fingerprints at exactly this distance that the tables find.
 
-        It is 1.0 up to the guaranteed distance. Beyond it, probed tables have the share that the
-        model of `scrapy_simhash.index.probing` gives. For other tables, all bits are assumed to
-        differ equally often.
+        It is 1.0 up to the guaranteed distance. Beyond it, all bits are assumed to differ equally
+        often.
 
-        :raises PlanError: the distance is not 0 to `bits`.
+        :raises PlanError: the distance is not 0 to `bits`, or the tables are probed, and nothing
+            is guaranteed at this distance: they are judged by `recall`.
         """
         if not 0 <= distance <= self.bits:
             raise PlanError(f"distance is {distance}: use 0 to {self.bits}")
         if distance <= self.guaranteed_distance:
             return 1.0
         if self.prefix_bits:
-            from scrapy_simhash.index.probing import expected_recall
-
-            return expected_recall(self, distance)
-        if self.inner_blocks:
-            return _recall_of_tables(self.bits, self.tables, distance)
+            raise PlanError(f"the recall of probed tables at distance {distance} is not known")
         return _recall_of_blocks(self.bits, self.blocks, self.chosen, distance)
 
     def recall(self, max_distance: int) -> float:
         """Return the share by which a plan is judged: how many near-duplicates its tables find.
 
-        For probed tables, it is the share of real near-duplicates up to the distance
-        (`typical_recall`). For other tables, it is the share at exactly the distance, where they
-        find least (`expected_recall`).
+        For tables without probes, it is the share at exactly the distance, where they find least
+        (`expected_recall`). For probed tables, it is the share of real near-duplicates that those
+        of `choose_plan` find at least, whatever the distance.
         """
-        if self.prefix_bits:
-            from scrapy_simhash.index.probing import typical_recall
-
-            return typical_recall(self, max_distance)
-        return self.expected_recall(max_distance)
+        return PROBED_RECALL if self.prefix_bits else self.expected_recall(max_distance)
 
     def expected_candidates(self, entries: int) -> float:
         """Return the expected number of records that a query reads, for random fingerprints."""
@@ -225,28 +199,6 @@ def fewest_tables(
     return TablePlan(bits, choices[position], chosen) if position < len(choices) else None
 
 
-def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
-    """Cut bits, most significant first, in parts whose widths differ by at most one bit.
-
-    A part is several blocks if its bits are not contiguous.
-    """
-    shorter_bits, longer = divmod(sum(block.width for block in bits), parts)
-    remaining = list(reversed(bits))
-    cut = []
-    for number in range(parts):
-        missing_bits = shorter_bits + (number < longer)
-        part = []
-        while missing_bits:
-            shift, width = remaining.pop()
-            taken = min(width, missing_bits)
-            part.append(Block(shift + width - taken, taken))
-            if taken < width:
-                remaining.append(Block(shift, width - taken))
-            missing_bits -= taken
-        cut.append(tuple(part))
-    return cut
-
-
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
     """Return the share of pairs at a distance that have at least `chosen` equal blocks.
@@ -269,32 +221,3 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
         ]
     missed_sets = sum(sets >> coefficient_bits * distance for sets in missed)
     return (comb(bits, distance) - missed_sets) / comb(bits, distance)
-
-
-@lru_cache(maxsize=1024)
-def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance: int) -> float:
-    """Return the share of pairs at a distance that have an equal prefix in some table.
-
-    The bits in which a pair differs are any set of `distance` bits, each with the same probability.
-    """
-    # By set of tables, as a mask: how many bits of a fingerprint are in exactly their prefixes.
-    bits_by_tables = Counter(
-        sum(
-            1 << number
-            for number, table in enumerate(tables)
-            if any(shift <= bit < shift + width for shift, width in table)
-        )
-        for bit in range(bits)
-    )
-    # sets[mask][d]: number of sets of d bits that change the prefixes of exactly these tables.
-    sets = {0: [1] + [0] * distance}
-    for mask, count in bits_by_tables.items():
-        extended: dict[int, list[int]] = {}
-        for changed, row in sets.items():
-            for d, ways in enumerate(row):
-                for i in range(min(count, distance - d) + 1) if ways else ():
-                    key = changed | mask if i else changed
-                    extended.setdefault(key, [0] * (distance + 1))[d + i] += ways * comb(count, i)
-        sets = extended
-    missed = sets.get((1 << len(tables)) - 1, [0] * (distance + 1))[distance]
-    return (comb(bits, distance) - missed) / comb(bits, distance)

@@ -33,11 +33,6 @@ _BYTE_BITS = np.uint16(8)
 _UNCERTAIN_BITS = 6
 # Scores hold for pairs with this share of differing bits, where probes matter most.
 _TYPICAL_SHARE = 48 / 256
-# Distances of real near-duplicates in 256ths of the bits: the quantiles 0, 5, …, 100 % of 2,930
-# confirmed pairs of real pages.
-_QUANTILES = (0, 0, 0, 0, 0, 0, 0, 4, 8, 11, 13, 17, 19, 21, 23, 26, 29, 33, 37, 44, 52)
-_SAMPLES = 2000
-_SEED = 1
 
 
 class Probes(NamedTuple):
@@ -145,57 +140,6 @@ class Prober:
         # For so few scores, `partition` and `argpartition` take longer.
         lowest: NDArray[np.float32] = np.sort(flat, axis=1)[:, -count, None, None]
         return ranked & np.uint16(0xFF), scores >= lowest
-
-    def finds(self, certainties: Certainties, differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return True for each query whose probes find the stored page that it is paired with.
-
-        :param certainties: by query, table and bit of the prefix.
-        :param differs: True for the bits in which query and stored page differ.
-        """
-        uncertain, is_probed = self.subsets(certainties)
-        flipped = np.take_along_axis(differs, uncertain, axis=-1)
-        only_uncertain_differ = flipped.sum(axis=-1) == differs.sum(axis=-1)
-        subset = (flipped << np.arange(self._uncertain)).sum(axis=-1, keepdims=True)
-        is_found = only_uncertain_differ & np.take_along_axis(is_probed, subset, axis=-1)[..., 0]
-        found: NDArray[np.bool_] = is_found.any(axis=1)
-        return found
-
-
-@lru_cache(maxsize=256)
-def expected_recall(plan: TablePlan, distance: int) -> float:
-    """Return the simulated share of near-duplicates at exactly this distance that the probes find.
-    Up to the guaranteed distance, the true share is 1.
-    """
-    return _simulated_recall(plan, np.full(_SAMPLES, distance))
-
-
-@lru_cache(maxsize=256)
-def typical_recall(plan: TablePlan, max_distance: int) -> float:
-    """Return the simulated share of near-duplicates with `typical_distances` that probes find."""
-    return _simulated_recall(plan, typical_distances(plan.bits, max_distance))
-
-
-def typical_distances(bits: int, max_distance: int) -> NDArray[np.int64]:
-    """Return a sample of the distances of real near-duplicates, up to `max_distance`."""
-    at = np.linspace(0, 1, len(_QUANTILES))
-    distances = np.interp(np.linspace(0, 1, _SAMPLES), at, _QUANTILES) * bits / 256
-    whole = np.rint(distances).astype(int)
-    return whole[whole <= max_distance]
-
-
-def _simulated_recall(plan: TablePlan, distances: NDArray[np.int64]) -> float:
-    """Return the share of simulated copies at these distances that probes find; 1.0 for none."""
-    if not len(distances):
-        return 1.0
-    random = np.random.default_rng(_SEED)
-    shape = len(distances), len(plan.tables), plan.prefix_bits
-    sums = np.abs(random.standard_normal(shape))
-    share = np.clip(distances / plan.bits, 1e-9, 0.5)
-    slope = 1 / np.tan(np.pi * share)
-    # A bit differs where the sum of the copy has the opposite sign.
-    differs = sums * slope[:, None, None] < random.standard_normal(shape)
-    certainties = np.minimum(np.rint(sums * CERTAINTY_SCALE), 255).astype(np.uint8)
-    return float(Prober(plan).finds(certainties, differs).mean())
 
 
 @lru_cache(maxsize=1)

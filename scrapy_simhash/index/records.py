@@ -38,13 +38,8 @@ LOG_KEY_BYTES = 6
 _KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"S": 1}
 # Heads of the keys that have no fixed length.
 _HEADS_OF_VARIABLE_KEYS = set(_SIDE_HEADS.values())
-OLD_HEADS = (b"K", b"R", b"T", b"X")
-"""Heads of rows of tables in format version 5."""
 MAX_ORDINAL = (1 << 32) - 1
 _STATE = struct.Struct(">QQIQ")
-_OLD_STATE = struct.Struct(">QQII")
-OLD_STATE_BYTES = _OLD_STATE.size
-"""Size of the state row in format version 5."""
 SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
@@ -67,8 +62,7 @@ class State(NamedTuple):
 
     :param entries: number of entries with ordinals below `counted_below`.
     :param counted_below: opening counts the entries from this ordinal on.
-    :param identity: a random number of the database, by which its tables are known; 0 in format
-        version 5.
+    :param identity: a random number of the database, by which its tables are known.
     """
 
     next_sequence: int
@@ -232,9 +226,6 @@ def encode_state(state: State) -> bytes:
 
 def decode_state(value: bytes) -> State:
     """Return the state of a row. :raises ValueError: the value has a wrong length."""
-    if len(value) == _OLD_STATE.size:
-        next_sequence, entries, next_ordinal, _ = _OLD_STATE.unpack(value)
-        return State(next_sequence, entries, next_ordinal, identity=0)
     if len(value) != _STATE.size:
         raise ValueError(f"the state row has {len(value)} bytes instead of {_STATE.size}")
     return State(*_STATE.unpack(value))

@@ -10,7 +10,7 @@ import rocksdict
 
 from scrapy_simhash.errors import IndexClosed, IndexForeign
 from scrapy_simhash.index.database import Database, corrupt, locked, unusable
-from scrapy_simhash.index.tables import FOLDER, OLD_FOLDER
+from scrapy_simhash.index.tables import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,10 +25,7 @@ _WRITE_BUFFER_BYTES = 16 << 20
 _CACHE_BYTES = 32 << 20
 _MAX_LOG_FILE_BYTES = 1 << 20
 
-_OUR_NAMES = {
-    *("CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"),
-    *(FOLDER, OLD_FOLDER),
-}
+_OUR_NAMES = {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost", FOLDER}
 
 
 class RocksDB(Database):

@@ -18,11 +18,11 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Within
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import PendingPages
-from scrapy_simhash.index.tables import FOLDER, OLD_FOLDER, delete_tables
+from scrapy_simhash.index.tables import FOLDER, delete_tables
 from scrapy_simhash.index.tables.crowds import more_to_choose
 from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
-from scrapy_simhash.index.writer import RowWriter, new_identity, state_row
+from scrapy_simhash.index.writer import RowWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,8 +37,6 @@ logger = logging.getLogger(__name__)
 _PROGRESS_INTERVAL_S = 5.0
 # Tables are made again if more of their rows than these are of no use, and more than half.
 _MAX_USELESS_ROWS = 1024
-# Rows of an older format are deleted in batches of this size.
-_DELETED_AT_ONCE = 10_000
 
 
 class Store(RowWriter):
@@ -268,7 +266,7 @@ class Store(RowWriter):
 
     def _opened_tables(self) -> Tables:
         """Return the tables, with all entries. Files that don't fit are made again."""
-        why = "the index is of an older release" if self._upgraded() else ""
+        why = ""
         try:
             tables = self._new_tables()
         except Unfit as reason:
@@ -352,27 +350,6 @@ class Store(RowWriter):
                 self.location,
                 added,
             )
-
-    def _upgraded(self) -> bool:
-        """Return False for an index of this format. Otherwise delete its old tables, which its
-        entries make again.
-        """
-        if self._state.identity:
-            return False
-        for head in records.OLD_HEADS:
-            stop = bytes((head[0] + 1,))
-            while keys := [
-                key
-                for (key, _), _ in zip(
-                    self._database.rows(head, stop), range(_DELETED_AT_ONCE), strict=False
-                )
-            ]:
-                self._database.write([], keys)
-        if self._database.path is not None:
-            delete_tables(self._database.path / OLD_FOLDER)
-        self._state = self._state._replace(identity=new_identity())
-        self._database.write([state_row(self._state)], sync=True)
-        return True
 
 
 def _near(

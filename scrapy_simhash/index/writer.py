@@ -153,14 +153,9 @@ class RowWriter(RowReader):
         if state is None:
             if next(self._database.rows(b"", records.END), None) is not None:
                 raise corrupt(self.location, "its state row is missing")
-            state = State(1, 0, 0, identity=new_identity())
+            state = State(1, 0, 0, identity=secrets.randbits(64))
             self._database.write([state_row(state)], sync=self._sync != "no")
         return state
-
-
-def new_identity() -> int:
-    """Return a random number that is not 0; see `State`."""
-    return secrets.randbits(64) | 1
 
 
 def state_row(state: State) -> Row:

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
     """Yield the rows of entries, log lines and side rows, and rows of no known kind, in this order.
 
-    The state row and rows of tables in format version 5 are left out: `repair` makes them again.
+    The state row is left out: `repair` makes it again.
 
     :param width_bytes: bytes of a fingerprint.
     """
@@ -54,10 +54,7 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
             except ValueError as error:
                 problem = f"{name} of {key[1:]!r}: {error}"
             yield Row(key, None, problem)
-    is_old = len(database.get(records.STATE_KEY) or b"") == records.OLD_STATE_BYTES
     for key in records.rows_of_no_kind(database):
-        if is_old and key[:1] in records.OLD_HEADS:
-            continue
         yield Row(key, None, f"a row of no known kind: {key!r}")
 
 

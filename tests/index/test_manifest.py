@@ -45,11 +45,10 @@ def written(tmp_path):
     [
         MANIFEST,
         replace(MANIFEST, database="rocksdb"),
-        replace(MANIFEST, plan=TablePlan(64, 4, 1, 4)),
         replace(MANIFEST, scheme=Scheme(bits=256), plan=TablePlan(256, 19)),
         replace(MANIFEST, scheme=Scheme(bits=16), plan=TablePlan(16, 4)),
     ],
-    ids=["leveldb", "rocksdb", "inner blocks", "wide", "narrow"],
+    ids=["leveldb", "rocksdb", "wide", "narrow"],
 )
 def test_a_manifest_comes_back_as_it_was_and_leaves_one_file(tmp_path, manifest):
     manifest.write(tmp_path)
@@ -76,7 +75,6 @@ def test_a_person_can_read_it(tmp_path):
         "bits": 64,
         "blocks": 6,
         "chosen": 3,
-        "inner_blocks": 0,
         "prefix_bits": 0,
         "probes": 0,
     }
@@ -121,14 +119,14 @@ def test_a_manifest_of_something_else_is_foreign(tmp_path, text):
         Manifest.read(tmp_path)
 
 
-@pytest.mark.parametrize("version", [1, 3, 99, 0, -1, "2", 1.5, None, True])
+@pytest.mark.parametrize("version", [1, 5, 99, 0, -1, "2", 1.5, None, True])
 def test_a_format_version_that_is_not_known_is_a_mismatch_that_names_both(written, version):
     directory = written("format_version", value=version)
     before = files(directory)
     with pytest.raises(IndexMismatch) as caught:
         Manifest.read(directory)
     text = str(caught.value)
-    assert f"format version {version!r}, this release reads 5 and 6: use the release" in text
+    assert f"format version {version!r}, this release reads 6: use the release" in text
     assert "SIMHASH_RESET" in text
     assert "rebuild" not in text
     assert files(directory) == before
@@ -170,10 +168,10 @@ def test_a_manifest_without_a_part_is_corrupt(written, key):
         (("plan", "blocks"), 6.0),
         (("plan", "extra"), 1),
         (("plan", "bits"), 128),
-        (("plan", "inner_blocks"), -1),
-        (("plan", "inner_blocks"), 33),
-        (("plan", "inner_blocks"), None),
-        (("plan", "inner_blocks"), False),
+        (("plan", "probes"), -1),
+        (("plan", "chosen"), 33),
+        (("plan", "chosen"), None),
+        (("plan", "prefix_bits"), False),
         (("database",), "memory"),
         (("database",), "lmdb"),
         (("database",), None),

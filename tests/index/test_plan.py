@@ -12,28 +12,13 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.plan import MAX_TABLES, _recall_of_tables
+from scrapy_simhash.index.plan import MAX_TABLES
 
 SMALL = [
     (bits, blocks, chosen)
     for bits in (1, 5, 8, 10)
     for blocks in range(1, bits + 1)
     for chosen in range(1, blocks + 1)
-]
-
-
-def most_inner_blocks(bits, blocks, chosen):
-    """Bits that are left when the widest blocks are chosen."""
-    widths = [bits // blocks + (number < bits % blocks) for number in range(blocks)]
-    return bits - sum(sorted(widths)[-chosen:])
-
-
-SMALL_NESTED = [
-    (bits, blocks, chosen, inner_blocks)
-    for bits in (5, 8, 10)
-    for blocks in range(2, min(bits, 6) + 1)
-    for chosen in range(1, min(blocks, 4))
-    for inner_blocks in range(1, min(most_inner_blocks(bits, blocks, chosen), 5) + 1)
 ]
 
 
@@ -56,28 +41,13 @@ def test_recall_is_the_share_of_all_differences_that_leave_a_prefix_whole(bits, 
         assert (met == comb(bits, distance)) == (distance <= plan.guaranteed_distance)
 
 
-@pytest.mark.parametrize(("bits", "blocks", "chosen", "inner_blocks"), SMALL_NESTED)
-def test_recall_of_nested_tables_is_that_share_too(bits, blocks, chosen, inner_blocks):
-    plan = TablePlan(bits, blocks, chosen, inner_blocks)
-    base = random.Random(bits).getrandbits(bits)
-    for distance in range(min(bits, 5) + 1):
-        met = sum(meet(plan, base, base ^ one) for one in differences(bits, distance))
-        assert plan.expected_recall(distance) == pytest.approx(
-            met / comb(bits, distance), abs=1e-12
-        )
-        assert met == comb(bits, distance) or distance > plan.guaranteed_distance
-
-
 @st.composite
-def plans_and_pairs(draw, *, nested=None):
+def plans_and_pairs(draw):
     bits = draw(st.integers(1, 80) | st.sampled_from([128, 256, 512]))
     blocks = draw(st.integers(1, min(bits, 40)))
     few_enough = [chosen for chosen in range(1, blocks + 1) if comb(blocks, chosen) <= 300]
     chosen = draw(st.sampled_from(few_enough))
-    most = min(most_inner_blocks(bits, blocks, chosen), 300 // comb(blocks, chosen))
-    nested = draw(st.booleans()) if nested is None else nested
-    inner_blocks = draw(st.integers(1, most)) if nested and most else 0
-    plan = TablePlan(bits, blocks, chosen, inner_blocks)
+    plan = TablePlan(bits, blocks, chosen)
     positions = st.integers(0, bits - 1)
     flipped = draw(st.sets(positions, max_size=min(plan.guaranteed_distance, bits)))
     one = draw(st.integers(0, (1 << bits) - 1))
@@ -87,10 +57,7 @@ def plans_and_pairs(draw, *, nested=None):
 @given(plans_and_pairs())
 def test_fingerprints_within_the_guaranteed_distance_share_a_prefix(case):
     plan, one, other = case
-    distances = [plan.blocks - plan.chosen]
-    if plan.inner_blocks:
-        distances.append(plan.inner_blocks - 1)
-    assert plan.guaranteed_distance == min(distances)
+    assert plan.guaranteed_distance == plan.blocks - plan.chosen
     assert plan.expected_recall((one ^ other).bit_count()) == 1.0
     assert meet(plan, one, other)
 
@@ -108,7 +75,7 @@ def test_a_prefix_is_the_bits_of_its_blocks_most_significant_first(case):
         assert width == len(text)
 
 
-@given(plans_and_pairs(nested=False))
+@given(plans_and_pairs())
 def test_tables_bring_every_choice_of_blocks_to_the_front(case):
     plan, _, _ = case
     cut = sorted({block for table in plan.tables for block in table}, reverse=True)
@@ -123,33 +90,10 @@ def test_tables_bring_every_choice_of_blocks_to_the_front(case):
     }
 
 
-def positions(blocks):
-    """The bits of some blocks, most significant first."""
-    return [bit for b in blocks for bit in range(b.shift + b.width - 1, b.shift - 1, -1)]
-
-
-@given(plans_and_pairs(nested=True))
-def test_inner_blocks_cut_the_bits_outside_the_chosen_ones_and_one_follows_them(case):
-    plan, _, _ = case
-    outer = TablePlan(plan.bits, plan.blocks, plan.chosen)
-    inner = max(plan.inner_blocks, 1)
-    assert len(plan.tables) == len(outer.tables) * inner
-    for number, front in enumerate(outer.tables):
-        tables = plan.tables[number * inner : (number + 1) * inner]
-        assert all(table[: len(front)] == front for table in tables)
-        if plan.inner_blocks:
-            chosen = set(positions(front))
-            parts = [positions(table[len(front) :]) for table in tables]
-            others = [bit for bit in reversed(range(plan.bits)) if bit not in chosen]
-            assert [bit for part in parts for bit in part] == others
-            assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
 # Section 3 of Manku, Jain and Das Sarma, "Detecting near-duplicates for web crawling" (WWW 2007):
 # number of tables and widths of prefixes, for 64 bits and k = 3.
 DESIGNS = [
     (TablePlan(64, 6, 3), 20, {31, 32, 33}, "20 tables with 31-33-bit prefixes"),
-    (TablePlan(64, 4, 1, 4), 16, {28}, "16 tables with 28-bit prefixes"),
     (TablePlan(64, 5, 2), 10, {25, 26}, "10 tables with 25-26-bit prefixes"),
     (TablePlan(64, 4), 4, {16}, "4 tables with 16-bit prefixes"),
 ]
@@ -189,17 +133,6 @@ def test_their_tables_bring_every_pair_within_3_bits_together(plan):
     assert not all(met(difference) for difference in differences(64, 4))
 
 
-@pytest.mark.parametrize(
-    ("bits", "blocks", "chosen"),
-    [*SMALL, (24, 5, 2), (64, 4, 1), (64, 5, 2), (64, 6, 3), (70, 7, 2), (128, 9, 1)],
-)
-def test_both_ways_to_count_recall_agree_where_tables_are_not_nested(bits, blocks, chosen):
-    plan = TablePlan(bits, blocks, chosen)
-    for distance in range(plan.guaranteed_distance, min(bits, plan.guaranteed_distance + 6) + 1):
-        by_tables = _recall_of_tables(bits, plan.tables, distance)
-        assert by_tables == pytest.approx(plan.expected_recall(distance), abs=1e-12)
-
-
 def test_one_table_is_named_in_the_singular():
     assert str(TablePlan(64, 1)) == "1 table with 64-bit prefixes"
 
@@ -213,9 +146,6 @@ def test_one_table_is_named_in_the_singular():
         (TablePlan(70, 16), 20),
         (TablePlan(256, 16), 28),
         (TablePlan(256, 10, 2), 16),
-        (TablePlan(64, 4, 1, 4), 6),
-        (TablePlan(70, 5, 2, 3), 4),
-        (TablePlan(256, 8, 1, 4), 8),
     ],
 )
 def test_expected_recall_is_what_random_pairs_show(plan, distance):
@@ -257,24 +187,6 @@ def test_plans_that_cannot_be_are_refused(bits, blocks, chosen):
         TablePlan(bits, blocks, chosen)
 
 
-@pytest.mark.parametrize(
-    ("bits", "blocks", "chosen", "inner_blocks"),
-    [(64, 4, 1, -1), (64, 4, 1, 49), (64, 4, 4, 1), (64, 5, 2, 39), (65, 4, 1, 49)],
-)
-def test_inner_blocks_that_cannot_be_are_refused(bits, blocks, chosen, inner_blocks):
-    with pytest.raises(PlanError, match=f"{inner_blocks} inner blocks"):
-        TablePlan(bits, blocks, chosen, inner_blocks)
-
-
-@pytest.mark.parametrize(
-    ("bits", "blocks", "chosen", "inner_blocks"), [(64, 4, 1, 48), (64, 5, 2, 38), (65, 4, 1, 48)]
-)
-def test_an_inner_block_may_be_one_bit(bits, blocks, chosen, inner_blocks):
-    plan = TablePlan(bits, blocks, chosen, inner_blocks)
-    assert min(plan.prefix_widths_bits) <= chosen * -(-bits // blocks) + 1
-    assert len(plan.tables) == comb(blocks, chosen) * inner_blocks
-
-
 @pytest.mark.parametrize(("bits", "blocks"), [(8, 3), (64, 3), (64, 5), (256, 7), (7, 7)])
 def test_all_blocks_may_be_chosen_whatever_their_widths(bits, blocks):
     plan = TablePlan(bits, blocks, blocks)
@@ -282,12 +194,10 @@ def test_all_blocks_may_be_chosen_whatever_their_widths(bits, blocks):
     assert plan.guaranteed_distance == 0
 
 
-@pytest.mark.parametrize(
-    ("blocks", "chosen", "inner_blocks"), [(64, 3, 0), (30, 3, 2), (91, 2, 2), (4097, 1, 0)]
-)
-def test_too_many_tables_are_refused(blocks, chosen, inner_blocks):
+@pytest.mark.parametrize(("blocks", "chosen"), [(64, 3), (92, 2), (4097, 1)])
+def test_too_many_tables_are_refused(blocks, chosen):
     with pytest.raises(PlanError, match="more than 4096 tables"):
-        TablePlan(5000, blocks, chosen, inner_blocks)
+        TablePlan(5000, blocks, chosen)
     assert MAX_TABLES == 4096
     assert len(TablePlan(8192, 4096).tables) == 4096
 
@@ -295,4 +205,3 @@ def test_too_many_tables_are_refused(blocks, chosen, inner_blocks):
 def test_plans_are_equal_by_value_and_usable_as_keys():
     assert {TablePlan(64, 4): 1}[TablePlan(64, 4, 1)] == 1
     assert TablePlan(64, 4) != TablePlan(64, 5)
-    assert TablePlan(64, 4, 1, 4) != TablePlan(64, 4)

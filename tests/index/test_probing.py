@@ -15,15 +15,12 @@ from scrapy_simhash.errors import PlanError
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, choose_plan, open_index
-from scrapy_simhash.index.probing import (
-    Prober,
-    expected_recall,
-    typical_recall,
-)
+from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.scheme import PRESETS
 
 from .backends import make_backend
+from .probing_model import expected_recall, typical_recall
 
 WIDE = TablePlan(256, 8, prefix_bits=16, probes=112)
 SMALL = TablePlan(64, 3, prefix_bits=8, probes=12)
@@ -155,7 +152,7 @@ def test_as_much_is_found_as_the_model_says_and_nothing_wrong(tmp_path, kind, in
 
 def test_recall_falls_with_the_distance_and_rises_with_the_probes():
     at = [expected_recall(WIDE, distance) for distance in (7, 20, 36, 44, 52, 64)]
-    assert at[0] == 1.0
+    assert at[0] == expected_recall(WIDE, 0) == 1.0
     assert at == sorted(at, reverse=True)
     more = TablePlan(256, 8, prefix_bits=16, probes=128)
     assert typical_recall(more, 52) > typical_recall(WIDE, 52) > typical_recall(WIDE, 256) - 0.01
@@ -167,7 +164,9 @@ def test_the_default_is_probed_and_finds_enough(pages):
     wide = PRESETS["wide"]
     plan = choose_plan(wide.scheme.bits, wide.max_distance, pages)
     assert plan.probes
-    assert plan.recall(wide.max_distance) >= 0.985
+    assert plan.recall(wide.max_distance) == 0.985
+    with pytest.raises(PlanError):
+        plan.expected_recall(plan.guaranteed_distance + 1)
     assert len(plan.tables) <= 12
 
 

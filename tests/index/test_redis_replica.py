@@ -25,7 +25,7 @@ PLANS = [
     TablePlan(16, 4),
     TablePlan(64, 6, 3),
     TablePlan(256, 2),  # prefixes of 128 bits
-    TablePlan(96, 5, 2, inner_blocks=3),
+    TablePlan(96, 5, 2),
     TablePlan(256, 12, prefix_bits=20, probes=256),
     TablePlan(128, 5, prefix_bits=6, probes=20),
 ]

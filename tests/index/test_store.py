@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import shutil
-import struct
 
 import pytest
 
@@ -551,25 +550,6 @@ def test_after_a_kill_at_any_write_all_is_there_that_was_confirmed(tmp_path, see
             crawl.index.close()
         content = database.content
     assert runs > 10
-
-
-def test_an_index_of_format_version_5_gets_new_tables(tmp_path, in_files, caplog):
-    expected = contents(made(DictDatabase(in_files.content)))
-    content = dict(in_files.content)
-    next_sequence, entries, next_ordinal = struct.unpack(">QQI", content[b"S"][:20])
-    content[b"S"] = struct.pack(">QQII", next_sequence, entries, next_ordinal, 3)
-    content |= dict.fromkeys((b"K\x00\x00", b"R", b"T\x00\x00\x01", b"X\x00\x00\x00\x01"), b"old")
-    (tmp_path / "old" / "runs").mkdir(parents=True)
-    for name in ("7.run", "ids"):
-        (tmp_path / "old" / "runs" / name).write_bytes(b"old")
-    database = DictDatabase(content, tmp_path / "old")
-    with caplog.at_level(logging.INFO):
-        store = made(database)
-    assert "the index is of an older release" in caplog.text
-    assert contents(store) == expected
-    store.close()
-    check_rows(database.content, PLAN)
-    assert not (tmp_path / "old" / "runs").exists()
 
 
 def test_a_pending_page_that_differs_in_nothing_has_the_row_of_its_entry(store):

@@ -29,7 +29,7 @@ PLANS = [
     (TablePlan(64, 4), 3),
     (TablePlan(64, 6, 3), 3),
     (TablePlan(256, 2), 1),  # prefixes of 128 bits
-    (TablePlan(96, 5, 2, inner_blocks=3), 2),
+    (TablePlan(96, 5, 2), 2),
     (TablePlan(136, 3, prefix_bits=27, probes=20), 20),  # a prefix in two words
     (TablePlan(128, 2, prefix_bits=3, probes=6), 20),
     (TablePlan(256, 12, prefix_bits=20, probes=288), 52),

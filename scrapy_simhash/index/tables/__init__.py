@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = "tables"
-OLD_FOLDER = "runs"
-"""The folder of format version 5."""
 COLUMNS = ("fingerprints", "ids", "marks")
 NEW_RUN = "new"
 """The temporary name of a run's file."""
