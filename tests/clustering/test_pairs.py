@@ -103,7 +103,7 @@ def planted(count, bits, max_distance, seed=4):
     return rows, set(zip(np.minimum(source, target), np.maximum(source, target), strict=True))
 
 
-PLANS = [TablePlan(64, 4), TablePlan(64, 5, 2), TablePlan(64, 6, 3), TablePlan(64, 4, 1, 4)]
+PLANS = [TablePlan(64, 4), TablePlan(64, 5, 2), TablePlan(64, 6, 3)]
 
 
 @pytest.mark.parametrize("plan", [None, *PLANS], ids=repr)

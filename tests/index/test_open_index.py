@@ -305,7 +305,7 @@ def test_a_distance_that_the_stored_tables_cannot_serve_is_refused(url, made, di
         {"scheme": Scheme(bits=16, weighting="tf"), "max_distance": K},
         {"scheme": Scheme(bits=64), "max_distance": K},
         {"plan": TablePlan(16, 5)},
-        {"plan": TablePlan(16, 4, 1, 4)},
+        {"plan": TablePlan(16, 6, 3)},
     ],
 )
 def test_another_scheme_or_plan_is_a_mismatch_that_names_both(url, made, asked, opened):

@@ -141,8 +141,7 @@ PLANS = [
     (TablePlan(16, 3), 1),
     (TablePlan(16, 1), 0),
     (TablePlan(24, 5, 2), 3),
-    (TablePlan(32, 4, 1, 4), 3),
-    (TablePlan(40, 3, 1, 3), 2),
+    (TablePlan(40, 4, 2), 2),
     (TablePlan(64, 4), 3),
     (TablePlan(256, 16), 15),
 ]
