@@ -11,9 +11,9 @@ first   rest        value
 ``T``   number (4)  text (UTF-8, zlib)
 ======  ==========  ===============================================================================
 
-A document is added in one atomic write. When the index is opened, all rows ``D`` are read. The
-fingerprints stay in an array in memory, 44 bytes for each passage. A check compares each passage
-with all of them.
+A document is added in one atomic write. When the index is opened, all rows ``D`` are read, and
+permuted tables of all passages are made in memory (`scrapy_simhash.index.tables`), about 200 bytes
+for each.
 """
 
 from __future__ import annotations
@@ -41,16 +41,18 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.extras.passages.cutting import Span, spans_of
 from scrapy_simhash.extras.passages.matching import CheckOptions, Matcher
-from scrapy_simhash.extras.passages.scheme import BYTES, SCHEME, fingerprint_of
+from scrapy_simhash.extras.passages.scheme import BYTES, PLAN, SCHEME, fingerprint_of
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
+from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from typing_extensions import Self
 
     from scrapy_simhash.extras.passages.result import PassageReport
+    from scrapy_simhash.fingerprint import Fingerprint
     from scrapy_simhash.index.database import Database
 
 FILE_NAME = "passages.json"
@@ -59,8 +61,6 @@ _REMEDY = "restore a backup, or delete the directory and add the documents again
 _HEAD = struct.Struct(">16sI")
 _WORDS = BYTES // 8
 _PASSAGE = np.dtype([("words", ">u8", (_WORDS,)), ("span", ">u4", (2,))])
-# Fingerprints that are compared at once: as many as a processor's cache holds.
-_CHUNK = 8192
 _CACHED_TEXT_CHARACTERS = 4_000_000
 
 # Open indexes by real path. A database can be opened only once; its users in a process share it.
@@ -85,7 +85,9 @@ class PassageIndex:
         # Number of a document → its name, and the digest of its text.
         self._documents: dict[int, tuple[str, bytes]] = {}
         self._next_number = 1
-        # One row for each passage: fingerprint, number of the document (0 if it is gone), span.
+        # One row for each passage: fingerprint in words, the least significant first; number of
+        # the document (0 if it is gone); span. The tables have the same rows.
+        self._tables = Tables(PLAN)
         self._words = np.empty((1024, _WORDS), np.uint64)
         self._owners = np.empty(1024, np.uint32)
         self._spans = np.empty((1024, 2), np.uint32)
@@ -142,10 +144,10 @@ class PassageIndex:
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if self._has(name, digest):
             return None
-        found: dict[int | None, Span] = {}
+        found: dict[int, Span] = {}
         for span in spans_of(text):  # of a passage that is repeated, the first place counts
-            found.setdefault(fingerprint_of(text[slice(*span)]), span)
-        found.pop(None, None)
+            if fingerprint := fingerprint_of(text[slice(*span)]):
+                found.setdefault(fingerprint.value, span)
         passages = _encoded(found)
         with self.lock:
             if self._has(name, digest):
@@ -173,21 +175,22 @@ class PassageIndex:
             self._forget(name)
             return True
 
-    def near(self, fingerprint: int, max_distance: int) -> list[tuple[int, int, Span]]:
-        """Return (distance, number of a document, span) of all passages within a distance of a
-        fingerprint, the nearest first, and the oldest document first among those.
+    def near(
+        self, queries: Sequence[Fingerprint], max_distance: int
+    ) -> list[list[tuple[int, int, Span]]]:
+        """Return (distance, number of a document, span) of passages within a distance of each
+        query, the nearest first, and the oldest document first among those.
         """
-        words = np.frombuffer(fingerprint.to_bytes(BYTES, "big"), ">u8").astype(np.uint64)
-        found = []
-        for start in range(0, self._size, _CHUNK):
-            stop = min(start + _CHUNK, self._size)
-            differing = np.bitwise_count(self._words[start:stop] ^ words)
-            distances = differing.sum(axis=1, dtype=np.uint16)
-            for row in np.flatnonzero(distances <= max_distance):
-                if owner := int(self._owners[start + row]):
-                    first, last = self._spans[start + row].tolist()
-                    found.append((int(distances[row]), owner, Span(first, last)))
-        return sorted(found)
+        results = []
+        for query, found in zip(queries, self._tables.near(queries, max_distance), strict=True):
+            rows = np.array(found, np.intp)
+            rows = rows[self._owners[rows] > 0]
+            differing = np.bitwise_count(self._words[rows] ^ _words_of(query.value))
+            distances = differing.sum(axis=1).tolist()
+            spans = [Span(*span) for span in self._spans[rows].tolist()]
+            owners = self._owners[rows].tolist()
+            results.append(sorted(zip(distances, owners, spans, strict=True)))
+        return results
 
     def check(
         self,
@@ -242,16 +245,20 @@ class PassageIndex:
     def _remember(
         self, number: int, name: str, digest: bytes, passages: np.ndarray[Any, Any]
     ) -> None:
-        start, stop = self._size, self._size + len(passages)
+        start, count = self._size, len(passages)
+        stop = start + count
         if stop > len(self._owners):
             capacity = max(2 * len(self._owners), stop)
             self._words = np.resize(self._words, (capacity, _WORDS))
             self._owners = np.resize(self._owners, capacity)
             self._spans = np.resize(self._spans, (capacity, 2))
-        self._words[start:stop] = passages["words"]
+        self._words[start:stop] = passages["words"][:, ::-1]
         self._owners[start:stop] = number
         self._spans[start:stop] = passages["span"]
         self._size = stop
+        if count:
+            nothing = np.zeros(count, np.uint64)  # passages have neither keys nor marks
+            self._tables.extend(start, self._words[start:stop], nothing, nothing)
         self._numbers[name] = number
         self._documents[number] = name, digest
         self._next_number = max(self._next_number, number + 1)
@@ -353,7 +360,11 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _encoded(passages: Mapping[Any, Span]) -> np.ndarray[Any, Any]:
+def _words_of(fingerprint: int) -> np.ndarray[Any, Any]:
+    return np.frombuffer(fingerprint.to_bytes(BYTES, "little"), "<u8")
+
+
+def _encoded(passages: Mapping[int, Span]) -> np.ndarray[Any, Any]:
     """Return the passages of a document, by their fingerprints, as rows of `_PASSAGE`."""
     rows = np.zeros(len(passages), _PASSAGE)
     for row, (fingerprint, span) in zip(rows, passages.items(), strict=True):

@@ -21,17 +21,20 @@ from scrapy_simhash.extras.passages.result import (
     Source,
     summed_up,
 )
-from scrapy_simhash.extras.passages.scheme import fingerprint_of, reach_of
+from scrapy_simhash.extras.passages.scheme import MAX_REACH, fingerprint_of, reach_of
 from scrapy_simhash.folding import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
+    from scrapy_simhash.extras.passages.cutting import Span
     from scrapy_simhash.extras.passages.index import PassageIndex
 
 _MAX_SOURCES = 5
 # A boilerplate passage may have thousands of neighbours. The texts of this many are compared.
 _MAX_COMPARED = 64
+# Passages that are looked up together, which takes less time.
+_BATCH_PASSAGES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +78,14 @@ class Matcher:
     ) -> PassageReport:
         """Return the report that `PassageIndex.check` describes."""
         spans = spans_of(text)
-        by_text: dict[str, CheckedPassage] = {}
-        passages = []
-        for done, (start, end) in enumerate(spans, 1):
-            passage = text[start:end]
-            if passage not in by_text:
-                by_text[passage] = self._check_passage(start, end, passage)
-            passages.append(replace(by_text[passage], start=start, end=end))
-            if on_progress is not None:
-                on_progress(done, len(spans))
+        different = list(dict.fromkeys(text[slice(*span)] for span in spans))
+        checked: dict[str, CheckedPassage] = {}
+        for start in range(0, len(different), _BATCH_PASSAGES):
+            for passage in self._check_passages(different[start : start + _BATCH_PASSAGES]):
+                checked[passage.text] = passage
+                if on_progress is not None:
+                    on_progress(len(checked), len(different))
+        passages = [replace(checked[text[start:end]], start=start, end=end) for start, end in spans]
         options = self._options
         return summed_up(
             name,
@@ -93,15 +95,19 @@ class Matcher:
             ignore_common=options.ignore_common,
         )
 
-    def _check_passage(self, start: int, end: int, passage: str) -> CheckedPassage:
-        fingerprint = fingerprint_of(passage)
-        if fingerprint is None:
-            return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
-        neighbours = [
-            neighbour
-            for neighbour in self._index.near(fingerprint, reach_of(passage))
-            if neighbour[1] != self._excluded
-        ]
+    def _check_passages(self, passages: Sequence[str]) -> Iterator[CheckedPassage]:
+        """Yield the results for passages, whose places are left out."""
+        fingerprints = [fingerprint_of(passage) for passage in passages]
+        near = iter(self._index.near([one for one in fingerprints if one], MAX_REACH))
+        for passage, fingerprint in zip(passages, fingerprints, strict=True):
+            if fingerprint is None:
+                yield CheckedPassage(start=0, end=0, text=passage, level="none", short=True)
+            else:
+                yield self._checked(passage, next(near))
+
+    def _checked(self, passage: str, near: list[tuple[int, int, Span]]) -> CheckedPassage:
+        reach = reach_of(passage)
+        neighbours = [one for one in near if one[0] <= reach and one[1] != self._excluded]
         best: dict[int, Source] = {}
         different: set[int] = set()
         for distance, number, span in neighbours[:_MAX_COMPARED]:
@@ -118,8 +124,8 @@ class Matcher:
         # Documents that were not compared count.
         documents = len({number for _, number, _ in neighbours} - (different - best.keys()))
         return CheckedPassage(
-            start=start,
-            end=end,
+            start=0,
+            end=0,
             text=passage,
             level=self._level(sources, documents),
             sources=tuple(sources[:_MAX_SOURCES]),

@@ -21,12 +21,14 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
+from scrapy_simhash.extras.passages.cutting import spans_of
 from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
 from scrapy_simhash.extras.passages.matching import CheckOptions
-from scrapy_simhash.extras.passages.scheme import fingerprint_of
+from scrapy_simhash.extras.passages.scheme import PLAN, fingerprint_of
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.tables.tables import UNSORTED_ROWS
 from scrapy_simhash.scheme import Scheme
 from tests.extras.passages.texts import FERRY, QUARRY, ROPE, TEA, edited
 from tests.index.backends import DATABASE_KINDS
@@ -82,25 +84,36 @@ def test_edited_copies_are_less_similar(filled, name):
     assert all(0.9 < similarity < 0.99 for similarity in similarities)
 
 
-def test_neighbours_are_those_of_a_linear_scan(filled):
-    for number in range(60):  # so that the arrays grow
-        filled.add(f"more {number}", "".join(f"{edited(FERRY, n)}\n" for n in range(9, 40)))
-    stored = [
-        (fingerprint_of(filled.text(number)[slice(*span)]), number, span)
-        for fingerprint in map(fingerprint_of, FERRY.split(". "))
-        for _, number, span in filled.near(fingerprint, 256)
-    ]
-    for sentence in QUARRY.split(". "):
-        asked = fingerprint_of(sentence)
-        for distance in (0, 50, 70, 110):
+def test_neighbours_are_those_of_a_linear_scan_but_for_a_few_far_ones(filled):
+    for number in range(60):  # more than the tables leave unsorted
+        text = "".join(f"{edited(FERRY, n)}\n" for n in range(9, 40))
+        filled.add(f"more {number}", f"{text}Number {number} is moored here.")
+    stored = set()
+    for name in [*TEXTS, *(f"more {number}" for number in range(60))]:
+        number = filled.number(name)
+        text = filled.text(number)
+        for span in reversed(spans_of(text)):
+            if fingerprint := fingerprint_of(text[slice(*span)]):
+                stored = {one for one in stored if one[:2] != (fingerprint.value, number)}
+                stored.add((fingerprint.value, number, span))
+    assert len(stored) == filled.passages > UNSORTED_ROWS
+    asked = [fingerprint_of(sentence) for sentence in f"{edited(FERRY, 30)} {QUARRY}".split(". ")]
+    missed = all_near = 0
+    for distance in (0, PLAN.guaranteed_distance, 50):
+        for query, found in zip(asked, filled.near(asked, distance), strict=True):
             expected = {
-                (hamming_distance(asked, fingerprint), number, span)
+                (hamming_distance(query.value, fingerprint), number, span)
                 for fingerprint, number, span in stored
-                if hamming_distance(asked, fingerprint) <= distance
+                if hamming_distance(query.value, fingerprint) <= distance
             }
-            found = filled.near(asked, distance)
             assert found == sorted(found)
-            assert set(found) == expected
+            assert set(found) <= expected
+            if distance <= PLAN.guaranteed_distance:
+                assert set(found) == expected
+            missed += len(expected) - len(found)
+            all_near += len(expected)
+    assert missed < all_near / 100
+    assert filled.near(asked[:1], 50) == filled.near(asked, 50)[:1]
 
 
 def test_similarities_below_the_least_do_not_count(filled):
