@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
+from tldextract import TLDExtract
 
 from scrapy_simhash.sites import hostname_of, page_url, registered_domain, site_of
 
@@ -48,6 +50,31 @@ def test_hosts_of_one_domain_are_one_site():
     assert registered_domain("a.example.com") == registered_domain("b.example.com")
     # The rules of names, private ones such as github.io left aside, are those of registries.
     assert registered_domain("") == ""
+
+
+def test_a_site_is_the_one_of_tldextract():
+    split = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+    names = [rule.lstrip("!").replace("*", "islands") for rule in split.tlds]
+    hosts = [f"www.ferries.{name}" for name in names]
+    hosts += [f"Ferries.{name.encode('idna').decode()}." for name in names if not name.isascii()]
+    hosts += ["www.kayak。公司。cn", "xn--.com", "xn--zzzzzzz99999.com", ".com", "a..com"]
+    assert len(hosts) > 9000
+    for host in hosts:
+        parts = split(host)
+        has_site = parts.domain and parts.suffix
+        assert registered_domain(host) == (f"{parts.domain}.{parts.suffix}" if has_site else host)
+
+
+def test_a_wildcard_holds_for_a_name_that_is_in_another_rule_too():
+    # The list has `*.firenet.ch` and `*.svc.firenet.ch`.
+    assert registered_domain("svc.firenet.ch") == "svc.firenet.ch"
+    assert registered_domain("a.b.other.firenet.ch") == "b.other.firenet.ch"
+
+
+def test_hosts_of_many_labels_take_little_time():
+    began = time.process_time()
+    assert registered_domain("a." * 500_000 + "example.co.uk") == "example.co.uk"
+    assert time.process_time() - began < 1
 
 
 def test_the_suffix_list_is_not_fetched(monkeypatch):

@@ -23,7 +23,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.crawl.slow_hosts import SlowHosts
 from scrapy_simhash.crawl.worker_loop import WorkerLoop
 from scrapy_simhash.detector import Detector, PageFingerprint
-from scrapy_simhash.sites import hostname_of, site_of
+from scrapy_simhash.sites import hostname_of
 from scrapy_simhash.workers.pages import PageWorkers, Texts, page_workers
 
 if TYPE_CHECKING:
@@ -153,11 +153,8 @@ class Fingerprinter:
                 raise _SlowHost
             return page_for_worker(response)
 
-        future = pool.submit(content)
-        # The index needs it. The first call takes 25 ms, in which the first worker can start.
-        site_of(response.url)
         try:
-            page = await result_of(future)
+            page = await result_of(pool.submit(content))
         except _SlowHost:
             return _OF_SLOW_HOST
         self._slow_hosts.add(host, timed_out=page.skipped in ("timeout", "memory"))

@@ -22,7 +22,12 @@ Content = str | bytes | tuple[Texts, Texts, Texts]
 `Detector.fingerprint_fields`."""
 # The first byte of a message: for a page that was text, a page that was bytes, or an item.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
-_WARM_UP = "<html><body>" + "<p>The ferry to the islands leaves at noon.</p>" * 9 + "</body></html>"
+# Also reads the tables of characters and of public suffixes.
+_WARM_UP = (
+    "<html><head><link rel=canonical href=https://www.example.com/></head><body>"
+    + "<p>The ferry to the islands – a catámarán – leaves at noon.</p>" * 9
+    + "</body></html>"
+)
 # The first text with Han characters loads jieba's dictionary, which takes a second or two. With a
 # shorter time limit, all workers load it when they start.
 _MIN_DICTIONARY_MS = 5000

@@ -122,7 +122,6 @@ def test_keys_tell_methods_and_bodies_apart():
 WATCHED = """
 import socket
 import sys
-import tldextract  # what it needs may try out, when it is imported, what the system can do
 from scrapy_simhash.crawl.identity import Identity
 
 happened = []
