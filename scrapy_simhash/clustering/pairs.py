@@ -16,13 +16,12 @@ import numpy as np
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan, fewest_tables
+from scrapy_simhash.index.tables.prefixes import WORD_BITS, Prefixes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
-
-    from scrapy_simhash.index.plan import Block
 
     Words: TypeAlias = NDArray[np.uint64]
     Positions: TypeAlias = NDArray[np.intp]
@@ -31,11 +30,7 @@ if TYPE_CHECKING:
 # The approximate number of pairs that are compared at once, and of keys in a piece.
 _BATCH, _PIECE_KEYS = 1 << 16, 40_000
 _BLOCK = 64
-_WORD_BITS = 64
-_HALF = np.uint64(32)
 _LOWER_HALF = np.uint64((1 << 32) - 1)
-# 2**64 divided by the golden ratio: multiplying by it mixes the bits (Knuth's multiplicative hash).
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # Words of unrelated fingerprints differ in 32 of 64 bits on average, rarely in fewer than 20.
 _UNRELATED_BITS = 20
 # Costs in ns of CPU time: a table, a fingerprint in it, a word of two compared fingerprints; and
@@ -56,10 +51,10 @@ def words_of(fingerprints: Iterable[int] | NDArray[Any], bits: int) -> Words:
 
     :raises SchemeError: `fingerprints` has another form, or a fingerprint has too many bits.
     """
-    width = -(-bits // _WORD_BITS)
+    width = -(-bits // WORD_BITS)
     array = fingerprints if isinstance(fingerprints, np.ndarray) else np.empty(0)
     if array.dtype == np.uint8 and array.shape[1:] == (bits // 8,):
-        array = np.pad(array, ((0, 0), (-bits % _WORD_BITS // 8, 0))).view(">u8")
+        array = np.pad(array, ((0, 0), (-bits % WORD_BITS // 8, 0))).view(">u8")
     if array.dtype.kind == "u" and array.ndim == width == 1:
         rows = array.astype(np.uint64)[:, None]
     elif array.dtype.str[1:] == "u8" and array.shape[1:] == (width,):
@@ -73,7 +68,7 @@ def words_of(fingerprints: Iterable[int] | NDArray[Any], bits: int) -> Words:
                 f"(n, {bits // 8}) and type uint8, or of shape (n, {width}) and type uint64"
             ) from None
         rows = np.frombuffer(packed, "<u8").reshape(-1, width)
-    if bits % _WORD_BITS and (rows[:, -1] >> np.uint64(bits % _WORD_BITS)).any():
+    if bits % WORD_BITS and (rows[:, -1] >> np.uint64(bits % WORD_BITS)).any():
         raise SchemeError(f"a fingerprint is 2**{bits} or more")
     return np.ascontiguousarray(rows.T)
 
@@ -84,7 +79,7 @@ def fastest_plan(bits: int, max_distance: int, count: int) -> TablePlan | None:
     If a search that finds all pairs takes longer than two seconds, it competes with tables that
     find 95 % of the pairs at `max_distance`.
     """
-    words, pairs = _telling_words(-(-bits // _WORD_BITS), max_distance), count * (count - 1) / 2
+    words, pairs = _telling_words(-(-bits // WORD_BITS), max_distance), count * (count - 1) / 2
 
     def cost_ns(plan: TablePlan | None) -> float:
         if plan is None:
@@ -108,14 +103,15 @@ def find_pairs(words: Words, max_distance: int, plan: TablePlan | None) -> Itera
     """
     if plan is None:
         yield from _of_all(words, max_distance)
-    for table in plan.tables if plan else ():
-        yield from _of_table(words, max_distance, table)
+        return
+    prefixes = Prefixes(plan)
+    for table in range(len(plan.tables)):
+        yield from _of_table(words, max_distance, prefixes.hashes_in(table, words.T))
 
 
-def _of_table(words: Words, max_distance: int, table: Sequence[Block]) -> Iterator[Pairs]:
-    """Yield the pairs with equal hashes of their prefixes in a table."""
-    keys = _hashed(words, table)
-    keys <<= _HALF
+def _of_table(words: Words, max_distance: int, keys: Words) -> Iterator[Pairs]:
+    """Yield the pairs with equal upper halves of their `keys`, the hashes of their prefixes."""
+    keys &= ~_LOWER_HALF
     keys |= np.arange(words.shape[1], dtype=np.uint64)
     keys.sort()
     is_new = np.ones(len(keys), dtype=bool)
@@ -133,19 +129,6 @@ def _of_table(words: Words, max_distance: int, table: Sequence[Block]) -> Iterat
         for one, other in ranges(np.arange(1, len(members) + 1), run_ends):
             near = _near(own, one, other, max_distance)
             yield Pairs(members[near.first], members[near.second], near.distance)
-
-
-def _hashed(words: Words, blocks: Sequence[Block]) -> NDArray[np.uint64]:
-    """Return, for each fingerprint, a 32-bit hash of its bits in some blocks."""
-    hashes = np.zeros(words.shape[1], dtype=np.uint64)
-    blocks_mask = sum((1 << width) - 1 << shift for shift, width in blocks)
-    for number, word in enumerate(words):
-        if mask := blocks_mask >> _WORD_BITS * number & (1 << _WORD_BITS) - 1:
-            hashes ^= hashes >> np.uint64(29)
-            hashes ^= word & np.uint64(mask)
-            hashes *= _MULTIPLIER
-    hashes >>= _HALF
-    return hashes
 
 
 def _of_all(words: Words, max_distance: int) -> Iterator[Pairs]:

@@ -25,7 +25,7 @@ _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
 # Also reads the tables of characters and of public suffixes.
 _WARM_UP = (
     "<html><head><link rel=canonical href=https://www.example.com/></head><body>"
-    + "<p>The ferry to the islands – a catámarán – leaves at noon.</p>" * 9
+    + "<p>The ferry to the islands, a catámarán, leaves at noon.</p>" * 9
     + "</body></html>"
 )
 # The first text with Han characters loads jieba's dictionary, which takes a second or two. With a
