@@ -201,10 +201,6 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --preset: leave out pages whose texts are not stored",
     )
-    kinds = ("leveldb", "rocksdb")
-    parser.add_argument(
-        "--database", choices=kinds, help="kind of database (default: the present kind)"
-    )
 
 
 def _rebuild(options: argparse.Namespace) -> None:
@@ -225,15 +221,9 @@ def _rebuild(options: argparse.Namespace) -> None:
         distance = manifest.max_distance if options.max_distance is None else options.max_distance
         pages = options.pages or DEFAULT_EXPECTED_PAGES
         plan = choose_tables(options, manifest.plan.bits, distance, pages)
-    with progress("entries") as on_progress:
-        result = rebuild(
-            directory,
-            plan,
-            max_distance=options.max_distance,
-            database=options.database,
-            on_progress=on_progress,
-        )
-    _show_rewritten(options, directory, result)
+    entries = rebuild(directory, plan, max_distance=options.max_distance)
+    line = f"{directory} has other tables for its {entries:,} entries"
+    _show_result(options, directory, {"entries": entries}, line)
 
 
 def _reindex(options: argparse.Namespace, directory: Path) -> None:
@@ -242,8 +232,8 @@ def _reindex(options: argparse.Namespace, directory: Path) -> None:
     from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.reindex import reindex
 
-    if options.tables is not None or options.database is not None:
-        raise WrongUsage("--preset chooses its own tables, and keeps the kind of database")
+    if options.tables is not None:
+        raise WrongUsage("--preset chooses its own tables")
     manifest = read_manifest(directory)
     _, preset = choose_preset(options.preset)
     # Stored texts are extracted already, so extraction cannot change.
@@ -312,16 +302,14 @@ The exit code is 1 if a given page has no entry; the entries of the others are s
         "rebuild",
         "rebuild an index with other tables",
         """\
-Rebuilds an index with other tables, for another k, or in another kind of database. Everything
-else stays the same. The index is replaced atomically: if the command is interrupted, nothing has
-changed.
+Makes the tables of an index for another k, or for more pages. Its entries stay as they are.
 
   {program} rebuild --max-distance 40
   {program} rebuild --pages 50000000
-  {program} rebuild --database rocksdb
 
 With --preset, new fingerprints are made by another scheme, from the texts that a crawl with
 SIMHASH_KEEP_TEXT has stored. The result is the index that a crawl of the same pages would leave.
+It replaces the old one at the end: if the command is interrupted, nothing has changed.
 
   {program} rebuild --preset classic
 """,

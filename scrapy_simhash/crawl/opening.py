@@ -172,11 +172,10 @@ def _url(directory: Path, kind: str | None, warn: Warn) -> str:
     if kind not in (None, manifest.database):
         warn(
             "simhash: SIMHASH_INDEX = %r is for a new index, and the one in %s is in %s. The crawl "
-            "uses it as it is; `scrapy simhash index rebuild --database %s` converts it",
+            "uses it as it is",
             kind,
             directory,
             manifest.database,
-            kind,
         )
     return index_url(directory, manifest.database)
 

@@ -27,7 +27,7 @@ _OTHERWISE = (
 )
 # What to do if an existing index has another value than a caller asks for, by property.
 _ADVICE = {
-    "database": "`scrapy simhash index rebuild --database …` converts it to another kind"
+    "database": "an index stays in the kind of database that it was made in: name that kind"
     f"{_OTHERWISE}",
     "scheme": "`scrapy simhash index rebuild --preset …` recomputes its fingerprints if texts were "
     f"stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",

@@ -224,7 +224,7 @@ class Store(RowWriter):
             raise StorageError(
                 self.location,
                 f"it has seen {ordinal} new pages, and cannot take more: start another index, or "
-                "`scrapy simhash index rebuild` it, which numbers its entries again",
+                "`export` its entries and `import` them, which numbers them again",
             )
         key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
         self._tables.add(ordinal, entry.fingerprint, key, mark)

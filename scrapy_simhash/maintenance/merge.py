@@ -13,7 +13,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules, classify
 from scrapy_simhash.index.texts import copying_texts
 from scrapy_simhash.maintenance.redis_store import changing_in_redis
-from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
+from scrapy_simhash.maintenance.rewriting import RewriteResult, rewriting
 from scrapy_simhash.maintenance.sources import manifest_of, opened_source
 
 if TYPE_CHECKING:
@@ -95,7 +95,11 @@ def _changing(where: Location, on_progress: Callable[[], object]) -> Iterator[St
         return
     # The history is left out, because its crawls saw no page of the other index.
     with rewriting(where, side_rows=("notes",)) as (source, store):
-        copy_all(source, store, on_progress=on_progress)
+        for entry in source.entries():
+            store.write(entry._replace(ordinal=-1), None, (), source.next_sequence)
+            on_progress()
+        for line in source.near_duplicates():
+            store.log(line, max(source.next_sequence, line.sequence + 1))
         yield store
 
 

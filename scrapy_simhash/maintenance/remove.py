@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import index_url, reset_index
 from scrapy_simhash.index.observing import ObservingIndex
+from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import opened_texts
-from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
+from scrapy_simhash.maintenance.rewriting import RewriteResult
 from scrapy_simhash.maintenance.sources import opened_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from scrapy_simhash.maintenance.sources import Location
+
+_REMOVED_AT_ONCE = 10_000
 
 
 def expire(
@@ -27,16 +31,19 @@ def expire(
 ) -> RewriteResult:
     """Remove the entries of pages that were last seen before a time, and return the counts.
 
-    In a directory, the index is rewritten. Then texts of pages without an entry or log line are
-    deleted. In Redis, crawls may go on, and the entries of pages that they are handling stay.
+    Then texts of pages without an entry or log line are deleted. If this is interrupted, some
+    entries are removed: repeat it. In Redis, crawls may go on, and the entries of pages that they
+    are handling stay.
 
     :param before_s: Unix time; a page that was last seen at that second stays.
     :param log: also remove lines of the near-duplicate log from before that time.
-    :param on_progress: called for each entry.
+    :param on_progress: called for each entry that is removed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
+    from scrapy_simhash.index.store import Store  # loads numpy
+
+    result = RewriteResult()
     if isinstance(where, RedisAddress):
-        result = RewriteResult()
         with where.open() as index:
             result.removed_entries = index.expire(before_s, on_progress)
             if log:
@@ -45,20 +52,29 @@ def expire(
             result.entries = len(index)
             result.near_duplicates = sum(1 for _ in index.lines())
         return result
-    log_before_s = before_s if log else 0
-    with ExitStack() as stack:
-        with rewriting(where) as (source, store):
-            result = copy_all(
-                source, store, before_s=before_s, log_before_s=log_before_s, on_progress=on_progress
-            )
-            keys = {entry.key for entry in store.entries()}
-            keys.update(line.key for line in store.near_duplicates(0))
-            texts = stack.enter_context(opened_texts(where, source.manifest.database))
-            # Open from here to `forget`, so that no crawl adds a text in between.
-            unused = set() if texts is None else {*texts.keys()} - keys
-        # After the new index is in place: a kill before that must leave the old one with its texts.
+    require_whole(where)
+    with (
+        opened_database(where) as (manifest, database),
+        closing(Store(database, manifest.plan)) as store,
+        opened_texts(where, manifest.database) as texts,
+    ):
+        expired = (entry for entry in store.entries() if entry.last_seen_s < before_s)
+        while batch := list(islice(expired, _REMOVED_AT_ONCE)):
+            store.remove(batch, store.next_sequence)
+            result.removed_entries += len(batch)
+            for _ in batch:
+                on_progress()
+        for line in store.near_duplicates():
+            if log and line.seen_at_s < before_s:
+                store.unlog(line.sequence)
+                result.removed_near_duplicates += 1
+            else:
+                result.near_duplicates += 1
+        result.entries = len(store)
         if texts is not None:
-            texts.forget(unused)
+            used = {entry.key for entry in store.entries()}
+            used.update(line.key for line in store.near_duplicates())
+            texts.forget({*texts.keys()} - used)
     return result
 
 

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.base import SideKind
 from scrapy_simhash.index.kinds import database_kind, destroy_database
-from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, databases
+from scrapy_simhash.index.manifest import FILE_NAME, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.texts import texts_path
 from scrapy_simhash.maintenance.redis_store import making_in_redis
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from scrapy_simhash.index.manifest import Manifest
@@ -61,8 +60,8 @@ def rewriting(
     :param side_rows: kinds of side rows to copy.
     :param damaged: the index may be damaged, see `DatabaseSource`.
     :param old_as: a name under which the old database stays in the directory; None deletes it.
-    :param changes: changed fields of the manifest, such as `plan`.
-    :raises SchemeError: a kind of database is unknown, or its driver is not installed.
+    :param changes: changed fields of the manifest, such as `scheme`.
+    :raises SchemeError: the driver of the database is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     location = str(directory)
@@ -139,41 +138,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[Store]:
 
 
 def _delete_leftovers(directory: Path, manifest: Manifest) -> None:
-    """Delete databases that the manifest does not name, and texts in another kind of database."""
-    texts = [texts_path(directory, kind) for kind in DATABASES if kind != manifest.database]
-    for path in (*databases(directory), *texts):
-        if path.is_dir() and path != manifest.database_path(directory):
+    """Delete databases that the manifest does not name."""
+    for path in databases(directory):
+        if path != manifest.database_path(directory):
             destroy_database(str(directory), path)
-
-
-def copy_all(
-    source: DatabaseSource,
-    store: Store,
-    *,
-    before_s: int = 0,
-    log_before_s: int = 0,
-    on_progress: Callable[[], object],
-) -> RewriteResult:
-    """Copy entries and log lines to the store of `rewriting`, and return the counts.
-
-    :param before_s: Unix time; entries that were last seen before that second are left out.
-    :param log_before_s: Unix time; log lines from before that second are left out.
-    :param on_progress: called for each entry.
-    """
-    result = RewriteResult()
-    for entry in source.entries():
-        if entry.last_seen_s < before_s:
-            result.removed_entries += 1
-        else:
-            # In a damaged index, the state row may be behind the numbers in use.
-            next_sequence = max(store.next_sequence, entry.last_sequence + 1)
-            store.write(entry._replace(ordinal=-1), None, (), next_sequence)
-        on_progress()
-    for line in source.near_duplicates():
-        if line.seen_at_s < log_before_s:
-            result.removed_near_duplicates += 1
-        else:
-            store.log(line, max(store.next_sequence, line.sequence + 1))
-            result.near_duplicates += 1
-    result.entries = len(store)
-    return result

@@ -24,7 +24,6 @@ from scrapy_simhash.index.texts import (
     texts_path,
 )
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire
 
 from .backends import INSTALLED_KINDS, PLAN, SCHEME, K
@@ -198,20 +197,6 @@ def test_texts_of_expired_pages_are_deleted(made):
     assert kept(made / "one") == {"a": "one", "b": "one"}
     expire(made / "one", 1 << 32, log=True)
     assert kept(made / "one") == {}
-
-
-def test_texts_stay_if_the_expired_index_does_not_replace_the_old_one(made, monkeypatch):
-    monkeypatch.setattr(Manifest, "replace", full)
-    with pytest.raises(StorageError, match="no space left"):
-        expire(made / "one", 1 << 32, log=True)
-    assert kept(made / "one") == {"a": "one", "b": "one"}
-
-
-def test_texts_go_with_an_index_to_another_kind_of_database(made):
-    for kind in (*INSTALLED_KINDS[1:], INSTALLED_KINDS[0]):
-        rebuild(made / "one", database=kind)
-        assert kept(made / "one", kind) == {"a": "one", "b": "one"}
-        assert len([path for path in (made / "one").iterdir() if "texts" in path.name]) == 1
 
 
 def test_they_are_reset_with_the_index(made):

@@ -26,7 +26,7 @@ from scrapy_simhash.maintenance.rewriting import making, rewriting
 from scrapy_simhash.scheme import PRESETS, Scheme
 from tests.index.backends import INSTALLED_KINDS, make_backend
 
-from .test_rewriting import content, made
+from .test_rewriting import content, made, rewrite
 
 KIND = INSTALLED_KINDS[0]
 HOSTS = [("http://one.example/a", 0x00FF), ("http://two.example/b", 0x00FE)]
@@ -89,13 +89,13 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
 
 
 def test_texts_go_along_however_many_there_are(tmp_path, monkeypatch):
-    index = wide(tmp_path, *(f"http://h{number}.example/" for number in range(5)))
+    one = wide(tmp_path / "one", "http://other.example/")
+    other = wide(tmp_path / "other", *(f"http://h{number}.example/" for number in range(5)))
     init = Texts.__init__
     monkeypatch.setitem(init.__kwdefaults__, "max_bytes", 100)
-    for other in (*INSTALLED_KINDS[1:], KIND):
-        rebuild(index, database=other)
-        with opened_texts(index, other) as texts:
-            assert len(list(texts.keys())) == 5
+    merge(one, other)
+    with opened_texts(one, KIND) as texts:
+        assert len(list(texts.keys())) == 6
 
 
 def test_the_texts_of_removed_pages_are_deleted(tmp_path):
@@ -133,7 +133,7 @@ def test_a_text_that_is_damaged_is_kept_anew(tmp_path):
 )
 def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
     index = made(tmp_path / "index", HOSTS)
-    rebuild(index.directory)
+    rewrite(index.directory)
     shutil.rmtree(index.directory / f"{KIND}-1")
     for wrong in (use, lambda _: index.open()):
         with pytest.raises(StorageError, match="is missing: restore it"):
