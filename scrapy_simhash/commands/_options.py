@@ -207,21 +207,14 @@ def preset_option(value: str) -> str:
     return value
 
 
-def preset_or_all(value: str) -> str:
-    """Return the value of ``--preset`` unchanged, if it is ``all`` or a preset. For argparse."""
-    return value if value == "all" else preset_option(value)
-
-
 def add_scheme_options(
     parser: argparse.ArgumentParser,
     *,
-    several: bool = False,
     max_distance: bool = True,
     confirmation: bool = False,
 ) -> None:
     """Add ``--preset``, ``--min-tokens`` and the options of extraction.
 
-    :param several: allow several ``--preset``, and ``--preset all``.
     :param max_distance: also add ``--max-distance``.
     :param confirmation: also add ``--min-resemblance`` and ``--same-title``.
     """
@@ -230,11 +223,9 @@ def add_scheme_options(
     )
     group.add_argument(
         "--preset",
-        action="append" if several else "store",
-        type=preset_or_all if several else preset_option,
+        type=preset_option,
         metavar="PRESET",
-        help=f"{_PRESETS}{'; may be repeated, or all' if several else ''} (default: "
-        "SIMHASH_PRESET)",
+        help=f"{_PRESETS} (default: SIMHASH_PRESET)",
     )
     if max_distance:
         add_max_distance(
@@ -273,28 +264,16 @@ def add_scheme_options(
     add_number(group, "--min-tokens", meaning, 1)
 
 
-def settings_of_presets(options: argparse.Namespace) -> list[SchemeSettings]:
-    """Return `chosen_settings` for each ``--preset``, or for all presets if one of them is ``all``.
-
-    Without ``--preset``, the only preset is that of the project.
-    """
-    presets = list(dict.fromkeys(options.preset or [None]))
-    if "all" in presets:
-        presets = list(PRESETS)
-    return [chosen_settings(options, preset) for preset in presets]
-
-
-def chosen_settings(options: argparse.Namespace, preset: str | None = None) -> SchemeSettings:
+def chosen_settings(options: argparse.Namespace) -> SchemeSettings:
     """Return the project's settings for fingerprints and copies. Options override them.
 
-    :param preset: replaces ``--preset``.
     :raises WrongUsage: an option has a value that is not allowed.
     :raises SettingsError: a setting has a value that is not allowed.
     """
     from scrapy_simhash.commands._settings import scheme_settings
     from scrapy_simhash.extraction import find_extractor
 
-    project = scheme_settings(options.settings, preset or options.preset)
+    project = scheme_settings(options.settings, options.preset)
     extraction: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in given(options, *EXTRACTION).items()

@@ -1,4 +1,4 @@
-"""``clusters``: list representatives with their near-duplicates, or regroup fingerprints."""
+"""``clusters``: list representatives with their near-duplicates."""
 
 from __future__ import annotations
 
@@ -6,49 +6,29 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import (
-    WrongUsage,
-    add_max_distance,
-    add_number,
-    given,
-    index_location,
-    require_distance_below,
-)
+from scrapy_simhash.commands._options import add_number, index_location
 from scrapy_simhash.commands._output import note, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.reasons import explain, percent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from scrapy_simhash.index.base import NearDuplicate
-    from scrapy_simhash.maintenance.sources import Source
 
 _DESCRIPTION = """\
 Lists clusters, the largest first: each representative, and below it its near-duplicates with their
-distance, similarity and action. Without other options, the clusters are those that crawls found.
+distance, similarity and action.
 
   {program} clusters --top 5 --members 10
   {program} clusters --similar
-  {program} clusters --max-distance 20
-  {program} clusters --method connected --host www.example.com
+  {program} clusters --host www.example.com
 
 A similar page is within k bits of another page but not a copy of it, so the crawl kept it.
-
---max-distance and --method regroup all pages by their fingerprints alone, without confirmation. The
-method "leader" groups pages as a crawl would, in crawl order. "connected" makes connected
-components: each page is near another page of its cluster.
 """
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_max_distance(parser, "regroup by this k")
-    parser.add_argument(
-        "--method",
-        choices=("leader", "connected"),
-        help="regroup pages as a crawl would, or as connected components (default: leader)",
-    )
     parser.add_argument(
         "--similar", action="store_true", help="list similar pages instead of near-duplicates"
     )
@@ -69,14 +49,14 @@ class Member(NamedTuple):
 
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
     :param action: what the crawl did with the page; empty if unknown.
-    :param reason: why it is a copy, or only similar, in words; empty if this is unknown.
+    :param reason: why it is a copy, or only similar, in words.
     """
 
     key: str
     distance: int
-    similarity: float | None = None
-    action: str = ""
-    reason: str = ""
+    similarity: float | None
+    action: str
+    reason: str
 
 
 # A representative and its near-duplicates; with --similar, a page and the pages similar to it.
@@ -84,8 +64,6 @@ Cluster = tuple[str, list[Member]]
 
 
 def _run(options: argparse.Namespace) -> None:
-    if options.similar and given(options, "max_distance", "method"):
-        raise WrongUsage("--similar cannot be combined with --max-distance or --method")
     clusters = [
         (representative, members)
         for representative, members in _clusters(options)
@@ -117,8 +95,7 @@ def _run(options: argparse.Namespace) -> None:
             shown_similarity = "" if similarity is None else percent(similarity)
             shown_action = f"{action:<8}  " if action else ""
             show(f"  distance {distance:>3}  {shown_similarity:>5}  {shown_action}{escaped(key)}")
-            if reason:
-                show(f"    {escaped(reason)}")
+            show(f"    {escaped(reason)}")
         if more := len(members) - len(members[shown_members]):
             show(f"  and {more:,} more")
     if len(clusters) > len(shown):
@@ -140,11 +117,6 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
     from scrapy_simhash.maintenance.sources import opened_source
 
     with opened_source(index_location(options)) as source:
-        if given(options, "max_distance", "method"):
-            manifest = source.manifest
-            pages = [(key, fingerprint) for _, key, fingerprint in sorted(_pages(source))]
-            k = manifest.max_distance if options.max_distance is None else options.max_distance
-            return _regrouped(pages, manifest.scheme.bits, k, options)
         logged = duplication(source)
         groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
         if options.similar:
@@ -173,44 +145,6 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
 
     clusters = [(key, [member(line, key) for line in lines]) for key, lines in groups.items()]
     return sorted(clusters, key=lambda cluster: len(cluster[1]), reverse=True)
-
-
-def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
-    """Yield (sequence number, key, fingerprint) of each page: of its entry or its last log line."""
-    from scrapy_simhash.maintenance.duplication import is_representative_now
-
-    last_lines = {line.key: line for line in source.near_duplicates() if line.confirmed}
-    for entry in source.entries():
-        if is_representative_now(entry, last_lines):
-            last_lines.pop(entry.key, None)
-            yield entry.number, entry.key, entry.fingerprint
-    for line in last_lines.values():
-        yield line.sequence, line.key, line.fingerprint
-
-
-def _regrouped(
-    pages: list[tuple[str, int]], bits: int, max_distance: int, options: argparse.Namespace
-) -> list[Cluster]:
-    """Group pages, given as (key, fingerprint), and return their clusters."""
-    from scrapy_simhash.clustering import cluster
-
-    require_distance_below(bits, max_distance)
-    keys = [key for key, _ in pages]
-    result = cluster(
-        [fingerprint for _, fingerprint in pages],
-        bits=bits,
-        max_distance=max_distance,
-        method=options.method or "leader",
-    )
-    if result.recall < 1:
-        note(f"up to {1 - result.recall:.1%} of the pairs may be missed: there are very many pages")
-    return [
-        (
-            keys[members[0]],
-            [Member(keys[member], int(result.distance[member])) for member in members[1:]],
-        )
-        for members in result.clusters(options.min_pages)
-    ]
 
 
 COMMAND = Command(

@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.changes import Change
 
 _DESCRIPTION = """\
-Writes the entries of an index, oldest first. The file name chooses the format: JSON lines, Parquet
-or CSV. Fields: key, fingerprint (hexadecimal digits), scheme, first_seen_s, last_seen_s (Unix
-times), near_duplicates (a count), gave_items (the page gave items), and evidence (hexadecimal
-digits: what confirms copies). `import` reads JSON lines and Parquet. CSV is for spreadsheets: a
-text that a spreadsheet would take for a formula gets a ' before it.
+Writes the entries of an index, oldest first, as JSON lines, or as CSV if the name of the file says
+so. Fields: key, fingerprint (hexadecimal digits), scheme, first_seen_s, last_seen_s (Unix times),
+near_duplicates (a count), gave_items (the page gave items), and evidence (hexadecimal digits: what
+confirms copies). `import` reads JSON lines. CSV is for spreadsheets: a text that a
+spreadsheet would take for a formula gets a ' before it.
 
   {program} export entries.jsonl.gz
-  {program} export entries.parquet
   {program} export --near-duplicates copies.csv
   {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
   {program} export --changes-since 24h -
@@ -38,15 +37,15 @@ is a copy now; else empty). A page is gone if a crawl that ended by itself saw o
 site, but not this page.
 """
 _TIMES = ("at", "first_seen", "last_seen")
-_SPREADSHEETS = (".xls", ".xlsx", ".ods")
+_OTHER_FORMATS = (".xls", ".xlsx", ".ods", ".parquet", ".pq")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="a name that ends in .jsonl, .csv (or either with .gz) or .parquet; - writes JSON "
-        "lines to standard output",
+        help="a name that ends in .jsonl or .csv, or either with .gz; - writes JSON lines to "
+        "standard output",
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
@@ -73,20 +72,20 @@ def _run(options: argparse.Namespace) -> None:
     where = index_location(options)
     to_standard_output = options.file == STANDARD_STREAM
     if not to_standard_output:
-        if Path(options.file).suffix.lower() in _SPREADSHEETS:
-            raise SimhashError(f"{options.file}: spreadsheets open CSV: name a file .csv")
+        if Path(options.file).suffix.lower() in _OTHER_FORMATS:
+            raise SimhashError(f"{options.file}: name a file .jsonl, or .csv for spreadsheets")
         if writable(options.file).exists() and not options.overwrite:
             raise SimhashError(f"{options.file} exists already: --overwrite replaces it")
     records: Any = export.entry_records(where)
-    types = export.ENTRY_TYPES
+    fields: Any = export.ENTRY_FIELDS
     if options.near_duplicates:
-        records, types = export.near_duplicate_records(where), export.NEAR_DUPLICATE_TYPES
+        records, fields = export.near_duplicate_records(where), export.NEAR_DUPLICATE_FIELDS
     elif options.changes_since is not None:
         found = changes(where, options.changes_since)
         records = (_change_record(change) for change in found)
-        types = dict.fromkeys(("key", "change", *_TIMES, "copy_of"), str)
+        fields = ("key", "change", *_TIMES, "copy_of")
     with progress("records") as on_progress:
-        count = write_records(options.file, _with_progress(records, on_progress), types)
+        count = write_records(options.file, _with_progress(records, on_progress), fields)
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result, f"{count:,} records of {where} written to {options.file}")

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import (
-    add_number,
-    add_scheme_options,
-    chosen_settings,
-)
+from scrapy_simhash.commands._options import add_scheme_options, chosen_settings
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import add_page_arguments, load_pages
 from scrapy_simhash.documents.escaping import escaped
@@ -31,7 +27,6 @@ little. It also shows the title and heading of the page: copies on one site must
   {program} extract https://example.com/article
   {program} extract --select article --remove .comments page.html
   curl -s https://example.com/article | {program} extract --json -
-  {program} extract --features 20 page.html
   {program} extract --json pages/*.html
 
 Options override the settings of the project. Copy the values that work for you to
@@ -48,14 +43,9 @@ _SKIP_REASONS = {
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser, several=True)
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
-        "--tokens",
-        action="store_true",
-        help="show the tokens instead of the text, one per line",
+    parser.add_argument(
+        "--tokens", action="store_true", help="show the tokens instead of the text, one per line"
     )
-    meaning = "show the N heaviest features instead of the text, with their weights"
-    add_number(instead, "--features", meaning, 1)
     add_scheme_options(parser, max_distance=False)
 
 
@@ -79,14 +69,9 @@ def _show(
     facts = _facts(loaded, chosen, extraction, page)
     content: dict[str, Any] = {"text": extraction.text}
     lines = extraction.text.split("\n")
-    if options.tokens or options.features:
-        lines = tokens = scheme.tokens(extraction.text, extraction.title)
-        content = {"token_list": tokens}
-    if options.features:
-        features = scheme.features(tokens).items()
-        heaviest = sorted(features, key=lambda item: (-item[1], item[0]))[: options.features]
-        lines = [f"{weight:>10.4f}  {feature}" for feature, weight in heaviest]
-        content = {"features": [{"feature": name, "weight": weight} for name, weight in heaviest]}
+    if options.tokens:
+        lines = scheme.tokens(extraction.text, extraction.title)
+        content = {"token_list": lines}
     if not options.json:
         for line in lines:
             show(escaped(line))

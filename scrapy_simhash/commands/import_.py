@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
-JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; other fields of
+JSON lines, also compressed by gzip. A record needs key and fingerprint; other fields of
 `export` are optional. If a record is invalid, nothing is imported.
 
   {program} import entries.jsonl.gz new/
-  {program} import --preset classic entries.parquet new/
+  {program} import --preset classic entries.jsonl new/
   {program} import --redis redis://host:6379/0 --redis-key shop:simhash entries.jsonl.gz
 
 If records name a scheme, it must be that of the options or settings.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.evidence import Evidence, decode_evidence, encode_evidence
@@ -35,35 +35,14 @@ if TYPE_CHECKING:
 _MAX_TIME_S = (1 << 32) - 1
 
 
-class EntryRecord(TypedDict):
-    """An exported entry; the module describes the fields."""
-
-    key: str
-    fingerprint: str
-    scheme: str
-    first_seen_s: int
-    last_seen_s: int
-    near_duplicates: int
-    gave_items: bool
-    evidence: str
-
-
-class NearDuplicateRecord(TypedDict):
-    """An exported line of the near-duplicate log; see `NearDuplicate` for the fields."""
-
-    key: str
-    representative: str
-    distance: int
-    fingerprint: str
-    scheme: str
-    seen_at_s: int
-    similarity_percent: int | None
-    action: str
-
-
-# Fields and their types, for file formats with a schema.
-ENTRY_TYPES = get_type_hints(EntryRecord)
-NEAR_DUPLICATE_TYPES = get_type_hints(NearDuplicateRecord)
+ENTRY_FIELDS = (
+    *("key", "fingerprint", "scheme", "first_seen_s", "last_seen_s", "near_duplicates"),
+    *("gave_items", "evidence"),
+)
+NEAR_DUPLICATE_FIELDS = (
+    *("key", "representative", "distance", "fingerprint", "scheme", "seen_at_s"),
+    *("similarity_percent", "action"),
+)
 
 
 class PlacedRecord(NamedTuple):
@@ -73,27 +52,27 @@ class PlacedRecord(NamedTuple):
     record: Mapping[str, Any]
 
 
-def entry_records(where: Location) -> Iterator[EntryRecord]:
+def entry_records(where: Location) -> Iterator[dict[str, Any]]:
     """Yield the entries of an index as records, oldest first. For errors, see `opened_source`."""
     with opened_source(where) as source:
         scheme = source.manifest.scheme
         copies = Counter(line.representative for line in source.near_duplicates() if line.confirmed)
         for entry in source.entries_by_age():
-            yield EntryRecord(
-                key=entry.key,
-                fingerprint=to_hex(entry.fingerprint, scheme.bits),
-                scheme=scheme.id,
-                first_seen_s=entry.first_seen_s,
-                last_seen_s=entry.last_seen_s,
-                near_duplicates=copies[entry.key],
-                gave_items=entry.gave_items,
-                evidence=encode_evidence(entry.evidence).hex(),
-            )
+            yield {
+                "key": entry.key,
+                "fingerprint": to_hex(entry.fingerprint, scheme.bits),
+                "scheme": scheme.id,
+                "first_seen_s": entry.first_seen_s,
+                "last_seen_s": entry.last_seen_s,
+                "near_duplicates": copies[entry.key],
+                "gave_items": entry.gave_items,
+                "evidence": encode_evidence(entry.evidence).hex(),
+            }
 
 
-def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
-    """Yield the log lines of near-duplicates as records, oldest first. For errors, see
-    `opened_source`.
+def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
+    """Yield the log lines of near-duplicates as records, oldest first; for the fields, see
+    `NearDuplicate`, for errors `opened_source`.
     """
     with opened_source(where) as source:
         scheme = source.manifest.scheme
@@ -101,16 +80,16 @@ def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
             if not line.confirmed:
                 continue
             similarity = line.similarity
-            yield NearDuplicateRecord(
-                key=line.key,
-                representative=line.representative,
-                distance=line.distance,
-                fingerprint=to_hex(line.fingerprint, scheme.bits),
-                scheme=scheme.id,
-                seen_at_s=line.seen_at_s,
-                similarity_percent=None if similarity is None else round(100 * similarity),
-                action=line.action,
-            )
+            yield {
+                "key": line.key,
+                "representative": line.representative,
+                "distance": line.distance,
+                "fingerprint": to_hex(line.fingerprint, scheme.bits),
+                "scheme": scheme.id,
+                "seen_at_s": line.seen_at_s,
+                "similarity_percent": None if similarity is None else round(100 * similarity),
+                "action": line.action,
+            }
 
 
 def import_entries(

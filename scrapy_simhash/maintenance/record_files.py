@@ -1,4 +1,4 @@
-"""Write records to files as JSON lines, CSV or Parquet; read JSON lines and Parquet back."""
+"""Write records to files as JSON lines or CSV; read JSON lines back."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ import gzip
 import json
 import sys
 import zlib
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.escaping import csv_cell
-from scrapy_simhash.documents.files import GZIP_MARK, import_extra, replaced
+from scrapy_simhash.documents.files import GZIP_MARK, replaced
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.maintenance.export import PlacedRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 STANDARD_STREAM = "-"
-_BATCH_RECORDS = 65_536
-
-
-def is_parquet(name: str) -> bool:
-    """Return True if a file name ends with ``.parquet`` or ``.pq``."""
-    return name.lower().endswith((".parquet", ".pq"))
 
 
 def is_csv(name: str) -> bool:
@@ -33,50 +26,34 @@ def is_csv(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith(".csv")
 
 
-def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
+def write_records(name: str, records: Iterable[Mapping[str, Any]], fields: Sequence[str]) -> int:
     """Write records to a file atomically, or to standard output, and return their number.
 
-    :param name: a file name, or ``-`` for JSON lines on standard output. The format is CSV or
-        Parquet (`is_csv`, `is_parquet`), else JSON lines; ``.gz`` compresses CSV and JSON lines.
-    :param types: the type of each field: str, int, bool or int | None. JSON lines do not use them.
-    :raises SimhashError: Parquet cannot store a value, pyarrow is missing, or standard output is
-        closed.
+    :param name: a file name, or ``-`` for JSON lines on standard output. The format is CSV
+        (`is_csv`), else JSON lines; ``.gz`` compresses both.
+    :param fields: the fields of each record, in the order of the columns of CSV.
+    :raises SimhashError: standard output is closed.
     :raises OSError: the file cannot be written.
     """
-    count = 0
-
-    def counted() -> Iterator[Mapping[str, Any]]:
-        nonlocal count
-        for record in records:
-            yield record
-            count += 1
-
     if name == STANDARD_STREAM:
         if sys.stdout is None:
             raise SimhashError("standard output is closed: name a file")
-        _write_lines(sys.stdout, counted())
-        return count
+        return _write_lines(sys.stdout, records)
     with replaced(Path(name)) as temporary:
-        if is_parquet(name):
-            _write_parquet(temporary, counted(), types)
-            return count
         open_text = gzip.open if name.lower().endswith(".gz") else open
         # newline="" keeps line ends as they are written: \r\n in CSV, \n in JSON lines.
         with open_text(temporary, "wt", encoding="utf-8", newline="") as file:
-            if is_csv(name):
-                _write_csv(file, counted(), types)
-            else:
-                _write_lines(file, counted())
-    return count
+            return (
+                _write_csv(file, records, fields) if is_csv(name) else _write_lines(file, records)
+            )
 
 
 def read_records(name: str) -> Iterator[PlacedRecord]:
-    """Yield the records of a file without checking their fields.
+    """Yield the records of a file of JSON lines without checking their fields.
 
-    :param name: name of a Parquet file or of a file of JSON lines, which may be gzipped; or ``-``
-        for JSON lines on standard input.
-    :raises SimhashError: the file is CSV, has another format or is damaged, pyarrow is missing, or
-        standard input is closed.
+    :param name: name of a file, which may be gzipped; or ``-`` for standard input.
+    :raises SimhashError: the file is CSV, has another format or is damaged, or standard input is
+        closed.
     :raises OSError: the file cannot be read.
     """
     if name == STANDARD_STREAM:
@@ -85,30 +62,33 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
         yield from _read_lines(name, sys.stdin.buffer)
     elif is_csv(name):
         raise SimhashError(
-            f"{name}: CSV is for spreadsheets and cannot be read back: export JSON lines or Parquet"
+            f"{name}: CSV is for spreadsheets and cannot be read back: export JSON lines"
         )
-    elif is_parquet(name):
-        yield from _read_parquet(Path(name))
     else:
         with Path(name).open("rb") as file:
             compressed = file.peek(2).startswith(GZIP_MARK)
             yield from _read_lines(name, gzip.GzipFile(fileobj=file) if compressed else file)
 
 
-def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> None:
-    file.writelines(json.dumps(record) + "\n" for record in records)
+def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
+    count = 0
+    for record in records:
+        file.write(json.dumps(record) + "\n")
+        count += 1
+    return count
 
 
-def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> None:
-    writer = csv.DictWriter(file, list(types))
+def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], fields: Sequence[str]) -> int:
+    writer, count = csv.DictWriter(file, fields), 0
     writer.writeheader()
-    writer.writerows(
-        {
+    for record in records:
+        cells = {
             field: csv_cell(value) if isinstance(value, str) else value
             for field, value in record.items()
         }
-        for record in records
-    )
+        writer.writerow(cells)
+        count += 1
+    return count
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
@@ -129,39 +109,3 @@ def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise SimhashError(f"{name}: truncated or damaged ({error})") from error
-
-
-def _write_parquet(
-    path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
-) -> None:
-    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    arrow_types = {
-        str: arrow.string(),
-        int: arrow.int64(),
-        bool: arrow.bool_(),
-        int | None: arrow.int64(),
-    }
-    schema = arrow.schema([(field, arrow_types[kind]) for field, kind in types.items()])
-    with parquet.ParquetWriter(path, schema) as writer:
-        iterator = iter(records)
-        while batch := list(islice(iterator, _BATCH_RECORDS)):
-            try:
-                writer.write_table(arrow.Table.from_pylist(batch, schema))
-            except (UnicodeError, arrow.ArrowException) as error:  # noqa: PERF203 - once a batch
-                raise SimhashError(
-                    f"Parquet cannot store a record ({error}): export JSON lines instead"
-                ) from error
-
-
-def _read_parquet(path: Path) -> Iterator[PlacedRecord]:
-    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
-    with path.open("rb") as stream:
-        try:
-            file = parquet.ParquetFile(stream)
-            number = 0
-            for batch in file.iter_batches(_BATCH_RECORDS):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield PlacedRecord(f"{path}, row {number}", record)
-        except (arrow.ArrowException, OSError) as error:
-            raise SimhashError(f"{path}: not a Parquet file, or damaged ({error})") from error

@@ -1,4 +1,4 @@
-"""``compare``: two pages, by one preset or all."""
+"""``compare``: two pages."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def files(folder):
 
 
 def test_json(run, files):
-    report = compared(run, "a.txt", "b.html")
-    assert report["a"] == {"page": "a.txt", "url": None}
-    (found,) = report["presets"]
+    found = compared(run, "a.txt", "b.html")
     scheme = Scheme.preset("wide")
     one, other = scheme.fingerprint(LONG), scheme.fingerprint(EDITED)
     distance = hamming_distance(one, other)
@@ -71,6 +69,8 @@ def test_json(run, files):
         "near_duplicate": True,
         "resemblance": resemblance(LONG, EDITED),
         "a": {
+            "page": "a.txt",
+            "url": None,
             "fingerprint": f"{one:064x}",
             "way": "",
             "tokens": len(scheme.tokens(LONG)),
@@ -78,6 +78,8 @@ def test_json(run, files):
             "error": None,
         },
         "b": {
+            "page": "b.html",
+            "url": None,
             "fingerprint": f"{other:064x}",
             "way": "readability",
             "tokens": len(scheme.tokens(EDITED)),
@@ -103,14 +105,14 @@ def test_in_words(run, files):
     verdict, because = run("compare", "a.txt", "c.txt").out.splitlines()[-2:]
     assert verdict == f"verdict      different (k = {MAX_DISTANCE})"
     assert because.startswith("because      no copy, because their distance is beyond k: ")
-    distance = compared(run, "a.txt", "b.html")["presets"][0]["distance"]
+    distance = compared(run, "a.txt", "b.html")["distance"]
     for k, verdict in ((distance, "near-duplicates"), (distance - 1, "different")):
         ran = run("compare", "--max-distance", k, "a.txt", "b.html")
         assert ran.out.splitlines()[-2] == f"verdict      {verdict} (k = {k})"
 
 
 def test_a_page_and_itself(run, files):
-    (found,) = compared(run, "a.txt", "a.txt")["presets"]
+    found = compared(run, "a.txt", "a.txt")
     assert (found["distance"], found["similarity"], found["resemblance"]) == (0, 1, 1)
 
 
@@ -124,13 +126,13 @@ def test_pages_that_are_near_and_no_copies(run, files):
     assert because.endswith(". A lower SIMHASH_MIN_RESEMBLANCE reverses this")
     for name, title in (("one", "Boats"), ("other", "Trains")):
         written(files, f"<title>{title}</title><article><p>{LONG}</p></article>", f"{name}.html")
-    (found,) = compared(run, "one.html", "other.html")["presets"]
+    found = compared(run, "one.html", "other.html")
     assert (found["distance"], found["similarity"], found["resemblance"]) == (0, 1, 1)
     assert (found["against"], found["near_duplicate"]) == ("name", False)
     assert 'names "Boats" and "Trains". SIMHASH_SAME_TITLE = False reverses' in found["reason"]
-    (found,) = compared(run, "--no-same-title", "one.html", "other.html")["presets"]
+    found = compared(run, "--no-same-title", "one.html", "other.html")
     assert (found["against"], found["near_duplicate"]) == ("", True)
-    (found,) = compared(run, "--preset", "classic", "one.html", "other.html")["presets"]
+    found = compared(run, "--preset", "classic", "one.html", "other.html")
     assert (found["same_title"], found["near_duplicate"]) == (False, True)
 
 
@@ -138,40 +140,27 @@ def test_names_that_leave_a_doubt(run, files):
     for name, title, text in (("one", "Boats", LONG), ("other", "Boats, winter timetable", EDITED)):
         article = f"<article><h1>Boats</h1><p>{text}</p></article>"
         written(files, f"<title>{title}</title>{article}", f"{name}.html")
-    (found,) = compared(run, "one.html", "other.html")["presets"]
+    found = compared(run, "one.html", "other.html")
     assert 0.6 < found["similarity"] < 0.85
     assert found["against"] == "doubt"
 
 
-def test_presets_that_cannot_take_a_text_say_so(run, files):
-    report = compared(run, "--preset", "all", "a.txt", "d.txt")
-    assert [one["preset"] for one in report["presets"]] == list(PRESETS)
-    by_name = {one["preset"]: one for one in report["presets"]}
-    ascii_only = by_name["ascii-mt19937"]
-    assert ascii_only["b"]["skipped"] == "unsupported_text"
-    assert (ascii_only["distance"], ascii_only["near_duplicate"]) == (None, False)
-    assert ascii_only["resemblance"] == 0
-    assert by_name["wide"]["distance"] > MAX_DISTANCE
-    ran = run("compare", "--preset", "all", "a.txt", "d.txt")
-    assert ran.code == 0
-    rows = {line.split()[0]: line for line in ran.out.splitlines()[4:]}
-    assert set(rows) == set(PRESETS)
-    assert rows["ascii-mt19937"].endswith("B is skipped: unsupported_text")
-    assert rows["wide"].endswith("different")
-    ran = run("compare", "--preset", "classic", "--preset", "levels", "a.txt", "c.txt")
-    assert [line.split()[0] for line in ran.out.splitlines()[4:]] == ["classic", "levels"]
+def test_a_preset_that_cannot_take_a_text_says_so(run, files):
+    found = compared(run, "--preset", "ascii-mt19937", "a.txt", "d.txt")
+    assert found["b"]["skipped"] == "unsupported_text"
+    assert (found["distance"], found["near_duplicate"], found["resemblance"]) == (None, False, 0)
+    ran = run("compare", "--preset", "ascii-mt19937", "a.txt", "d.txt")
+    assert ran.out.splitlines()[-1].startswith("verdict      B is skipped: unsupported_text")
 
 
-def test_short_texts_have_a_distance_and_a_similarity_by_every_preset(run, files):
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name != "ascii-mt19937"])
+def test_short_texts_have_a_distance_and_a_similarity(run, files, preset):
     # Of the kind that the articles show: two characters of a short sentence are changed.
     written(files, "老船长叫你下午去码头喝茶哦，快点来快点来", "one.txt")
     written(files, "老船长喊你下午去码头喝茶啦，快点来快点来", "other.txt")
-    for found in compared(run, "--preset", "all", "one.txt", "other.txt")["presets"]:
-        if found["preset"] == "ascii-mt19937":
-            assert found["a"]["skipped"] == "unsupported_text"
-            continue
-        assert 0 <= found["distance"] < found["bits"] / 2, found["preset"]
-        assert 0 < found["similarity"] <= 1
+    found = compared(run, "--preset", preset, "one.txt", "other.txt")
+    assert 0 <= found["distance"] < found["bits"] / 2
+    assert 0 < found["similarity"] <= 1
 
 
 def test_pages_that_are_skipped(run, files):
@@ -182,7 +171,7 @@ def test_pages_that_are_skipped(run, files):
     ran = run("compare", "short.txt", "short.txt")
     assert ran.out.splitlines()[-2] == f"verdict      near-duplicates (k = {MAX_DISTANCE})"
     written(files, "<html><body></body></html>", "none.html")
-    (found,) = compared(run, "a.txt", "none.html")["presets"]
+    found = compared(run, "a.txt", "none.html")
     assert (found["b"]["skipped"], found["resemblance"]) == ("no_text", None)
     assert found["similarity"] is None
     # Nothing was compared, so nothing was confirmed or rejected.
@@ -217,7 +206,7 @@ def test_pages_of_sites(run_process, files):
         assert (ran.code, ran.err) == (0, "")
         report = json.loads(ran.out)
         assert [report["a"]["url"], report["b"]["url"]] == [one, other]
-        assert report["presets"][0]["near_duplicate"]
+        assert report["near_duplicate"]
         ran = run_process(*MODULE, "compare", one, "-", told=LONG)
         assert "distance     0 of 256 bits\n" in ran.out
         assert "similarity   100 %, estimated\n" in ran.out

@@ -173,23 +173,11 @@ def test_plain_text_is_all_text(run, folder):
     assert (report["text"], report["preset"]) == (f"{CHINESE}\nBoat\t1", "classic")
 
 
-def test_tokens_and_features(run, folder):
-    name = written(folder, FERRY)
-    scheme = Scheme.preset("wide")
-    tokens = scheme.tokens(FERRY)
+def test_tokens(run, folder):
+    name, tokens = written(folder, FERRY), Scheme.preset("wide").tokens(FERRY)
     ran = run("extract", "--tokens", name)
     assert ran.out.splitlines() == tokens
     assert extracted(run, "--tokens", name)["token_list"] == tokens
-    assert len(extracted(run, "--features", "3", name)["features"]) == 3
-    # In the default each word weighs the same.
-    classic = ("extract", "--preset", "classic", "--features")
-    weights = Scheme.preset("classic").features(tokens)
-    features = extracted(run, *classic[1:], "3", name)["features"]
-    assert features[0] == {"feature": "the", "weight": max(weights.values())}
-    ran = run(*classic, "1", name)
-    assert ran.out == f"{weights['the']:>10.4f}  the\n"
-    assert run("extract", "--features", "0", name).code == 2
-    assert run("extract", "--features", "1", "--tokens", name).code == 2
 
 
 def test_control_characters_are_escaped(run, folder):

@@ -241,13 +241,13 @@ def test_stats_show_what_tables_cost(ran_json, index):
 
 
 def test_export_import_and_merge(ran_json, run, index, folder):
-    for name in ("e.jsonl.gz", "e.parquet"):
+    for name in ("e.jsonl.gz", "e.jl"):
         assert ran_json("index", "export", name)["records"] == len(entries(index))
         assert ran_json("index", "import", name, f"new {name}")["entries"] == len(entries(index))
         assert [*entries(folder / f"new {name}")] == [*entries(index)]
-    assert run("index", "export", "e.parquet").code == 1
-    assert "--overwrite" in run("index", "export", "e.parquet").err
-    assert run("index", "export", "--overwrite", "e.parquet").code == 0
+    assert run("index", "export", "e.jl").code == 1
+    assert "--overwrite" in run("index", "export", "e.jl").err
+    assert run("index", "export", "--overwrite", "e.jl").code == 0
     lines = run("index", "export", "-").out.splitlines()
     assert [json.loads(line) for line in lines] == list(entry_records(index))
     lines = run("index", "export", "--near-duplicates", "-").out.splitlines()
@@ -317,7 +317,7 @@ def test_of_items_and_pages_those_of_pages_are_meant(run, index, folder):
 def test_export_refuses_spreadsheets_and_leaves_similar_pages_out(run, index, folder):
     ran = run("index", "export", "out.xlsx")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "error: out.xlsx: spreadsheets open CSV: name a file .csv\n"
+    assert ran.err == "error: out.xlsx: name a file .jsonl, or .csv for spreadsheets\n"
     assert not (folder / "out.xlsx").exists()
     with open_index(index_url(index)) as opened:
         lines = list(opened.near_duplicates())
