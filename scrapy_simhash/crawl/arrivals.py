@@ -52,7 +52,7 @@ class Arrivals:
         if 200 <= response.status < 300:  # noqa: PLR2004 - success
             self._compare_with_earlier(request, page)
         if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
-            self._pages.lane.mark_not_judged(self._identity.key(request))
+            self._pages.mark_not_judged(self._identity.key(request))
         if page is None:
             self.ended(request)
 
@@ -63,7 +63,7 @@ class Arrivals:
 
     def lost(self, request: Request) -> None:
         """Record that the page of a failed or spared request will not arrive."""
-        self._pages.lane.mark_not_judged(self._identity.key(request))
+        self._pages.mark_not_judged(self._identity.key(request))
         self.ended(request)
 
     def ended(self, request: Request, observation: Observation | None = None) -> bool:
@@ -84,7 +84,7 @@ class Arrivals:
         """Compare a page with an earlier one under its key, whose copies may have been dropped for
         a content that the spider did not want.
         """
-        if self._pages.lane.index is None or request.callback is NO_CALLBACK:
+        if self._pages.index is None or request.callback is NO_CALLBACK:
             return
         key = self._identity.key(request)
         text = None
@@ -92,8 +92,8 @@ class Arrivals:
             text = PageToObserve(key, page.fingerprint, evidence_of(key, page))
         if CARRIED_META_KEY not in request.meta:  # no spider output: perhaps an inline download
             self._settlement.downloaded(key, text)
-        self._pages.arrived(key, text)
+        self._pages.came_again(key, text)
         # A page is refused, too, if its callback gave nothing but a request for this one.
         other = request.meta.get(OTHER_URL_META_KEY)
         if other is not None and other in self._replaced:
-            self._pages.arrived(other, text)
+            self._pages.came_again(other, text)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.signalmanager import SignalManager
 
+    from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.settlement import PageState
 
 _REMEMBERED_KEYS = 100_000
@@ -36,8 +37,9 @@ class AskingAgain:
     :param crawl_signals: the signals of the crawl.
     """
 
-    def __init__(self, crawl_signals: SignalManager) -> None:
+    def __init__(self, crawl_signals: SignalManager, identity: Identity) -> None:
         self._signals = crawl_signals
+        self._identity = identity
         self._is_connected = False
         # Keys of pages whose callbacks did not run.
         self._dropped: LocalCache[str, None] = LocalCache(_REMEMBERED_KEYS)
@@ -67,17 +69,17 @@ class AskingAgain:
             pair = request.callback, request.errback
             self._owed[pair] = self._owed.get(pair, 0) + 1
 
-    def was_dropped(self, key: str) -> bool:
-        """Return True if a page was dropped. A request for it that is made later asks again."""
-        return key in self._dropped
+    def was_dropped(self, request: Request) -> bool:
+        """Return True if the page of a request was dropped, so that the request asks again."""
+        return bool(self._dropped) and self._identity.key(request) in self._dropped
 
-    def claims(self, key: str, request: Request) -> bool:
+    def claims(self, request: Request) -> bool:
         """Return True if a request that was passed to ``engine.crawl`` asks for a dropped page."""
         pair = request.callback, request.errback
         owed = self._owed.get(pair, 0)
         if owed:
             self._owed[pair] = owed - 1
-        return owed > 0 or self.was_dropped(key)
+        return owed > 0 or self.was_dropped(request)
 
     def _scheduled(self, request: Request) -> None:
         page = _running.get()

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from scrapy.utils.datatypes import LocalCache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
 
@@ -32,18 +30,21 @@ class Contents:
         self.rules = rules
         # Key of a page → its content, and True if it gave items.
         self._handled: LocalCache[str, tuple[Text, bool]] = LocalCache(_REMEMBERED_PAGES)
-        self._refused: deque[Text] = deque(maxlen=_REMEMBERED_REFUSED)
-        # Refused although they gave items once, so a page that gives items does not clear them.
-        self._refused_for_good: deque[Text] = deque(maxlen=_REMEMBERED_REFUSED)
+        # (content, True if it was refused although it gave items once)
+        self._refused: deque[tuple[Text, bool]] = deque(maxlen=_REMEMBERED_REFUSED)
 
     def handled(self, page: Observation, *, gave_items: bool) -> None:
-        """Record that a page was handled without an error."""
+        """Record that a page was handled without an error. If it gave items, such content is not
+        refused any more, unless it gave items before it was refused, too.
+        """
         self._handled[page.key] = page, gave_items
         if gave_items and self._refused:
-            others = [other for other in self._refused if not self.rules.is_copy(page, other)]
+            others = [
+                one for one in self._refused if one[1] or not self.rules.is_copy(page, one[0])
+            ]
             self._refused = deque(others, _REMEMBERED_REFUSED)
 
-    def arrived(self, key: str, page: Text | None) -> None:
+    def came_again(self, key: str, page: Text | None) -> None:
         """Record that a page arrived, perhaps again. If it has other content now, the earlier
         content was that of a wrong page, and counts as refused.
 
@@ -52,21 +53,18 @@ class Contents:
         earlier, gave_items = self._handled.get(key, (None, False))
         if earlier is not None and (page is None or not self.rules.same_text(earlier, page)):
             del self._handled[key]
-            self._add(self._refused_for_good if gave_items else self._refused, earlier)
+            self.refuse(earlier, gave_items=gave_items)
 
-    def refuse(self, page: Text) -> None:
-        """Record that the spider asks for a page again while it handles it."""
-        self._add(self._refused, page)
+    def refuse(self, page: Text, *, gave_items: bool = False) -> None:
+        """Record that the spider asks for a page again.
+
+        :param gave_items: the page has given items.
+        """
+        if not any(
+            gave >= gave_items and self.rules.is_copy(page, one) for one, gave in self._refused
+        ):
+            self._refused.append((page, gave_items))
 
     def is_refused(self, page: Text | None) -> bool:
         """Return True if such content was refused."""
-        return page is not None and (
-            self._is_in(self._refused, page) or self._is_in(self._refused_for_good, page)
-        )
-
-    def _add(self, contents: deque[Text], page: Text) -> None:
-        if not self._is_in(contents, page):
-            contents.append(page)
-
-    def _is_in(self, contents: Iterable[Text], page: Text) -> bool:
-        return any(self.rules.is_copy(page, other) for other in contents)
+        return page is not None and any(self.rules.is_copy(page, one) for one, _ in self._refused)

@@ -59,7 +59,7 @@ class SimhashDownloaderMiddleware(Component):
             response = _again(answer, request)
         page = await self._fingerprint(request, response)
         self._arrivals.downloaded(request, response, page)
-        if page is not None and page.fingerprint is not None and self._pages.lane.calls.in_threads:
+        if page is not None and page.fingerprint is not None and self._pages.calls.in_threads:
             page = self._arguments.added_to(page, request)
             await self._pages.ask_early(self._identity.key(request), page, response)
             self._fingerprinted[response] = page, None
@@ -71,17 +71,17 @@ class SimhashDownloaderMiddleware(Component):
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
         """Return the fingerprint of a page, and keep it for the spider middleware."""
-        lane = self._pages.lane
-        if lane.index is None:  # pages are not judged, or the index is not open
+        pages = self._pages
+        if pages.index is None:  # pages are not judged, or the index is not open
             return None
         reason = self._reason_to_skip(request, response)
         if reason is not None or not isinstance(response, HtmlResponse):
-            lane.stats.skip(reason or "not_html")
+            pages.stats.skip(reason or "not_html")
             return None
         try:
             page, is_cached = await self._fingerprinter.fingerprint(response)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            lane.errors.count_error("fingerprint", error, response.url)
+            pages.errors.count_error("fingerprint", error, response.url)
             return None
         results = await self._signals.send_catch_log_async(
             signals.page_fingerprinted, request=request, response=response, page=page
@@ -92,14 +92,14 @@ class SimhashDownloaderMiddleware(Component):
             page = replace(page, fingerprint=None, skipped=None)
         self._fingerprinted[response] = page, given
         if is_cached:
-            lane.stats.count("exact_duplicate")
-        lane.stats.fingerprinted(page)
+            pages.stats.count("exact_duplicate")
+        pages.stats.fingerprinted(page)
         if page.way:
-            lane.stats.count(f"extraction/{page.way}")
+            pages.stats.count(f"extraction/{page.way}")
         if page.error is not None:
-            lane.errors.count_error("extraction", page.error, response.url)
+            pages.errors.count_error("extraction", page.error, response.url)
         if page.tokens:
-            lane.unmatched.count(page.unmatched)
+            pages.unmatched.count(page.unmatched)
         return page
 
     def _reason_to_skip(self, request: Request, response: Response) -> str | None:

@@ -6,7 +6,6 @@ If an index cannot be opened, the crawl runs without the plugin.
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -26,7 +25,6 @@ from scrapy_simhash.crawl.foreign_values import ForeignValues
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.judging import Judging
-from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on, logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
@@ -79,21 +77,25 @@ class SimhashExtension:
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
         self.arguments = Arguments(settings.ignore_arguments, crawler)
-        self.asking_again = AskingAgain(crawler.signals)
         self.foreign_values = ForeignValues(self.arguments)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
-        self.following = Following(self.arguments, self.identity)
-        self.fingerprinter = Fingerprinter(settings)
-        lane = partial(Lane, settings=settings, identity=self.identity, errors=self.errors)
-        page_lane = lane("page", detector=self.fingerprinter.detector, stats=self.stats)
+        self.asking_again = AskingAgain(crawler.signals, self.identity)
+        self.following = Following(self.arguments)
+        self.fingerprinter = fingerprinter = Fingerprinter(settings)
+        parts: dict[str, Any] = {
+            "identity": self.identity,
+            "errors": self.errors,
+            "schedule": self.schedule,
+        }
+        self.pages = Judging("page", settings, fingerprinter.detector, stats=self.stats, **parts)
         item_stats = CrawlStats(stats, "simhash/item")
-        item_lane = lane("item", detector=self.fingerprinter.item_detector, stats=item_stats)
-        self.pages = Judging(page_lane, self.schedule)
-        self.items = Judging(item_lane, self.schedule)
+        self.items = Judging(
+            "item", settings, fingerprinter.item_detector, stats=item_stats, **parts
+        )
         self.settlement = Settlement(
             self.pages.settle_page, self.items.settle, self._finished, self.pages.contents
         )
-        self.waiting = WaitingSpiders(crawler, self.pages.retries.call)
+        self.waiting = WaitingSpiders(crawler, self.pages.retries)
         self.arrivals = Arrivals(self.pages, self.items, self.settlement, self.identity)
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
         # copy to other requests. Weak, because a response may never reach a callback.
@@ -163,14 +165,14 @@ class SimhashExtension:
         self.fingerprinter.attach()
         try:
             if settings.pages:
-                self.pages.lane.open(self._starts)
+                self.pages.open(self._starts)
             if settings.item_fields:
-                self.items.lane.open(self._starts)
+                self.items.open(self._starts)
         except SimhashError as error:
             self._go_without_index(error)
             return
-        opened = [lane.index for lane in self._lanes() if lane.index is not None]
-        index, lane = opened[0], self._first_lane()
+        opened = [one.index for one in (self.pages, self.items) if one.index is not None]
+        index, first = opened[0], self._first()
         embedded = [index for index in opened if isinstance(index, ObservingIndex)]
         self._syncer.start(*embedded)
         logger.info(
@@ -182,9 +184,9 @@ class SimhashExtension:
             index.confirmation.min_resemblance,
             index.confirmation.same_name,
             index.plan,
-            lane.policy.action,
+            first.policy.action,
             index.location,
-            lane.size_at_opening,
+            first.size_at_opening,
             extra={"spider": spider},
         )
 
@@ -211,7 +213,7 @@ class SimhashExtension:
         self.fingerprinter.close()
         if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
             self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
-        opened = any(lane.index is not None for lane in self._lanes())
+        opened = self._first().index is not None
         self.pages.end(finished=reason == "finished")
         self.items.end(finished=reason == "finished")
         if not opened:
@@ -223,7 +225,7 @@ class SimhashExtension:
         if reason == "finished":
             self._starts.delete()
         if opened:
-            write_crawl_report(self.crawler, self.settings, self._first_lane().location, reason)
+            write_crawl_report(self.crawler, self.settings, self._first().location, reason)
 
     def item_done(
         self,
@@ -259,15 +261,12 @@ class SimhashExtension:
 
     def _close_indexes(self) -> None:
         self._syncer.close()
-        for lane in self._lanes():
-            lane.close()
+        self.pages.close()
+        self.items.close()
 
-    def _lanes(self) -> tuple[Lane, Lane]:
-        return self.pages.lane, self.items.lane
-
-    def _first_lane(self) -> Lane:
-        """Return the lane of pages, or of items if no pages are judged."""
-        return (self.pages if self.settings.pages else self.items).lane
+    def _first(self) -> Judging:
+        """Return what judges pages, or items if no pages are judged."""
+        return self.pages if self.settings.pages else self.items
 
     def schedule(self, request: Request) -> None:
         """Schedule a request past the spider and its middlewares, and count it."""

@@ -7,14 +7,11 @@ a page that gave none.
 A callback that gives one request, or one for itself, leads on: to the next page of a list, from a
 page that asks for the visitor's age, or to the next number. If the callback of such a page's copy
 did not run, the crawl would lose all that comes after it. So it runs, its items are dropped, and
-its one request passes. Copies with many links, such as mirrors, are not followed. Nor are further
-copies of a callback if ten of them have led to no page that was not requested before: each product
-may link to its print version.
+its one request passes. Copies with many links, such as mirrors, are not followed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from scrapy.utils.datatypes import LocalCache
@@ -25,33 +22,21 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_simhash.crawl.arguments import Arguments
-    from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.settlement import PageState
 
 _REMEMBERED_PAGES = 100_000
-_MAX_LEADING_NOWHERE = 10
 
 
 class Following:
     """The pages of one crawl that lead on to one further page."""
 
-    def __init__(self, arguments: Arguments, identity: Identity) -> None:
+    def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
-        self._identity = identity
         # Keys of pages whose callbacks gave nothing.
         self._barren: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
         # Key of a page → number of its requests, and hash of the only one (None if that is for its
         # own callback).
         self._leading: LocalCache[str, tuple[int, bytes | None]] = LocalCache(_REMEMBERED_PAGES)
-        # Hashes of the keys of requested pages.
-        self._requested: LocalCache[int, None] = LocalCache(_REMEMBERED_PAGES)
-        # Callbacks whose copies have led on, and the number of copies of others that have not.
-        self._led_on: set[str] = set()
-        self._led_nowhere: Counter[str] = Counter()
-
-    def requested(self, key: str) -> None:
-        """Record that a page is requested."""
-        self._requested[hash(key)] = None
 
     def given(self, page: PageState, request: Request) -> None:
         """Record a request that the callback of a page gave."""
@@ -64,15 +49,9 @@ class Following:
             one = None if page.own_requests else self._arguments.hash(request)
             self._leading[page.key] = page.requests, one
 
-    def leads_on(self, key: str, request: Request) -> bool:
-        """Return True if the callback of a page has given one request, or one for itself.
-
-        :param request: of a copy of the page.
-        """
-        if key not in self._leading:
-            return False
-        callback = self._arguments.callback_name(request)
-        return self._led_nowhere[callback] < _MAX_LEADING_NOWHERE
+    def leads_on(self, key: str) -> bool:
+        """Return True if the callback of a page has given one request, or one for itself."""
+        return key in self._leading
 
     def is_barren(self, key: str) -> bool:
         """Return True if the callback of a page has given nothing."""
@@ -94,7 +73,6 @@ class Following:
             and page.own_requests == 1
             and self._arguments.same_callback(request, page.request)
         ):
-            self._leads(page, request)
             return True
         page.kept_requests.append(request)
         return False
@@ -112,8 +90,6 @@ class Following:
         requests = page.take_kept_requests()
         if page.may_follow:
             return requests
-        if page.in_chain and page.requests == 0:
-            self._leads(page, None)
         representative = (page.verdict and page.verdict.representative) or page.key
         number, handed_on = self._leading.get(representative, (0, None))
         if page.in_chain and page.requests > number == 1:
@@ -125,16 +101,4 @@ class Following:
         if has_state and handed_on == self._arguments.hash(requests[0]):
             return ()
         page.withheld -= 1
-        self._leads(page, requests[0])
         return requests
-
-    def _leads(self, page: PageState, request: Request | None) -> None:
-        """Record where the callback of a copy leads; None for nowhere."""
-        callback = self._arguments.callback_name(page.request)
-        if request is not None and (
-            request.dont_filter or hash(self._identity.key(request)) not in self._requested
-        ):
-            self._led_on.add(callback)
-            self._led_nowhere[callback] = 0
-        elif callback not in self._led_on:
-            self._led_nowhere[callback] += 1

@@ -6,21 +6,44 @@ To *settle* a page is to confirm its observation in the index, or to discard it.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary, finalize
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.advice import warn_of_arguments, warn_of_copies
+from scrapy_simhash.crawl.advice import (
+    EMPTY_FIELDS,
+    UNMATCHED_SELECTORS,
+    UnmatchedNames,
+    warn_of_arguments,
+    warn_of_copies,
+)
+from scrapy_simhash.crawl.canonical import CanonicalUrls
 from scrapy_simhash.crawl.contents import Contents
-from scrapy_simhash.crawl.dropped_copies import DroppedCopy
-from scrapy_simhash.crawl.retries import ITEM_META_KEY, MAX_HELD, META_KEY, Retries, is_retry
+from scrapy_simhash.crawl.history import CrawlHistory
+from scrapy_simhash.crawl.index_calls import IndexCalls
+from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
+from scrapy_simhash.crawl.retries import (
+    ITEM_META_KEY,
+    MAX_HELD,
+    META_KEY,
+    DroppedCopy,
+    Retries,
+    is_retry,
+)
+from scrapy_simhash.detector import evidence_of
+from scrapy_simhash.documents.escaping import nearness
 from scrapy_simhash.documents.masking import loggable
+from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.evidence import UNLIKE_ANY
+from scrapy_simhash.index import PageToObserve, reset_index
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.policy import PASS, STAND_IN_REASONS, Action, stands_in
+from scrapy_simhash.index.texts import KeptText
+from scrapy_simhash.policy import PASS, STAND_IN_REASONS, Action, outcome_of, stands_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,26 +51,55 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.lane import Lane
+    from scrapy_simhash.crawl.identity import Identity
+    from scrapy_simhash.crawl.jobdir import CrawlStarts
+    from scrapy_simhash.crawl.settings import SimhashSettings
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import Observation
+    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
+    from scrapy_simhash.detector import Detector, PageFingerprint
+    from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
     from scrapy_simhash.verdict import Verdict
+
+logger = logging.getLogger(__name__)
 
 
 class Judging:
     """The verdicts on pages of one crawl, or on its items, and what is done with them.
 
-    :param lane: the index of these pages or items.
+    If the index fails, the error is counted and the page passes: no page is lost, and no crawl
+    stops. All this holds for items, too.
+
+    :param what: ``page`` or ``item``.
     :param schedule: schedules a request that repeats a dropped page.
     """
 
-    def __init__(self, lane: Lane, schedule: Callable[[Request], None]) -> None:
-        is_for_pages = lane.what == "page"
-        settings = lane.settings
-        self.lane = lane
+    def __init__(
+        self,
+        what: Literal["page", "item"],
+        settings: SimhashSettings,
+        detector: Detector,
+        *,
+        identity: Identity,
+        stats: CrawlStats,
+        errors: ErrorLog,
+        schedule: Callable[[Request], None],
+    ) -> None:
+        is_for_pages = what == "page"
+        self._what = what
+        self._settings = settings
+        self._detector = detector
+        self._identity = identity
+        self.stats = stats
+        self.errors = errors
+        self.policy = settings.policy if is_for_pages else settings.item_policy
+        self.calls = IndexCalls(None, errors)
+        """Calls to the index. `open` and `close` replace this object."""
+        self.location = settings.index_location(what)
+        self.size_at_opening = 0
         rules = Rules(settings.max_distance, settings.confirmation)
         self.contents = Contents(rules)
         self.retries = Retries(
@@ -57,25 +109,141 @@ class Judging:
             meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
             max_answered=MAX_HELD if is_for_pages else 0,
         )
-        # Key → copy whose callback ran late, and gave nothing.
-        self._gave_nothing: LocalCache[str, DroppedCopy] = LocalCache(MAX_HELD)
-        self._stats = lane.stats
+        selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
+        self.unmatched = (
+            UnmatchedNames(selectors, UNMATCHED_SELECTORS, errors)
+            if is_for_pages
+            else UnmatchedNames(settings.item_fields, EMPTY_FIELDS, errors)
+        )
+        self._cluster_limit = settings.cluster_limit if is_for_pages else 0
+        self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
+        self._history: CrawlHistory | None = None
+        self._canonical_urls = CanonicalUrls()
         # Response → (verdict of an index on the network, finalizer that discards it). The index is
         # asked before it is known whether a callback will get the page.
         self._early: WeakKeyDictionary[Response, tuple[Verdict, Any]] = WeakKeyDictionary()
+        # Key → copy whose callback ran late, and gave nothing.
+        self._ran_late: LocalCache[str, DroppedCopy] = LocalCache(MAX_HELD)
+        self._asked_late: LocalCache[str, None] = LocalCache(MAX_HELD)
         # Names of arguments with which copies passed.
         self._passed_for_arguments: Counter[str] = Counter()
-        self._cluster_limit = settings.cluster_limit if is_for_pages else 0
+
+    @property
+    def index(self) -> ObservingIndex | RedisIndex | None:
+        """The open index; None before `open` and after `close`."""
+        return self.calls.index
+
+    def open(self, starts: CrawlStarts) -> None:
+        """Open the index of the settings.
+
+        :raises SimhashError: the index cannot be opened.
+        """
+        settings, location = self._settings, self.location
+        crawl_start = starts.crawl_start(str(location))
+        options: dict[str, Any] = {
+            "max_distance": settings.max_distance,
+            "confirmation": settings.confirmation,
+            "expected_pages": settings.expected_pages,
+            "incremental": settings.policy.incremental,
+            "crawl_start": crawl_start,
+            "warn": self._warn_of_opening,
+        }
+        index: ObservingIndex | RedisIndex
+        if isinstance(location, RedisAddress):
+            index, self.location = open_in_redis(
+                location,
+                self._detector.scheme,
+                crawl=settings.redis_crawl,
+                lease_s=settings.redis_lease_s,
+                **options,
+            )
+            self.calls = IndexCalls(index, self.errors, patience_s=settings.redis_lease_s)
+            self.size_at_opening = index.size_at_opening
+        else:
+            # A resumed crawl must not delete the pages that it saw before the pause.
+            if settings.reset and crawl_start is None and reset_index(location):
+                self.errors.warn(
+                    "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", location
+                )
+            index = open_in_directory(
+                location, self._detector.scheme, kind=settings.index_kind, **options
+            )
+            self.calls = IndexCalls(index, self.errors)
+            self.size_at_opening = len(index)
+        starts.record(index)
+        self._history = CrawlHistory(index)
+
+    def _warn_of_opening(self, message: str, *arguments: object) -> None:
+        self.stats.count("index_does_not_fit")
+        self.errors.warn(message, *arguments)
+
+    def close(self) -> None:
+        """Close the index, if it is open. An error is counted."""
+        try:
+            self.calls.close()
+        except StorageError as error:
+            self.errors.count_error("index", error, "the end of the crawl")
+        self.calls = IndexCalls(None, self.errors)
+
+    def end(self, *, finished: bool) -> None:
+        """Count the size of the index, write the end of the crawl into its history, and log the
+        results of the crawl and the warnings on which a user may act.
+
+        :param finished: the crawl ended by itself, without a limit or a signal.
+        """
+        if self._history is None or self.index is None:
+            return
+        ending = self.calls.now("the end of the crawl", lambda index: index.ending())
+        if ending is not None:
+            self.stats.index_size(ending.size)
+            try:
+                self._history.close(ending.next_sequence, finished=finished)
+            except StorageError as error:
+                self.errors.count_error("history", error, str(self.location))
+        if self.stats.has_counts:
+            summary = self.stats.summary(f"{self._what}s", self.policy.action)
+            logger.info("%s", summary, extra={"spider": self.errors.spider})
+        self.unmatched.warn()
+        warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
+        warn_of_copies(self.errors, self.stats, f"{self._what}s", self.location)
+
+    async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
+        """Return the verdict of the index, not counted; None if the index is closed or fails."""
+        if page.fingerprint is None or not self.calls.in_threads:
+            return self._ask_now(key, page)  # without a fingerprint, no index is called
+        in_scope = self._identity.scope_filter(key)
+        answer = await self.calls.observe(
+            PageToObserve(key, page.fingerprint, evidence_of(key, page), in_scope)
+        )
+        return None if answer is None else self._detector.verdict(*answer)
+
+    def _ask_now(self, key: str, page: PageFingerprint) -> Verdict | None:
+        in_scope = self._identity.scope_filter(key)
+        return self.calls.now(
+            key, lambda index: self._detector.judge(index, key, page, in_scope=in_scope)
+        )
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`. If
         no callback gets the page, it is discarded when its response is deleted.
         """
-        verdict = await self.lane.ask(key, page)
+        verdict = await self.ask(key, page)
         if verdict is not None:
             discard = finalize(response, self._discard_early, verdict)
             discard.atexit = False
             self._early[response] = verdict, discard
+
+    def _discard_early(self, verdict: Verdict) -> None:
+        """Discard the observation of a page that no callback got. May run in any thread."""
+        calls, observation = self.calls, verdict.observation
+        if observation is not None and calls.in_threads:
+            calls.call_in_loop(self._settle_in_index, observation, False)  # noqa: FBT003 - discard
+
+    def _discard_all_early(self) -> None:
+        """Discard the pages that no callback will get, because the crawl is idle."""
+        for _, discard in [*self._early.values()]:
+            discard()
+        self._early.clear()
 
     def judge(
         self, key: str, page: PageFingerprint, canonical: str | None, response: Response
@@ -85,12 +253,61 @@ class Judging:
         :param canonical: the canonical URL that the page names, see `canonical_url`.
         :return: None if the index is closed or failed.
         """
-        if self.lane.calls.in_threads:
+        if self.calls.in_threads:
             verdict, discard = self._early.pop(response, (None, None))
             verdict = verdict if discard is not None and discard.detach() else None
         else:
-            verdict = self.lane.ask_now(key, page)
-        return None if verdict is None else self.lane.record_verdict(verdict, page, canonical)
+            verdict = self._ask_now(key, page)
+        return None if verdict is None else self.record(verdict, page, canonical)
+
+    def record(
+        self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
+    ) -> Verdict:
+        """Count a verdict, keep the text of a near-duplicate, and return the verdict with
+        `canonical`.
+        """
+        if verdict.kind == "near-duplicate":  # now, because few are confirmed later
+            self._keep_text(verdict.key, page.title, page.text)
+        verdict = self._canonical_urls.completed(verdict, canonical)
+        if self._count_verdict(verdict) or self._settings.debug:
+            self._log(verdict)
+        return verdict
+
+    def _count_verdict(self, verdict: Verdict) -> bool:
+        if self._history is not None:
+            self._history.judged(verdict)
+        return self.stats.count_verdict(verdict)
+
+    def record_given(self, verdict: Verdict, action: Action) -> None:
+        """Count a verdict that is not from the index, such as on an error page, and its outcome."""
+        self._count_verdict(verdict)
+        self._count_outcome(verdict, action)
+
+    def _count_outcome(self, verdict: Verdict, action: Action) -> None:
+        """Count what is done with a judged page, also in the near-duplicate log."""
+        self.stats.count_outcome(verdict, action)
+        outcome, observation = outcome_of(verdict, action), verdict.observation
+        if outcome is not None and verdict.kind != "unchanged" and observation is not None:
+            self.calls.acted(observation, outcome)
+
+    def _log(self, verdict: Verdict) -> None:
+        like = verdict.representative or verdict.similar_to
+        if like is None:
+            return
+        near_duplicate = verdict.kind == "near-duplicate"
+        logger.info(
+            "simhash: %s %s %s %s %s at %s%s",
+            "near-duplicate" if near_duplicate else "similar",
+            self._what,
+            loggable(verdict.key),
+            "of" if near_duplicate else "to",
+            loggable(like),
+            nearness(verdict.distance, verdict.similarity),
+            f": {loggable(verdict.reason or '')}"
+            if self._settings.debug
+            else " (others are counted; SIMHASH_DEBUG shows all)",
+            extra={"spider": self.errors.spider},
+        )
 
     def act_on(
         self,
@@ -101,17 +318,14 @@ class Judging:
     ) -> tuple[Action, KeptReason | None]:
         """Decide what to do with a page, and count the outcome. Return the result of the policy.
 
-        A copy of a pending page is held if the action hides it or a part of its output. It is
-        requested again if that page fails, or gives no items.
-
         :param request: repeats the page; None for an item of ``start()``.
         :param around: the circumstances, as far as this object does not know them.
         :param response: the response of a page; None for an item.
         """
         observation = verdict.observation
-        preferred = verdict.canonical == "page" and self.lane.settings.prefer_canonical
+        preferred = verdict.canonical == "page" and self._settings.prefer_canonical
         no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
-        action, reason = self.lane.policy.decide(
+        action, reason = self.policy.decide(
             verdict,
             replace(
                 around,
@@ -126,43 +340,67 @@ class Judging:
             self._make_pending(observation, preferred=preferred, reason=reason)
         if reason in (None, "flood"):
             self._count_copy(verdict)
-        if reason in ("no_items", "values"):
-            if observation is not None and observation.provisional:
-                self.lane.calls.tell(verdict.key, lambda index: index.discard(observation))
-            return action, reason  # counted when it is known whether the page gives items
-        if reason is not None:
-            self._stats.count_kept(verdict, reason)
+        if reason not in ("no_items", "values"):  # else counted when it is known what it gives
+            self._count_outcome(verdict, action)
+            if reason is not None:
+                self.stats.count_kept(verdict, reason)
+        elif observation is not None and observation.provisional:
+            self.calls.discard(observation)
         if reason == "request":
             self._passed_for_arguments.update(around.arguments)
-        self.lane.count_outcome(verdict, action)
-        if action != PASS and request is not None and observation is not None:
+        if action != PASS and request is not None and observation is not None and reason is None:
             if not action.call:
                 self._keep_dropped(observation, request, response)
             # Otherwise `settle_page` keeps it, if the callback gave something that was withheld.
             if observation.provisional:
-                self.lane.calls.discard(observation)
+                self.calls.discard(observation)
         return action, reason
 
-    def arrived(self, key: str, page: Text | None) -> None:
-        """Record that a page arrived, perhaps again. See `Contents.arrived` and
-        `Retries.answered`.
+    def _keep_dropped(
+        self, observation: Observation, request: Request, response: Response | None
+    ) -> None:
+        """Keep a dropped copy, in case that its callback is to run after all."""
+        copy = DroppedCopy.of(observation, request)
+        if response is not None:
+            self.retries.responses.keep(copy, response)
+        # It waits for its representative, or for an earlier response with the same key.
+        awaited = observation.representative or observation.key
+        if observation.provisional:
+            self.retries.hold(awaited, copy)
+        elif observation.kind == "near-duplicate":
+            self.retries.leave(awaited, copy, answered=observation.earlier.gave_items)
+
+    def _make_pending(
+        self, observation: Observation, *, preferred: bool, reason: KeptReason | None
+    ) -> None:
+        """Make a copy pending that may be stored, because its representative does not stand for
+        further copies of its kind, or because the page is preferred.
+        """
+        is_unanswered = reason in STAND_IN_REASONS and not observation.earlier.gave_items
+        if preferred or reason == "depth" or is_unanswered:
+            self.calls.tell(observation.key, lambda index: index.supersede(observation))
+        elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
+            self.calls.tell(observation.key, lambda index: index.accept(observation))
+
+    def came_again(self, key: str, page: Text | None) -> None:
+        """Record that a page arrived, perhaps again.
 
         :param page: the content; None if it cannot be judged.
         """
-        self._gave_nothing.pop(key, None)
-        self.contents.arrived(key, page)
-        self.retries.answered(key, page)
-
-    def begin_giving(self) -> None:
-        """Record that the crawl takes items from pages."""
-        if not self.retries.gives_items:
-            self.retries.begin_giving()
+        self._ran_late.pop(key, None)
+        self.contents.came_again(key, page)
+        self.retries.came_again(key, page)
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
         self._discard_all_early()
-        self.lane.calls.hurry()
-        self._request_refused()
+        self.calls.hurry()
+        # The spider may have asked for its failed pages before the callbacks of these ran.
+        late = [copy for copy in self._ran_late.values() if self.contents.is_refused(copy)]
+        self._ran_late.clear()
+        late = [copy for copy in late if copy.key not in self._asked_late]  # else without end
+        self._asked_late.update({copy.key: None for copy in late})
+        self.retries.request(late)
         return self.retries.idle()
 
     async def finish(self, *, pausing: bool) -> None:
@@ -171,35 +409,25 @@ class Judging:
         :param pausing: the crawl was not idle before, so it may go on later.
         """
         self._discard_all_early()
-        await self.lane.calls.finish()
+        await self.calls.finish()
         self.retries.close(pausing=pausing)
-        await self.lane.calls.finish()
-
-    def end(self, *, finished: bool) -> None:
-        """End the crawl of the lane, and log the warnings on which a user may act."""
-        lane = self.lane
-        if lane.index is None:
-            return
-        lane.end(finished=finished)
-        warn_of_arguments(lane.errors, self._stats, self._passed_for_arguments)
-        warn_of_copies(lane.errors, self._stats, f"{lane.what}s", lane.location)
+        await self.calls.finish()
 
     def settle_page(self, page: PageState, confirmed: bool) -> None:
         """Settle the observation of a page that is done."""
         verdict, observation = page.verdict, page.observation
         if verdict is None or observation is None:
             return
-        if page.reason is None and page.action != PASS:  # its callback has run all the same
-            if page.withheld:
+        if page.outputs == 0 and not page.dropped and is_retry(page.request):
+            self._ran_late[page.key] = DroppedCopy.of(observation, page.request)
+        calls_for_items = page.reason in ("no_items", "values")
+        if calls_for_items:
+            self._count_called(page, verdict)
+        if calls_for_items or (page.reason is None and page.action != PASS):
+            if page.withheld and not (calls_for_items and page.gave_items):
                 self._keep_withheld(observation, page)
             if observation.provisional:
-                return  # `act_on` has settled it
-        if page.outputs == 0 and not page.dropped and is_retry(page.request):
-            self._gave_nothing[page.key] = DroppedCopy.of(observation, page.request)
-        if page.reason in ("no_items", "values"):
-            self._count_called(page, verdict, page.reason)
-            if observation.provisional:
-                return  # `act_on` has settled it
+                return  # `act_on` has discarded it
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
             self._settle_in_index(observation, verdict.kind == "unchanged", page)
             return
@@ -214,17 +442,17 @@ class Judging:
 
         :param page: None for an item.
         """
-        if self.lane.index is None:
+        if self.index is None:
             return
         if not confirmed:
-            self._stats.count("discarded")
-            self.lane.mark_not_judged(observation.key)
+            self.stats.count("discarded")
+            self.mark_not_judged(observation.key)
         self._settle_in_index(observation, confirmed, page)
 
     def _settle_in_index(
         self, observation: Observation, confirmed: bool, page: PageState | None = None
     ) -> None:
-        key, calls = observation.key, self.lane.calls
+        key = observation.key
         gave_items = page is None or page.gave_items
 
         def is_to_call(copy: DroppedCopy) -> bool:
@@ -233,86 +461,42 @@ class Judging:
                 return False
             return page.has_foreign or (page.leads_on and not copy.called)
 
-        def settle_copies(_: None) -> None:
-            if confirmed:
-                self.retries.confirmed(
-                    key, observation, gave_items=gave_items, is_to_call=is_to_call
-                )
-            else:
-                self.retries.discarded(key, refused=page is not None and page.asked_again)
-            self.retries.settled(key)
+        def confirmed_copies(_: None) -> None:
+            self.retries.confirmed(key, observation, gave_items=gave_items, is_to_call=is_to_call)
+
+        def discarded_copies(_: None) -> None:
+            self.retries.discarded(key, refused=page is not None and page.asked_again)
 
         if not confirmed:
-            calls.discard(observation, settle_copies)
+            self.calls.discard(observation, discarded_copies)
             return
         if page is not None and observation.kind != "near-duplicate":  # whose text is stored
-            self.lane.keep_text(key, page.title, page.text)
-        calls.confirm(observation, settle_copies, gave_items=gave_items)
+            self._keep_text(key, page.title, page.text)
+        self.calls.confirm(observation, confirmed_copies, gave_items=gave_items)
 
-    def _request_refused(self) -> None:
-        """Request the copies whose callbacks gave nothing for a content that the spider has refused
-        elsewhere. As they ran late, the spider may have asked for its failed pages before.
-        """
-        copies = [*self._gave_nothing.values()]
-        self._gave_nothing.clear()
-        for copy in copies:
-            if self.contents.is_refused(copy):
-                self.retries.request(copy)
-
-    def _count_called(self, page: PageState, verdict: Verdict, reason: KeptReason) -> None:
+    def _count_called(self, page: PageState, verdict: Verdict) -> None:
         """Count the outcome of a copy whose callback has run for what its original did not give."""
-        if page.gave_items:
-            self._stats.count_kept(verdict, reason)
-            self.lane.count_outcome(verdict, PASS)
+        if page.gave_items and page.reason is not None:
+            self.stats.count_kept(verdict, page.reason)
+            self._count_outcome(verdict, PASS)
             return
         self._count_copy(verdict)
         follow = page.action.follow
-        self.lane.count_outcome(verdict, Action(call=follow, items=False, follow=follow))
-        observation, representative = verdict.observation, verdict.representative
-        if page.withheld and observation is not None and representative is not None:
-            copy = DroppedCopy.of(observation, page.request, called=True)
-            if self.contents.is_refused(observation):  # since the page arrived
-                self.retries.request(copy)
-            elif observation.provisional:
-                self.retries.look_again(copy)
-            else:
-                self.retries.leave(representative, copy, answered=True)
+        self._count_outcome(verdict, Action(call=follow, items=False, follow=follow))
 
     def _keep_withheld(self, observation: Observation, page: PageState) -> None:
         """Keep a copy of whose output something was withheld, in case that its representative
         fails. Otherwise, its callback need not run again.
         """
         copy = DroppedCopy.of(observation, page.request, called=True)
-        representative = observation.representative
-        if observation.provisional:
-            self.retries.look_again(copy)
-        elif representative is not None and not page.action.items:
-            self.retries.leave(representative, copy, answered=observation.earlier.gave_items)
-
-    def _keep_dropped(
-        self, observation: Observation, request: Request, response: Response | None
-    ) -> None:
-        """Keep a dropped copy, in case that its representative fails."""
-        copy = DroppedCopy.of(observation, request)
-        # It waits for its representative, or for an earlier response with the same key.
-        awaited = observation.representative or observation.key
-        if observation.provisional:
-            self.retries.hold(awaited, copy, response)
-        elif observation.kind == "near-duplicate":
-            answered = observation.earlier.gave_items
-            self.retries.leave(awaited, copy, response, answered=answered)
-
-    def _make_pending(
-        self, observation: Observation, *, preferred: bool, reason: KeptReason | None
-    ) -> None:
-        """Make a copy pending that may be stored, because its representative does not stand for
-        further copies of its kind, or because the page is preferred.
-        """
-        is_unanswered = reason in STAND_IN_REASONS and not observation.earlier.gave_items
-        if preferred or reason == "depth" or is_unanswered:
-            self.lane.calls.tell(observation.key, lambda index: index.supersede(observation))
-        elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
-            self.lane.calls.tell(observation.key, lambda index: index.accept(observation))
+        representative, called_for_items = observation.representative, page.reason is not None
+        if called_for_items and self.contents.is_refused(observation):  # since it arrived
+            self.retries.request([copy])
+        elif observation.provisional:
+            self.retries.look_again([copy])
+        elif representative is not None and (called_for_items or not page.action.items):
+            answered = called_for_items or observation.earlier.gave_items
+            self.retries.leave(representative, copy, answered=answered)
 
     def _observe_again(
         self, copies: Sequence[DroppedCopy], then: Callable[[Sequence[Observation] | None], None]
@@ -325,30 +509,40 @@ class Judging:
         def observe(index: Any) -> list[Observation]:
             observations = []
             for copy in copies:
-                in_scope = self.lane.identity.scope_filter(copy.key)
+                in_scope = self._identity.scope_filter(copy.key)
                 seen = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
                 index.discard(seen)
                 index.acted(seen, None)  # the log has the line of the first look
                 observations.append(seen)
             return observations
 
-        self.lane.calls.tell(copies[0].key, observe, then)
+        self.calls.tell(copies[0].key, observe, then)
 
-    def _discard_early(self, verdict: Verdict) -> None:
-        """Discard the observation of a page that no callback got. May run in any thread."""
-        calls, observation = self.lane.calls, verdict.observation
-        if observation is not None and calls.in_threads:
-            calls.call_in_loop(self._settle_in_index, observation, False)  # noqa: FBT003 - discard
+    def mark_not_judged(self, key: str) -> None:
+        """Record that an indexed page cannot be judged now, so that it does not count as gone."""
+        if (history := self._history) is not None:
 
-    def _discard_all_early(self) -> None:
-        """Discard the pages that no callback will get, because the crawl is idle."""
-        for _, discard in [*self._early.values()]:
-            discard()
-        self._early.clear()
+            def record(entry: Entry | None) -> None:
+                if entry is not None:
+                    history.crawl.failed(key)
+
+            self.calls.tell(key, lambda index: index.entry(key), record)
+
+    def _keep_text(self, key: str, title: str, text: str) -> None:
+        """Store the text of a page beside the index, if SIMHASH_KEEP_TEXT says so."""
+        index: Any = self.index
+        if not self._max_text_bytes or index is None:
+            return
+        try:
+            index.texts.max_bytes = self._max_text_bytes
+            if not index.texts.keep(key, KeptText(title, text)):
+                self.stats.count("texts_not_kept")
+        except SimhashError as error:
+            self.errors.count_error("texts", error, key)
 
     def _is_flood(self, verdict: Verdict) -> bool:
         """Return True if a near-duplicate would exceed SIMHASH_CLUSTER_LIMIT."""
-        copies = self._stats.copies[verdict.representative or ""]
+        copies = self.stats.copies[verdict.representative or ""]
         return verdict.kind == "near-duplicate" and 0 < self._cluster_limit <= copies
 
     def _count_copy(self, verdict: Verdict) -> None:
@@ -358,7 +552,7 @@ class Judging:
         if (representative := verdict.representative) is None:
             return
         if self._is_flood(verdict):
-            self.lane.errors.warn_once(
+            self.errors.warn_once(
                 f"flood of {representative}",
                 "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
                 "a broken extraction? Further copies of it are tagged, not dropped "
@@ -367,4 +561,4 @@ class Judging:
                 loggable(representative),
                 loggable(verdict.key),
             )
-        self._stats.count_copy(representative)
+        self.stats.count_copy(representative)

@@ -55,7 +55,7 @@ class _SpiderMiddleware(Component):
         self._arguments = crawl.arguments
         self._asking_again = crawl.asking_again
         self._pages = crawl.pages
-        self._item_lane = crawl.items.lane
+        self._items = crawl.items
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Yield the requests and items for which `_passes` returns True; record how they end."""
@@ -94,7 +94,7 @@ class _SpiderMiddleware(Component):
     def _state_of(self, response: Response) -> PageState | None:
         page = self._settlement.page(response)
         request = response.request
-        if page is None and request is not None and self._item_lane.index is not None:
+        if page is None and request is not None and self._items.index is not None:
             # The page was not judged, but its items will be.
             key = self._identity.key(request)
             return self._settlement.begin(response, PageState(key, None, PASS, request))
@@ -126,7 +126,6 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     def __init__(self, crawl: SimhashExtension) -> None:
         super().__init__(crawl)
         crawl.has_output_middleware = True
-        self._following = crawl.following
         self._waiting = crawl.waiting
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -150,16 +149,14 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             if page is not None:
                 self._see_request(page, response, request_or_item)
         elif request_or_item is not None:
-            self._pages.begin_giving()
+            self._pages.retries.begin_giving()
             if page is not None:
                 self._settlement.item_yielded(page, request_or_item)
         return True
 
     def _leaves_spider(self, request: Request, response: Response | None = None) -> None:
         self._arguments.leaves_spider(request, response)
-        key = self._identity.key(request)
-        self._following.requested(key)
-        if self._asking_again.was_dropped(key):
+        if self._asking_again.was_dropped(request):
             request.meta[ASKED_AGAIN_META_KEY] = True
 
     def _see_request(self, page: PageState, response: Response, request: Request) -> None:
@@ -228,7 +225,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
         key = self._identity.key(request)
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
-        asked_again = (by_engine and self._asking_again.claims(key, request)) or asked_again
+        asked_again = (by_engine and self._asking_again.claims(request)) or asked_again
         request.meta.pop(OTHER_URL_META_KEY, None)
         waited_for = request.meta.pop(CALLED_AFTER_ALL_META_KEY, False)
         arguments = self._arguments.names(request)
@@ -254,9 +251,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
         original = verdict.representative or key
-        follows_chains = self._pages.lane.policy.follow_chains
-        leads_on = follows_chains and self._following.leads_on(original, request)
-        in_chain = waited_for or leads_on
+        follows_chains = self._pages.policy.follow_chains
+        in_chain = waited_for or (follows_chains and self._following.leads_on(original))
         action, kept_reason = self._pages.act_on(
             verdict,
             repeatable,
@@ -281,7 +277,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state.may_follow = self._takes_place(state) and self._following.is_barren(original)
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
-            self._waiting.dropped(repeatable, response)
+            self._waiting.dropped()
         else:
             self._settlement.recognize_refused(state, refused_fingerprint)
         self._tell(state, response)
@@ -317,7 +313,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         verdict = replace(verdict, key=key)
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
         response.flags.append(verdict.kind)
-        self._pages.lane.count_verdict(verdict, action)
+        self._pages.record_given(verdict, action)
         state = self._settlement.follow_callback(response, key, verdict, action, request)
         self._tell(state, response)
 
@@ -340,7 +336,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             return self._lets_request_pass(page, response, request_or_item)
         if self._withholds_item(page, response, request_or_item):
             page.withheld += 1
-            self._pages.lane.stats.count("dropped_items")
+            self._pages.stats.count("dropped_items")
             return False
         page.may_follow = page.may_follow or self._takes_place(page)
         return True
@@ -367,7 +363,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     def _takes_place(self, page: PageState) -> bool:
         """Return True for a copy whose callback runs for items that its original did not give."""
         calls_for_items = page.reason in ("no_items", "values")
-        return calls_for_items and self._pages.lane.policy.follow_chains
+        return calls_for_items and self._pages.policy.follow_chains
 
     def _released(self, page: PageState | None) -> Iterable[Request]:
         return () if page is None else self._following.released(page)
@@ -378,7 +374,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         withheld = page.withheld
         passing = self._following.rest(page)
         if page.withheld > withheld:
-            self._pages.lane.stats.count("dropped_requests", page.withheld - withheld)
+            self._pages.stats.count("dropped_requests", page.withheld - withheld)
         return passing
 
     def _output_ended(self, page: PageState) -> None:

@@ -35,7 +35,7 @@ class SimhashPipeline(Component):
         self._signals = crawl.crawler.signals
         self._settlement = crawl.settlement
         self._fingerprinter = crawl.fingerprinter
-        self._page_lane = crawl.pages.lane
+        self._pages = crawl.pages
         self._items = crawl.items
         # Item classes need not declare these fields, unless SIMHASH_ITEM_TAGS is set.
         optional = () if self._settings.has_own_tags else TAGGED_WHERE_KNOWN
@@ -51,24 +51,24 @@ class SimhashPipeline(Component):
     async def process_item(self, item: Any) -> Any:
         """Judge and tag an item, and return it. :raises NearDuplicateItem: it is dropped."""
         state = self._settlement.item_arrived(item)
-        lane = self._page_lane
+        judging = self._pages
         verdict = None if state.page is None else state.page.verdict
         text = None
-        if self._items.lane.index is not None:
+        if self._items.index is not None:
             fingerprint = await self._fingerprint(item)
             text = fingerprint.text
             item_verdict = await self._judge(state, fingerprint)
             if item_verdict is not None:
-                verdict, lane = item_verdict, self._items.lane
+                verdict, judging = item_verdict, self._items
         # In drop mode, originals would be the only items without the tags, or all would have fields
         # that no pipeline of the user expects.
-        if verdict is not None and (lane.policy.action == "tag" or self._settings.has_own_tags):
+        if verdict is not None and (judging.policy.action == "tag" or self._settings.has_own_tags):
             tag_item(
                 item,
                 self._tags(verdict),
                 "SIMHASH_ITEM_TAGS",
-                self._page_lane.stats,
-                lane.errors,
+                self._pages.stats,
+                judging.errors,
                 optional=self._optional_fields,
             )
         self._signals.send_catch_log(
@@ -77,7 +77,7 @@ class SimhashPipeline(Component):
         return item
 
     async def _fingerprint(self, item: Any) -> PageFingerprint:
-        lane = self._items.lane
+        items = self._items
         try:
             adapter = ItemAdapter(item)
             identities = [name for name in adapter if name.lower() in IDENTITY_FIELDS]
@@ -91,12 +91,12 @@ class SimhashPipeline(Component):
             )
             fingerprint = await self._fingerprinter.fingerprint_fields(*content)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
-            lane.errors.count_error("item", error, repr(type(item)))
+            items.errors.count_error("item", error, repr(type(item)))
             return PageFingerprint()
-        lane.stats.fingerprinted(fingerprint)
+        items.stats.fingerprinted(fingerprint)
         # After a failure, `unmatched` is empty, although no field was read.
         if fingerprint.skipped not in (*NOT_CACHED, "extraction_error"):
-            lane.unmatched.count(fingerprint.unmatched)
+            items.unmatched.count(fingerprint.unmatched)
         return fingerprint
 
     async def _judge(self, state: ItemState, fingerprint: PageFingerprint) -> Verdict | None:
@@ -109,10 +109,10 @@ class SimhashPipeline(Component):
             key = f"crawl {self._crawl_id} item {next(self._numbers_without_page)} {content}"
         else:
             key = f"{state.page.key} item {state.ordinal} {content}"
-        verdict = await self._items.lane.ask(key, fingerprint)
+        verdict = await self._items.ask(key, fingerprint)
         if verdict is None or (observation := verdict.observation) is None:
             return None
-        verdict = self._items.lane.record_verdict(verdict, fingerprint)
+        verdict = self._items.record(verdict, fingerprint)
         request = None if state.page is None else state.page.request
         action, _ = self._items.act_on(verdict, request, NOTHING_SPECIAL)
         if not action.items:

@@ -14,24 +14,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+
+    from scrapy_simhash.crawl.retries import DroppedCopy, Retries
 
 logger = logging.getLogger(__name__)
 
 CALLED_AFTER_ALL_META_KEY = "simhash_called_after_all"
 """Marks a request for a dropped copy whose callback is to run."""
-_MAX_RESPONSE_BYTES = 16 << 20
 _FIRST_DELAY_S = 1.0
 # Once a spider was found to wait for callbacks.
 _DELAY_S = 0.02
@@ -40,31 +36,23 @@ _MAX_ATTEMPTS = 3
 
 
 class WaitingSpiders:
-    """The dropped copies of one crawl for whose callbacks the spider may wait.
+    """Runs the callbacks of the dropped copies of one crawl for which the spider may wait.
 
-    :param call: schedules a request, and answers it with a response.
+    :param retries: has the last dropped copies with their responses.
     """
 
-    def __init__(self, crawler: Crawler, call: Callable[[Request, Response], None]) -> None:
+    def __init__(self, crawler: Crawler, retries: Retries) -> None:
         self._crawler = crawler
-        self._call = call
-        self._dropped: deque[tuple[Request, Response]] = deque()
-        self._bytes = 0
-        self._starting = True
+        self._retries = retries
         self._is_timed = self._is_connected = False
+        self._starting = True
         self._yielded = 0
         self._delay_s = _FIRST_DELAY_S
         self._ran_at_s = -_FOLLOWS_WITHIN_S
         self._attempts = 0  # that nothing followed
 
-    def dropped(self, request: Request, response: Response) -> None:
-        """Remember a copy whose callback does not run: the last ones, up to 16 MB."""
-        if request.errback is not None or self._attempts >= _MAX_ATTEMPTS:
-            return
-        self._dropped.append((request, response))
-        self._bytes += len(response.body)
-        while self._bytes > _MAX_RESPONSE_BYTES:
-            self._bytes -= len(self._dropped.popleft()[1].body)
+    def dropped(self) -> None:
+        """Record that a page was dropped, so that ``start()`` may wait for it."""
         if self._starting and not self._is_connected:
             self._is_connected = True
             self._crawler.signals.connect(self._nothing_to_do, signal=signals.scheduler_empty)
@@ -88,24 +76,27 @@ class WaitingSpiders:
 
         Call this when somebody keeps an idle crawl open, too.
         """
-        if not self._dropped or self._attempts >= _MAX_ATTEMPTS:
+        copies = self._awaited() if self._attempts < _MAX_ATTEMPTS else []
+        if not copies:
             return False
         self._attempts += 1
-        dropped, self._bytes = [*self._dropped], 0
-        self._dropped.clear()
         logger.info(
             "simhash: the crawl has nothing to do, but it does not end. The spider may wait for "
             "pages that were dropped: the callbacks of %d copies run, without their items",
-            len(dropped),
+            len(copies),
             extra={"spider": self._crawler.spider},
         )
-        for request, response in dropped:
-            meta = request.meta | {CALLED_AFTER_ALL_META_KEY: True}
-            self._call(request.replace(meta=meta), response)
+        for copy in copies:
+            meta = copy.request.meta | {CALLED_AFTER_ALL_META_KEY: True}
+            response = self._retries.responses.take(copy)
+            self._retries.schedule(copy.request.replace(meta=meta), response)
         return True
 
+    def _awaited(self) -> list[DroppedCopy]:
+        return [copy for copy in self._retries.responses if copy.request.errback is None]
+
     def _nothing_to_do(self) -> None:
-        if self._dropped and not self._is_timed and self._waits_in_start():
+        if not self._is_timed and self._waits_in_start() and self._awaited():
             self._is_timed = True
             call_later(self._delay_s, self._look, self._yielded)
 

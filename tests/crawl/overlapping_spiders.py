@@ -38,7 +38,7 @@ class EagerSpider(ScriptedSpider):
     def is_stored(self) -> bool:
         from scrapy_simhash.crawl.extension import SimhashExtension
 
-        index = SimhashExtension.of(self.crawler).pages.lane.index
+        index = SimhashExtension.of(self.crawler).pages.index
         return index is not None and len(index) > 0
 
 

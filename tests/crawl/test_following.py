@@ -7,7 +7,6 @@ from scrapy import Request
 
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.following import Following
-from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.policy import PASS
 from scrapy_simhash.verdict import Verdict
@@ -21,12 +20,9 @@ def other(response):
     """Parse another page."""
 
 
-IDENTITY = Identity(lambda _: b"", "all")
-
-
 @pytest.fixture
 def following():
-    return Following(Arguments(), IDENTITY)
+    return Following(Arguments())
 
 
 def page(key="a", representative=None, **given):
@@ -67,7 +63,7 @@ def give(following, state, *callbacks):
 )
 def test_a_page_with_one_request_or_one_for_its_callback_leads_on(following, callbacks, leads_on):
     give(following, page(), *callbacks)
-    assert following.leads_on("a", request(own)) == leads_on
+    assert following.leads_on("a") == leads_on
 
 
 @pytest.mark.parametrize(
@@ -125,35 +121,3 @@ def test_a_page_that_gives_nothing_is_barren(following):
     assert [following.is_barren(key) for key in "abcd"] == [True, False, False, False]
     following.ended(page("a", outputs=1))
     assert not following.is_barren("a")
-
-
-def follow_copies(following, count, callback, *, known=True, **given):
-    """Let copies of a page lead to pages, and return how many of them were followed."""
-    give(following, page(), callback)
-    followed = 0
-    for number in range(count):
-        if following.leads_on("a", request(own)):
-            one = request(callback, 100 + number, **given)
-            if known:
-                following.requested(IDENTITY.key(one))
-            followed += len(give(following, page(f"copy {number}", "a"), one))
-    return followed
-
-
-@pytest.mark.parametrize("callback", [own, other])
-def test_after_ten_copies_that_lead_to_known_pages_no_more_are_followed(following, callback):
-    assert follow_copies(following, 15, callback) == 10
-
-
-@pytest.mark.parametrize("given", [{"known": False}, {"dont_filter": True}])
-def test_copies_that_lead_to_new_pages_are_followed_on(following, given):
-    assert follow_copies(following, 15, own, **given) == 15
-    assert follow_copies(following, 15, own) == 15
-
-
-def test_copies_that_give_nothing_lead_nowhere(following):
-    give(following, page(), own)
-    for number in range(10):
-        assert following.leads_on("a", request(own))
-        give(following, page(f"copy {number}", "a"))
-    assert not following.leads_on("a", request(own))

@@ -9,9 +9,8 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl import dropped_copies
-from scrapy_simhash.crawl.dropped_copies import DroppedCopy
-from scrapy_simhash.crawl.retries import META_KEY, Retries
+from scrapy_simhash.crawl import retries
+from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
@@ -134,8 +133,9 @@ def test_a_crawl_without_items_tries_some_copies_of_each_url_pattern_at_its_end(
 
 
 def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world):
-    response = Response("http://x.test/a", body=b"page")
-    world.retries.leave("page", dropped("a"), response, answered=False)
+    response, copy = Response("http://x.test/a", body=b"page"), dropped("a")
+    world.retries.responses.keep(copy, response)
+    world.retries.leave("page", copy, answered=False)
     without_items(world, "a")
     world.retries.begin_giving()
     [request] = world.scheduled
@@ -144,22 +144,23 @@ def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world
 
 
 def test_a_copy_of_a_page_that_failed_is_downloaded_again(world):
-    world.retries.hold("page", dropped("a"), Response("http://x.test/a", body=b"page"))
+    copy = dropped("a")
+    world.retries.responses.keep(copy, Response("http://x.test/a", body=b"page"))
+    world.retries.hold("page", copy)
     world.retries.discarded("page")
     [request] = world.scheduled
     assert world.retries.answer_to(request) is None
 
 
-def test_responses_are_kept_up_to_a_size(world, monkeypatch):
-    monkeypatch.setattr(dropped_copies, "_MAX_RESPONSE_BYTES", 7)
-    for key in "ab":
-        response = Response(f"http://x.test/{key}", body=b"page")
-        world.retries.leave(key, dropped(key), response, answered=False)
-        without_items(world, key)
-    world.retries.begin_giving()
-    answers = [world.retries.answer_to(request) for request in world.scheduled]
-    assert [answer is None for answer in answers] == [False, True]
-    assert world.retries._responses._bytes == 0
+def test_the_last_responses_are_kept_up_to_a_size(world, monkeypatch):
+    monkeypatch.setattr(retries, "_MAX_RESPONSE_BYTES", 8)
+    copies = [dropped(key) for key in "abc"]
+    for copy in copies:
+        world.retries.responses.keep(copy, Response(copy.request.url, body=b"page"))
+    assert list(world.retries.responses) == copies[1:]
+    assert [world.retries.responses.take(copy) is None for copy in copies] == [True, False, False]
+    world.retries.responses.keep(copies[0], Response(copies[0].request.url, body=b"12345678"))
+    assert list(world.retries.responses) == copies[:1]
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -169,13 +170,11 @@ def test_if_a_page_comes_with_other_content_the_copies_of_the_old_one_are_reques
     for key in "ab":
         world.retries.leave("page", dropped(key), answered=answered)
     world.retries.leave("page", dropped("c", STORY), answered=answered)
-    world.retries.answered("page", dropped("page", STORY))
-    assert world.asked() == [], "the index still has the former content"
-    world.retries.settled("page")
+    world.retries.came_again("page", dropped("page", STORY))
     assert world.asked() == ["a", "b"]
-    world.retries.answered("page", None)
+    world.retries.came_again("page", None)
     assert world.asked() == ["c"]
-    world.retries.answered("page", None)
+    world.retries.came_again("page", None)
     assert world.asked() == []
 
 
@@ -184,7 +183,7 @@ def test_the_oldest_answered_copies_are_forgotten():
     for key in ("one", "two", "three"):
         world.retries.leave(key, dropped(f"copy-of-{key}"), answered=True)
     for key in ("one", "two", "three"):
-        world.retries.answered(key, None)
+        world.retries.came_again(key, None)
     assert world.asked() == ["copy-of-two", "copy-of-three"]
 
 

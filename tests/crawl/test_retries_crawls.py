@@ -187,7 +187,24 @@ def test_pages_behind_a_ban_page_that_the_spider_asks_for_last(site, tmp_path):
     )
     titles = {item["title"] for item in result.items}
     assert titles == {ARTICLES[name][0] for name in (*ARTICLES_BEHIND, "paper")}
-    assert all(site.hit(f"/asked-last/{place}") == 2 for place in range(len(ARTICLES_BEHIND)))
+    hits = [site.hit(f"/asked-last/{place}") for place in range(len(ARTICLES_BEHIND))]
+    assert hits == [2] * len(hits)
+
+
+def test_a_ban_page_that_stays_one_is_not_asked_for_without_end(site, tmp_path):
+    passing = site.put_turns("/stays/0", html(page("mill")), html(page("clock")))
+    staying = [site.put(f"/stays/{place}", page("mill")) for place in (1, 2)]
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=[passing, *staying, site.put("/stays/last", page("paper"))],
+            spider=f"{ScriptedSpider.__module__}.AskingLastSpider",
+            settings=IN_ORDER | {"CLOSESPIDER_PAGECOUNT": 100},
+            arguments={"ban": BAN},
+        ),
+    )
+    assert result.finish_reason == "finished"
+    assert {item["title"] for item in result.items} == {ARTICLES["clock"][0], ARTICLES["paper"][0]}
 
 
 # Held copies

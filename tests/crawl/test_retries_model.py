@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from scrapy_simhash import open_index
-from scrapy_simhash.crawl.dropped_copies import DroppedCopy
-from scrapy_simhash.crawl.retries import Retries
+from scrapy_simhash.crawl.retries import DroppedCopy, Retries
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.scheme import preset
 
@@ -227,4 +226,4 @@ def test_what_one_page_shows_well_is_kept(pages, choices, incremental, late):
     expected = {page.content for page in pages if page.kept}
     assert expected <= set(crawl.kept)
     # No held copy is left to take up room.
-    assert crawl.retries._count == 0
+    assert crawl.retries.waiting == 0

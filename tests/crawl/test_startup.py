@@ -67,7 +67,7 @@ def test_a_start_with_an_existing_index_loads_only_what_it_uses(tmp_path):
     tops = {name.partition(".")[0] for name in told["imported"]}
     assert tops - sys.stdlib_module_names == {"scrapy_simhash"}
     assert [name for name in told["imported"] if name.startswith("scrapy_simhash.")] == []
-    assert "scrapy_simhash.crawl.lane" in told["started"]
+    assert "scrapy_simhash.crawl.judging" in told["started"]
     unused = (*UNUSED, *(f"scrapy_simhash.{package}" for package in UNUSED_PACKAGES))
     loaded = [
         name

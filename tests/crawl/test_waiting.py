@@ -9,8 +9,12 @@ from scrapy import Request, signals
 from scrapy.http import HtmlResponse
 from scrapy.signalmanager import SignalManager
 
+from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl import waiting
+from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
 from scrapy_simhash.crawl.waiting import CALLED_AFTER_ALL_META_KEY, WaitingSpiders
+from scrapy_simhash.evidence import NO_EVIDENCE
+from scrapy_simhash.index.rules import Rules
 
 URL = "https://x.test/"
 
@@ -33,11 +37,18 @@ class World:
         crawler = SimpleNamespace(engine=engine, signals=self.signals, spider=None)
         monkeypatch.setattr(waiting, "call_later", lambda *call: self.timers.append(call))
         monkeypatch.setattr(waiting.time, "monotonic", lambda: self.now_s)
-        self.waiting = WaitingSpiders(crawler, lambda request, _: self.called.append(request))
+        rules = Rules(3, Confirmation())
+        self.retries = Retries(lambda copies, then: None, self._schedule, rules)
+        self.waiting = WaitingSpiders(crawler, self.retries)
+
+    def _schedule(self, request):
+        self.called.append(request)
 
     def drop(self, number=0, body=b"", **given):
         request = Request(f"{URL}{number}", **given)
-        self.waiting.dropped(request, HtmlResponse(request.url, body=body))
+        copy = DroppedCopy(request.url, 0, NO_EVIDENCE, request)
+        self.retries.responses.keep(copy, HtmlResponse(request.url, body=body))
+        self.waiting.dropped()
 
     def nothing_to_do(self):
         """Return the delay of the timer that this starts; None without one."""
@@ -67,7 +78,9 @@ def test_callbacks_run_while_start_waits(world):
 def test_requests_are_marked(world):
     world.drop(1, meta={"name": "shoe"})
     assert world.waiting.run()
-    assert world.called[0].meta == {"name": "shoe", CALLED_AFTER_ALL_META_KEY: True}
+    meta = world.called[0].meta
+    assert meta.pop(META_KEY)
+    assert meta == {"name": "shoe", CALLED_AFTER_ALL_META_KEY: True}
 
 
 def test_copies_with_an_errback_are_not_waited_for(world):

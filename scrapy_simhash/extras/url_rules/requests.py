@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_simhash.crawl.lane import Lane
+    from scrapy_simhash.crawl.judging import Judging
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.extras.url_rules.rows import Rules
@@ -67,7 +67,7 @@ class RequestRules:
 
     def __init__(
         self,
-        pages: Lane,
+        pages: Judging,
         stats: CrawlStats,
         errors: ErrorLog,
         schedule: Callable[[Request], None],
@@ -113,7 +113,7 @@ class RequestRules:
             mode = SettingsReader(crawler.settings)("SIMHASH_URL_RULES")
             crawl.require_pages("SIMHASH_URL_RULES", mode)
         stats = CrawlStats(crawler.stats, "simhash/url_rules")
-        rules = cls(crawl.pages.lane, stats, crawl.errors, crawl.schedule, mode=mode)
+        rules = cls(crawl.pages, stats, crawl.errors, crawl.schedule, mode=mode)
         for handler, signal in (
             (rules.open, scrapy_signals.spider_opened),
             (rules.scheduled, scrapy_signals.request_scheduled),
