@@ -30,8 +30,6 @@ class Slice:
     :param needs_page_texts: its components need the texts of pages, which are else not kept.
     :param command: its `Command`, a subcommand of ``scrapy simhash``.
     :param dedupe_engine: a `DedupeEngine`, which ``dedupe --engine`` chooses.
-    :param report_section: a function that takes the `Source` of an index and returns (id, title,
-        HTML) of a section of the report, or None.
     """
 
     switch: str = ""
@@ -40,7 +38,6 @@ class Slice:
     needs_page_texts: bool = False
     command: str = ""
     dedupe_engine: str = ""
-    report_section: str = ""
 
 
 @cache

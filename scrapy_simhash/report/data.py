@@ -17,7 +17,6 @@ from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import duplication as find_duplication
 from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.report.selection import select
-from scrapy_simhash.slices import load, slices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,12 +98,6 @@ def build(
             for line in nlargest(
                 _MAX_SIMILAR, duplication.similar, key=lambda line: line.similarity or 0.0
             )
-        ],
-        "sections": [
-            section
-            for slice_ in slices()
-            if slice_.report_section
-            and (section := load(slice_.report_section)(source)) is not None
         ],
         "names": {"hosts": positions["hosts"], "patterns": positions["patterns"]},
         "pages": {

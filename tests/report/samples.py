@@ -138,7 +138,6 @@ def head(listed, *, crawl=None, similar=()):
         "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
         "distances": distances,
         "similar": list(similar),
-        "sections": [],
         "text_characters": 200_000,
         "sizes": {},
         "left_out": {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0},

@@ -35,5 +35,4 @@ SLICE = Slice(
         ("SPIDER_MIDDLEWARES", f"{_HERE}.requests.RulesSpiderMiddleware", -999_999),
     ),
     command=f"{_HERE}.command.COMMAND",
-    report_section=f"{_HERE}.report.section",
 )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Lists the rules of URLs that crawls have learned with SIMHASH_URL_RULES: what they do, the pages for
-and against them, the lower bound of their precision, and the requests that they spared or would
-have spared. Removed rules are not learned again, unless --forget deletes all rules.
+and against them, and the requests that they spared or would have spared. Removed rules are not
+learned again, unless --forget deletes all rules.
 
   {program} rules
   {program} rules --site example.com --all
@@ -93,8 +93,7 @@ def _list(listed: Sequence[KnownRule], left_out: int, spared: str) -> None:
             show(f"          {rule.record.origin}")
         show(
             f"          {counted(total.pages, 'page')} for it, {total.against:,} against; "
-            f"precision at least {rule.lower_bound:.2f}; holds on "
-            f"{rule.holds_on} of {counted(len(rule.record.patterns), 'path pattern')}; "
+            f"holds on {rule.holds_on} of {counted(len(rule.record.patterns), 'path pattern')}; "
             f"{counted(total.spared, 'request')} {spared}"
         )
     if left_out:
@@ -111,7 +110,6 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
         "origin": record.origin,
         "pages": total.pages,
         "against": total.against,
-        "lower_bound": round(rule.lower_bound, 4),
         "spared": total.spared,
         "patterns": {
             pattern: {

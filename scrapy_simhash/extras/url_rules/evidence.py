@@ -67,6 +67,16 @@ class RuleRecord:
         """Return False if the rule applies nowhere: a test that is faster than `applies`."""
         return self.origin == "learned" and self.total.pages >= _MIN_PAGES
 
+    @property
+    def worth(self) -> int:
+        """Return the value of the evidence; 0 if another rule may replace this one."""
+        if self.origin == "removed":
+            return 1 << 32
+        is_contradicted = self.total.against >= self.total.pages
+        # A rule may hold on one part of a site although others contradict it.
+        is_in_use = any(evidence.holds for evidence in self.patterns.values())
+        return 0 if is_contradicted and not is_in_use else 1 + self.total.pages
+
     def applies(self, pattern: str) -> bool:
         """Return True if the rule rewrites URLs of a path pattern.
 

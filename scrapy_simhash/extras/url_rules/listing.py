@@ -1,10 +1,9 @@
-"""List the stored rules with their evidence, for the command and the report."""
+"""List the stored rules with their evidence."""
 
 from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.errors import SimhashError
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from scrapy_simhash.extras.url_rules.evidence import RuleRecord
-
-_Z95 = 1.645  # of a one-sided interval
 
 
 class KnownRule(NamedTuple):
@@ -36,19 +33,6 @@ class KnownRule(NamedTuple):
     def words(self) -> str:
         """Return the rule in words, such as "without sid"."""
         return describe(self.rule)
-
-    @property
-    def lower_bound(self) -> float:
-        """Return the 95 % lower bound of the rule's precision on its site (Wilson 1927); 0 without
-        evidence.
-        """
-        total = self.record.total
-        trials = total.pages + total.against
-        if not total.pages:
-            return 0.0
-        share, half = total.pages / trials, _Z95**2 / (2 * trials)
-        spread = _Z95 * sqrt(share * (1 - share) / trials + (half / _Z95) ** 2)
-        return (share + half - spread) / (1 + 2 * half)
 
     @property
     def holds_on(self) -> int:

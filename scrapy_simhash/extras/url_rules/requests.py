@@ -8,8 +8,8 @@ chains and barren pages.
 from __future__ import annotations
 
 from collections import deque
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Literal
 
 from scrapy import signals as scrapy_signals
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
@@ -24,7 +24,7 @@ from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
 from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules
-from scrapy_simhash.extras.url_rules.rows import combined, decode_rules, encode_rules
+from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules, merged
 from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
@@ -83,10 +83,8 @@ class RequestRules:
         self._explore = explore
         self._rules: UrlRules  # set by `open`
         self._is_open = False
-        # Site → its encoded rules; only used with an index on the network.
+        # Site → its encoded rules.
         self._stored: dict[str, bytes] = {}
-        # Sites whose rules are being stored.
-        self._saving: set[str] = set()
         # Key of a page that is not done yet → URLs of its copies that are done.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
@@ -128,8 +126,8 @@ class RequestRules:
         if self._pages.index is None:
             return
         try:
-            if self._pages.calls.in_threads:  # reading each site later would block the event loop
-                self._stored = dict(self._pages.index.side_rows("notes"))
+            # Reading each site later would block the event loop if the index is on the network.
+            self._stored = dict(self._pages.index.side_rows("notes"))
         except StorageError as error:
             self._errors.count_error("url_rules", error, "the start of the crawl")
             return
@@ -285,47 +283,19 @@ class RequestRules:
         self._is_open = False
 
     def _load(self, site: str) -> Rules:
-        index: Any = self._pages.index
         try:
-            if index is None or self._pages.calls.in_threads:
-                return decode_rules(self._stored.get(site))
-            return decode_rules(index.side_row("notes", site))
-        except (ValueError, StorageError) as error:
+            return decode_rules(self._stored.get(site))
+        except ValueError as error:
             self._errors.count_error("url_rules", error, site)
             return {}
 
     def _save(self, name: str) -> None:
-        """Store the rules of a site, combined with rules that other crawls have stored."""
-        if name in self._saving:
-            return
+        """Store the rules of a site, together with those that other crawls have stored."""
         site = self._rules.site(name)
-        now, before = site.to_store()
-        self._saving.add(name)
-
-        def write(index: Any) -> Rules:
-            stored: Rules = {}
-
-            def change(row: bytes | None) -> bytes:
-                nonlocal stored
-                try:
-                    theirs = decode_rules(row)
-                except ValueError:  # damaged; the error was counted when the row was loaded
-                    theirs = before
-                stored = combined(now, before, theirs)
-                encoded = encode_rules(stored)
-                if self._pages.calls.in_threads:
-                    self._stored[name] = encoded
-                return encoded
-
-            index.change_side_row("notes", name, change)
-            return stored
-
-        def on_written(stored: Rules | None) -> None:
-            self._saving.discard(name)
-            if stored is not None:
-                site.stored(stored, now)
-
-        self._pages.calls.tell(name, write, on_written)
+        site.unsaved = 0
+        rules = self._stored[name] = encode_rules(site.rules)
+        change = partial(merged, rules)
+        self._pages.calls.tell(name, lambda index: index.change_side_row("notes", name, change))
 
 
 class RulesSpiderMiddleware(BaseSpiderMiddleware):

@@ -1,70 +1,31 @@
-"""The stored form of a site's rules, and how several crawlers add to it.
-
-`theirs` is stored now, `before` is what a crawler read or stored last, and `mine` is what it has
-now. It adds the difference of `mine` and `before` to `theirs`, so that findings add up.
-"""
+"""The stored form of a site's rules."""
 
 from __future__ import annotations
 
 import json
-from copy import copy
 from typing import Any, TypeAlias, get_args
 
-from scrapy_simhash.extras.url_rules.evidence import MAX_PATTERNS, Origin, RuleEvidence, RuleRecord
+from scrapy_simhash.extras.url_rules.evidence import Origin, RuleEvidence, RuleRecord
 from scrapy_simhash.extras.url_rules.rewriting import PARAM_STEPS, WORDS_IN_STEP, Rule
 from scrapy_simhash.extras.url_rules.segments import WORD_PLACES
 
 Rules: TypeAlias = dict[Rule, RuleRecord]
 
+MAX_RULES = 32
 
-def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
-    """Return the rules of `theirs`, with the changes from `before` to `mine`.
 
-    A rule of `before` that `mine` or `theirs` lacks was deleted and stays deleted, unless its
-    origin in `theirs` is ``removed``.
+def merged(mine: bytes, row: bytes | None) -> bytes:
+    """Return the rules of two stored forms, at most 32. The evidence of `mine` counts for rules in
+    both, except for those that `row` has as removed. A damaged `row` is replaced.
     """
-    rules = {
-        rule: _copy_record(record)
-        for rule, record in theirs.items()
-        if rule in mine or rule not in before or record.origin != "learned"
-    }
-    for rule, record in mine.items():
-        if rule not in rules:
-            if rule not in before:
-                rules[rule] = _copy_record(record)
-            continue
-        old, result = before.get(rule, RuleRecord()), rules[rule]
-        result.total = summed(record.total, old.total, result.total)
-        for pattern, evidence in record.patterns.items():
-            if pattern in result.patterns or len(result.patterns) < MAX_PATTERNS:
-                old_evidence = old.patterns.get(pattern, RuleEvidence())
-                stored = result.patterns.get(pattern, RuleEvidence())
-                result.patterns[pattern] = summed(evidence, old_evidence, stored)
-    return rules
-
-
-def summed(mine: RuleEvidence, before: RuleEvidence, theirs: RuleEvidence) -> RuleEvidence:
-    """Return the evidence of `theirs`, with the changes from `before` to `mine`."""
-    contradicted = mine.against > before.against or theirs.against > before.against
-    # `RuleEvidence.count` halves counts. If two crawlers halve one, the result may be below zero.
-    return RuleEvidence(
-        max(0, theirs.pages + mine.pages - before.pages),
-        max(0, theirs.against + mine.against - before.against),
-        # A contradiction ends both streaks, so the shorter one is never too long. Without one, both
-        # contain that of `before`, so a sum would count it twice.
-        (min if contradicted else max)(mine.streak, theirs.streak),
-        max(0, theirs.spared + mine.spared - before.spared),
-    )
-
-
-def copy_rules(rules: Rules) -> Rules:
-    """Return a copy with evidence of its own."""
-    return {rule: _copy_record(record) for rule, record in rules.items()}
-
-
-def _copy_record(record: RuleRecord) -> RuleRecord:
-    patterns = {pattern: copy(evidence) for pattern, evidence in record.patterns.items()}
-    return RuleRecord(record.origin, copy(record.total), patterns)
+    try:
+        theirs = decode_rules(row)
+    except ValueError:
+        return mine
+    removed = {rule: record for rule, record in theirs.items() if record.origin == "removed"}
+    rules = theirs | decode_rules(mine) | removed
+    best = sorted(rules, key=lambda rule: -rules[rule].worth)[:MAX_RULES]
+    return encode_rules({rule: rules[rule] for rule in best})
 
 
 def encode_rules(rules: Rules) -> bytes:

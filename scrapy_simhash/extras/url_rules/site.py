@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.extras.url_rules.evidence import RuleRecord
 from scrapy_simhash.extras.url_rules.path_patterns import PathPatterns
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, sort_key, wider
-from scrapy_simhash.extras.url_rules.rows import Rules, combined, copy_rules
+from scrapy_simhash.extras.url_rules.rows import MAX_RULES, Rules
 
 if TYPE_CHECKING:
     from scrapy_simhash.extras.url_rules.url_parts import UrlParts
 
-MAX_RULES = 32
 # A suspect is a rule that one page has suggested.
 _MAX_SUSPECTS = 100
 MIN_PAGES_BETWEEN_REVISIONS = 20
@@ -39,7 +38,6 @@ class Site:
         entries are found under forms that the rule has made."""
         self.unsaved = 0
         """Number of comparisons and spared requests since the rules were stored."""
-        self._stored = copy_rules(self.rules)
         self.is_revised = True
         """False if rules have changed since the table of pages was revised."""
         self.pages_to_revision = MIN_PAGES_BETWEEN_REVISIONS
@@ -61,8 +59,8 @@ class Site:
                 self._suspects.popitem(last=False)
             return
         if len(self.rules) >= MAX_RULES:
-            worst = min(self.rules, key=lambda other: _worth(self.rules[other]))
-            if _worth(self.rules[worst]):
+            worst = min(self.rules, key=lambda other: self.rules[other].worth)
+            if self.rules[worst].worth:
                 return
             del self.rules[worst]
         del self._suspects[rule]
@@ -133,48 +131,6 @@ class Site:
         confirmed = self._confirmed.get((rule, self.patterns.of(form)), ())
         return len(confirmed) >= MANY_VALUES or values in confirmed
 
-    def to_store(self) -> tuple[Rules, Rules]:
-        """Return (the rules now, the rules as last read or stored), for `rows.combined`.
-
-        `unsaved` begins again at 0: these rules are about to be stored.
-        """
-        self.unsaved = 0
-        return copy_rules(self.rules), self._stored
-
-    def stored(self, rules: Rules, sent: Rules) -> None:
-        """Add to the rules what other crawlers have found, after the rules were stored.
-
-        :param rules: the rules as they are stored now, those of other crawlers included.
-        :param sent: the first result of `to_store`. What was found since then is kept.
-        """
-        merged = combined(self.rules, sent, rules)
-        # Several crawlers may have found more rules than a site can have.
-        best = sorted(merged, key=lambda rule: -_worth(merged[rule]))[:MAX_RULES]
-        before, self.rules = self.rules, _sorted({rule: merged[rule] for rule in best})
-        self._stored = rules
-        if any(_has_stopped(record, self.rules.get(rule)) for rule, record in before.items()):
-            self.generation += 1
-            self.is_revised = False
-
 
 def _sorted(rules: Rules) -> Rules:
     return {rule: rules[rule] for rule in sorted(rules, key=sort_key)}
-
-
-def _has_stopped(before: RuleRecord, now: RuleRecord | None) -> bool:
-    """Return True if a rule applied to a path pattern to which it no longer applies."""
-    if not before.may_apply:
-        return False
-    # No path pattern is empty: "" stands for patterns without evidence of their own.
-    patterns = {"", *before.patterns, *(() if now is None else now.patterns)}
-    return any(before.applies(p) and (now is None or not now.applies(p)) for p in patterns)
-
-
-def _worth(record: RuleRecord) -> int:
-    """Return the value of a rule's evidence; 0 if another rule may replace it."""
-    if record.origin != "learned":
-        return 1 << 32
-    is_contradicted = record.total.against >= record.total.pages
-    # A rule may hold on one part of a site although others contradict it.
-    is_in_use = any(evidence.holds for evidence in record.patterns.values())
-    return 0 if is_contradicted and not is_in_use else 1 + record.total.pages

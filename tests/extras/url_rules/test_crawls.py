@@ -110,27 +110,6 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_two_crawlers_learn_together(site, tmp_path, every_index):
-    """Each finds too little for a rule; a third crawl applies what both have found."""
-
-    def crawl(topics: range, sids: str, name: str = "one") -> Crawl:
-        return Crawl(
-            name=name,
-            requests=[topic(site, number, sid) for number in topics for sid in sids],
-            settings=ON | {"SIMHASH_SHARED": True, "SIMHASH_REDIS_KEY": f"together {tmp_path}"},
-        )
-
-    *both, third = run(
-        tmp_path,
-        [crawl(range(7), "ab"), crawl(range(7, 14), "ab", "other")],
-        crawl(range(14, 32), "abc"),
-    )
-    assert [result.stat("url_rules/spared") for result in both] == [0, 0]
-    assert third.stat("url_rules/spared") > 0
-    assert len({path.partition("&")[0] for path in third.seen()}) == 18
-
-
-@pytest.mark.thorough
 def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
     """The crawl is killed while it waits for one page; the next crawl applies what it learned."""
     index = index_settings(tmp_path)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 
 import pytest
 
 from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.extras.url_rules.learner import UrlRules
-from scrapy_simhash.extras.url_rules.listing import KnownRule
-from scrapy_simhash.extras.url_rules.rows import (
-    combined,
-    decode_rules,
-    encode_rules,
-    summed,
-)
+from scrapy_simhash.extras.url_rules.rows import MAX_RULES, decode_rules, encode_rules, merged
 from scrapy_simhash.extras.url_rules.seen import Seen, SeenTable
-from scrapy_simhash.extras.url_rules.site import MAX_RULES
 from scrapy_simhash.extras.url_rules.url_parts import url_parts
 
 SITE = "http://example.com"
@@ -238,14 +230,7 @@ def test_a_strange_url_teaches_nothing(url):
     assert rules.equal(url) is None
 
 
-def test_lower_bound_is_wilsons():
-    def lower_bound(pages, against):
-        return KnownRule("", SID, RuleRecord(total=RuleEvidence(pages, against))).lower_bound
-
-    # Brown, Cai and DasGupta (2001): (p + z²/2n - z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)
-    assert lower_bound(0, 0) == 0
-    assert lower_bound(9, 1) == pytest.approx(0.6523, abs=5e-4)
-    assert lower_bound(10, 0) == pytest.approx(10 / (10 + 1.645**2))
+def test_a_rule_holds_with_enough_evidence():
     assert not RuleEvidence(pages=8).holds
     assert RuleEvidence(pages=9).holds
     assert not RuleEvidence(pages=199, against=1).holds
@@ -293,55 +278,18 @@ def test_a_row_that_is_damaged_is_refused(row):
         decode_rules(row)
 
 
-def test_evidence_that_two_crawlers_halved_is_not_negative():
-    halved = RuleEvidence(pages=100, against=1, streak=5, spared=9)
-    before = RuleEvidence(pages=400, against=4, streak=4, spared=9)
-    assert summed(halved, before, halved) == RuleEvidence(0, 0, 5, 9)
-
-
-def test_two_crawlers_add_up_what_they_find():
-    one, other = (learned(sids).site("example.com") for sids in ("ab", "cd"))
-    stored = {}
-    for site in (one, other, one, other, one):  # nothing is added twice
-        now, before = site.to_store()
-        stored = combined(now, before, stored)
-        site.stored(pickle.loads(pickle.dumps(stored)), now)
-    assert one.rules == other.rules == stored
-    assert stored[SID].total.pages >= 2 * 9
-    # Each learns of the evidence against a rule that the other has found.
-    one.rules[SID].count("/topic", same=False, is_new_page=False)
-    now, before = one.to_store()
-    stored = combined(now, before, stored)
-    other.stored(stored, other.to_store()[0])
-    assert not other.rules[SID].applies("/topic")
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        RuleRecord(total=RuleEvidence(pages=50, against=10)),
-        RuleRecord(total=RuleEvidence(pages=50), patterns={"/a": RuleEvidence(pages=9, against=1)}),
-        RuleRecord("removed"),
-    ],
-    ids=["contradicted", "contradicted on a path pattern", "removed"],
-)
-def test_a_rule_that_another_crawler_ended_has_made_no_page_seen(theirs):
-    def rules():
-        return {
-            rule: RuleRecord(total=RuleEvidence(pages=50)) for rule in (SID, (("drop", "utm"),))
-        }
-
-    learner = UrlRules(lambda site: rules() if site else {})
-    learner.handled(SITE + "/a?sid=1", "content")
-    assert learner.equal(SITE + "/a?utm=2") is not None
-    site = learner.site("example.com")
-    now, before = site.to_store()
-    site.stored(combined(now, before, rules() | {SID: theirs}), now)
-    assert not site.rules[SID].applies("/a")
-    # Only /a?sid=1 was downloaded, and nothing makes it equal to /a any more.
-    assert learner.equal(SITE + "/a?utm=2") is None
-    learner.handled(SITE + "/a", "content")
-    assert learner.equal(SITE + "/a?utm=2") is not None
+def test_crawls_that_share_an_index_keep_the_rules_of_both():
+    utm, ref = (("drop", "utm"),), (("drop", "ref"),)
+    mine = {SID: RuleRecord(total=RuleEvidence(9)), ref: RuleRecord(total=RuleEvidence(9))}
+    theirs = {SID: RuleRecord(total=RuleEvidence(400)), utm: RuleRecord(total=RuleEvidence(9))}
+    theirs[ref] = RuleRecord("removed")
+    row = merged(encode_rules(mine), encode_rules(theirs))
+    assert decode_rules(row) == {SID: mine[SID], utm: theirs[utm], ref: theirs[ref]}
+    assert merged(encode_rules(mine), b"{damaged") == merged(encode_rules(mine), None)
+    many = {(("drop", f"x{n}"),): RuleRecord() for n in range(2 * MAX_RULES)}
+    kept = decode_rules(merged(encode_rules(mine), encode_rules(many)))
+    assert len(kept) == MAX_RULES
+    assert SID in kept
 
 
 def test_a_rule_that_holds_on_a_part_of_the_site_makes_no_place_for_another():
@@ -357,44 +305,3 @@ def test_a_rule_that_holds_on_a_part_of_the_site_makes_no_place_for_another():
             site.suspect(rule, url_parts(f"{SITE}/{path}"))
     assert len(site.rules) == MAX_RULES
     assert SID in site.rules
-
-
-def test_what_is_learned_while_the_rules_are_stored_is_kept():
-    crawl = Crawl(without_sid)
-    crawl.ask(*topics(0, 5, *"ab"))
-    site = crawl.rules.site("example.com")
-    now, before = site.to_store()
-    crawl.ask(*topics(5, 8, *"ab"))
-    pages = site.rules[SID].total.pages
-    site.stored(combined(now, before, {}), now)
-    assert site.rules[SID].total.pages == pages
-
-
-def test_a_rule_that_made_place_for_another_does_not_come_back():
-    site = learned("ab").site("example.com")
-    now, before = site.to_store()
-    stored = combined(now, before, {})
-    site.stored(stored, now)
-    del site.rules[SID]
-    now, before = site.to_store()
-    assert SID not in combined(now, before, stored)
-    kept = stored | {SID: RuleRecord("removed")}
-    assert combined(now, before, kept)[SID].origin == "removed"
-
-
-def test_many_crawlers_find_no_more_rules_than_one_can_keep():
-    site = learned("ab").site("example.com")
-    now, _ = site.to_store()
-    many = {(("drop", f"x{n}"),): RuleRecord() for n in range(2 * MAX_RULES)}
-    site.stored(now | many, now)
-    assert len(site.rules) == MAX_RULES
-    assert SID in site.rules
-
-
-def test_a_rule_deleted_from_the_store_is_deleted_here():
-    site = learned("ab").site("example.com")
-    now, before = site.to_store()
-    site.stored(combined(now, before, {}), now)
-    now, before = site.to_store()
-    site.stored(combined(now, before, {}), now)
-    assert site.rules == {}

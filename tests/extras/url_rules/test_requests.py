@@ -28,15 +28,13 @@ DONE = Observation("new", SITE, 0, None, None, 1)
 class Crawl:
     """A crawl of which only the requests and the verdicts are played."""
 
-    def __init__(self, index=None, mode="apply", *, in_threads=False) -> None:
+    def __init__(self, index=None, mode="apply") -> None:
         self.index = open_index("memory:") if index is None else index
         self.counts = Counter()
         self.failures = []
         pages = SimpleNamespace(
             index=self.index,
-            calls=SimpleNamespace(
-                in_threads=in_threads, tell=lambda _key, ask, then: then(ask(self.index))
-            ),
+            calls=SimpleNamespace(tell=lambda _key, ask: ask(self.index)),
         )
         self.scheduled = []
         self.rules = RequestRules(
