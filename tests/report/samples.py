@@ -1,15 +1,24 @@
-"""Invented reports: a small one that reads like a real crawl, and large ones to be measured."""
+"""Invented reports: a small one that reads like a real crawl, and ones of given pages."""
 
+import copy
 import json
 import random
+import tempfile
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
 from functools import cache
-from itertools import combinations_with_replacement
+from pathlib import Path
 
+from scrapy_simhash import Scheme, open_index
+from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.evidence import Evidence
+from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.index import index_url
+from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.report.breakdown import Breakdown
-from scrapy_simhash.url_patterns import url_pattern
+from scrapy_simhash.report.writing import report_data
+from scrapy_simhash.sketch import sketch
 
 BITS, MAX_DISTANCE = 256, 36
 FROM_S = 1_795_305_600
@@ -31,25 +40,19 @@ SHIPS = ("Petrel", "Northern Star", "Halcyon", "Marigold", "Sea Campion")
 NEWS = "https://news.harbour.example"
 
 
-def bits_set(number):
-    return number.bit_count()
-
-
 def leader(fingerprints, components, k):
     """(representative, distance) of each, as the report's data says they are: an oracle that
     compares with all earlier representatives of the component."""
     representative, distance, leaders = [], [], {}
     for page, fingerprint in enumerate(fingerprints):
         known = leaders.setdefault(components[page], [])
-        near = [(bits_set(fingerprint ^ fingerprints[one]), one) for one in known]
+        near = [((fingerprint ^ fingerprints[one]).bit_count(), one) for one in known]
         nearest = min(near, default=(k + 1, -1))
-        if nearest[0] <= k:
-            distance.append(nearest[0])
-            representative.append(nearest[1])
-        else:
+        if nearest[0] > k:
             known.append(page)
-            distance.append(0)
-            representative.append(page)
+            nearest = (0, page)
+        distance.append(nearest[0])
+        representative.append(nearest[1])
     return representative, distance
 
 
@@ -73,9 +76,7 @@ def article(chance, sentences=14):
 def edited(text, chance, changes):
     words = text.split(" ")
     for _ in range(changes):
-        words[chance.randrange(len(words))] = chance.choice(
-            ("quietly", "twice", "at dawn", "again")
-        )
+        words[chance.randrange(len(words))] = chance.choice(("twice", "at dawn", "again"))
     return " ".join(words)
 
 
@@ -109,40 +110,19 @@ def columns(pages, components, texts, *, bits=BITS):
     }
 
 
-def head(listed, *, crawl=None, similar=()):
-    """The rest of a report, of pages in `columns`."""
+def head(listed, *, crawl=None):
+    """A report of pages in `columns`."""
+    report = copy.deepcopy(empty_report()) | listed | {"crawl": crawl}
     pages = listed["pages"]
     near = [page for page, of in enumerate(pages["representative"]) if of != page]
-    distances = [0] * (MAX_DISTANCE + 1)
-    for page in near:
-        distances[pages["distance"][page]] += 1
-    sizes = Counter(pages["key"][pages["representative"][page]] for page in near).most_common()
-    return {
-        "version": "0.1.0",
-        "made_at_s": FROM_S + 3900,
-        "index": {
-            "directory": "/srv/crawls/.scrapy/simhash/spiders/harbour",
-            "scheme": "wide-1:readability:bigrams:log:xxh3:256",
-            "bits": BITS,
-            "max_distance": MAX_DISTANCE,
-            "tables": "16 tables of 16 bits (16 blocks, 1 chosen)",
-            "file_bytes": 4_217_334,
-            "representatives": len(pages["key"]) - len(near),
-            "near_duplicates": len(near),
-            "clusters": len(sizes),
-            "similar": len(similar),
-            "log_lines": len(near),
-        },
-        "crawl": crawl,
-        "most": None,
-        "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
-        "distances": distances,
-        "similar": list(similar),
-        "text_characters": 200_000,
-        "sizes": {},
-        "left_out": {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0},
-        **placed(listed),
-    }
+    counts = Counter(pages["distance"][page] for page in near)
+    report["distances"] = [counts[distance] for distance in range(MAX_DISTANCE + 1)]
+    report["index"].update(
+        representatives=len(pages["key"]) - len(near),
+        near_duplicates=len(near),
+        clusters=len({pages["representative"][page] for page in near}),
+    )
+    return placed(report)
 
 
 def placed(report, **tables):
@@ -150,8 +130,7 @@ def placed(report, **tables):
     numbers that its pages have in them.
     """
     rows = {name: tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs")}
-    counts = {name: len(found) for name, found in rows.items()} | tables.get("row_counts", {})
-    breakdown = Breakdown(**rows, row_counts=counts)
+    breakdown = Breakdown(**rows, row_counts={name: len(found) for name, found in rows.items()})
     numbers = breakdown.numbered(report["pages"]["key"])
     report.update(breakdown._asdict())
     report["names"] = {"hosts": numbers["hosts"], "patterns": numbers["patterns"]}
@@ -159,19 +138,36 @@ def placed(report, **tables):
     return report
 
 
+def reported(pages):
+    """The report of an index that met these pages: (seconds, key, fingerprint, title, text)."""
+    with tempfile.TemporaryDirectory() as folder:
+        directory, scheme = Path(folder) / "index", Scheme.preset("wide")
+        with open_index(
+            index_url(directory), scheme, max_distance=MAX_DISTANCE, confirmation=UNCONFIRMED
+        ) as index:
+            for seen_s, key, fingerprint, title, text in sorted(pages):
+                index._clock = lambda now_s=FROM_S + seen_s: now_s
+                made = sketch(token_hashes(text.split())) if "ferry" in text else b""
+                evidence = Evidence(made, label=title.encode())
+                index.confirm(index.observe(key, fingerprint, evidence))
+                if text:
+                    index.texts.keep(key, KeptText(title, text))
+        report = report_data(directory)
+    report["index"]["directory"] = "/srv/crawls/.scrapy/simhash/spiders/harbour"
+    return report
+
+
+@cache
 def empty_report():
-    return head(columns([], [], []))
+    return reported([])
 
 
 ENDINGS = (
-    ("?sessionid={hex}", "news.harbour.example/news/*/*.html?sessionid=*"),
-    ("?print={n}", "news.harbour.example/news/*/*.html?print=*"),
-    (
-        "?utm_source=mail&utm_medium={n}",
-        "news.harbour.example/news/*/*.html?utm_medium=*&utm_source=*",
-    ),
-    ("#", "mirror.harbour.example:8080/*/news/*/*.html"),
-    ("/", "syndicate.example/wire/*"),
+    *["{key}?from={hex}"] * 3,
+    *["{key}?print={n}"] * 2,
+    "{key}?utm_source=mail&utm_medium={n}",
+    "http://mirror.harbour.example:8080/copy{n}{path}",
+    "https://syndicate.example/wire/{hex}",
 )
 
 
@@ -179,96 +175,35 @@ ENDINGS = (
 def small_report():
     """Sixty clusters of an invented news site, with texts. Don't change it."""
     chance = random.Random(5)
-    pages, components, texts, patterns = [], [], [], {}
+    pages = []
     for number in range(60):
         fingerprint, text = chance.getrandbits(BITS), article(chance)
         slug = "-".join(
             chance.sample(("storm", "ferry", "pier", "chapel", "tide", "bell", "quay"), 3)
         )
-        key = f"{NEWS}/news/{chance.randint(2004, 2026)}/{slug}-{number}.html"
-        members = 130 if number == 7 else min(int(chance.paretovariate(0.9)), 40)
-        chained, first_s = fingerprint, 0
-        for member in range(members + 1):
-            name, prints = key, fingerprint
-            if number == 7 and member:
-                name = f"{NEWS}/calendar/{2020 + member // 12}/{member % 12 + 1:02}/"
-            elif member:
-                ending, pattern = ENDINGS[chance.choice((0, 0, 0, 1, 1, 2, 3, 4))]
-                name = key + ending.format(hex=f"{chance.getrandbits(48):012x}", n=member)
-                if ending == "#":
-                    name = key.replace("https://news.", "http://mirror.").replace(
-                        ".example", f".example:8080/copy{member}"
-                    )
-                elif ending == "/":
-                    name = f"https://syndicate.example/wire/{number}-{member}"
-                patterns.setdefault(pattern, []).append(name)
-            if member:
-                bits = min(int(chance.gammavariate(1.6, 7)), 44)
-                # Some go further and further from the first: another representative among them.
-                prints = flipped(chained if chance.random() < 0.3 else fingerprint, bits, chance)
-                chained = prints
-            title = slug.replace("-", " ").title()
-            texts.append(compressed(title, edited(text, chance, min(member, 9))))
-            first_s = first_s if member else int(chance.triangular(0, 3000, 900))
-            later_s = int(bool(member) and chance.triangular(5, 3600 - first_s))
-            seen_at_s = FROM_S + first_s + later_s
-            unknown = bool(member) and number % 9 == 4 and chance.random() < 0.5
-            similarity = -1 if unknown or not member else max(100 - bits, 60)
-            pages.append((name, prints, seen_at_s, similarity, len(texts) - 1))
-            components.append(number)
-    order = sorted(range(len(pages)), key=lambda page: pages[page][2])
-    listed = columns([pages[page] for page in order], [components[page] for page in order], texts)
-    report = head(listed, crawl=crawl(listed), similar=similar())
-    report["timeline"] = timeline(listed["pages"])
+        path = f"/news/{chance.randint(2004, 2026)}/{slug}-{number}.html"
+        title = slug.replace("-", " ").title()
+        first_s = int(chance.triangular(0, 3000, 900))
+        pages.append((first_s, NEWS + path, fingerprint, title, text))
+        chained = fingerprint
+        for n in range(1, 1 + (130 if number == 7 else min(int(chance.paretovariate(0.9)), 40))):
+            ending = chance.choice(ENDINGS)
+            if number == 7:
+                ending = f"{NEWS}/calendar/{2020 + n // 12}/{n % 12 + 1:02}/"
+            key = ending.format(
+                key=NEWS + path, path=path, n=n, hex=f"{chance.getrandbits(48):012x}"
+            )
+            # Some go further and further from the first: another representative among them.
+            before = chained if chance.random() < 0.3 else fingerprint
+            chained = flipped(before, min(int(chance.gammavariate(1.6, 7)), 44), chance)
+            seen_s = first_s + int(chance.triangular(5, 3600 - first_s))
+            pages.append((seen_s, key, chained, title, edited(text, chance, min(n, 9))))
     # Pages that are near no other are counted, not listed.
-    over_time = report["timeline"]["representatives"]
-    for _ in range(763 - sum(over_time)):
-        over_time[int(chance.triangular(0, 3000, 900)) // 60] += 1
-    report["index"]["representatives"] = 763
-    near = report["index"]["near_duplicates"]
-    hosts = [
-        {"host": "news.harbour.example", "near_duplicates": near - 57, "representatives": 750},
-        {"host": "mirror.harbour.example:8080", "near_duplicates": 31, "representatives": 2},
-        {"host": "syndicate.example", "near_duplicates": 26, "representatives": 11},
-    ]
-    shown_patterns = [
-        {
-            "pattern": "news.harbour.example/calendar/*/*/",
-            "near_duplicates": 130,
-            "similar": 0,
-            "representatives": 1,
-            "example": f"{NEWS}/calendar/2024/05/",
-        },
-        *(
-            {
-                "pattern": pattern,
-                "near_duplicates": len(names),
-                "similar": 0,
-                "representatives": 12,
-                "example": names[0],
-            }
-            for pattern, names in sorted(patterns.items(), key=lambda item: -len(item[1]))
-        ),
-    ]
-    keys, of = listed["pages"]["key"], listed["pages"]["representative"]
-    both = {}
-    for cluster in set(of):
-        members = (key for key, other in zip(keys, of, strict=True) if other == cluster)
-        patterns_of = Counter(map(url_pattern, members))
-        for pair in combinations_with_replacement(sorted(patterns_of), 2):
-            count = min(patterns_of[pattern] for pattern in pair) - (pair[0] == pair[1])
-            if count:
-                both.setdefault(pair, []).append(count)
-    pairs = [
-        {
-            "patterns": list(pair),
-            "near_duplicates": sum(counts),
-            "clusters": len(counts),
-            "examples": [next(key for key in keys if url_pattern(key) == name) for name in pair],
-        }
-        for pair, counts in sorted(both.items(), key=lambda item: -sum(item[1]))
-    ]
-    return placed(report, hosts=hosts, patterns=shown_patterns, pairs=pairs)
+    for n in range(700):
+        seen_s = int(chance.triangular(0, 3000, 900)) if n else 0
+        pages.append((seen_s, f"{NEWS}/{n}/about", chance.getrandbits(BITS), "", ""))
+    report = reported(pages)
+    return report | {"crawl": crawl(report["index"]["near_duplicates"]), "similar": similar()}
 
 
 def similar(count=17):
@@ -285,8 +220,7 @@ def similar(count=17):
     ]
 
 
-def crawl(listed):
-    near = sum(page != of for page, of in enumerate(listed["pages"]["representative"]))
+def crawl(near):
     return {
         "spider": "harbour",
         "reason": "finished",
@@ -314,58 +248,3 @@ def crawl(listed):
             "simhash/checked": 715 + near + 48,
         },
     }
-
-
-def timeline(pages, step_s=60):
-    steps = (max(pages["seen_at_s"]) - FROM_S) // step_s + 1
-    sums = {"representatives": [0] * steps, "near_duplicates": [0] * steps}
-    for page, of in enumerate(pages["representative"]):
-        kind = "representatives" if of == page else "near_duplicates"
-        sums[kind][(pages["seen_at_s"][page] - FROM_S) // step_s] += 1
-    return {"from_s": FROM_S, "step_s": step_s, **sums}
-
-
-@cache
-def large_report(clusters=10_000, near_duplicates=100_000):
-    """Each cluster a component, with its near-duplicates spread over the columns."""
-    chance = random.Random(8)
-    prints = [chance.getrandbits(BITS) for _ in range(clusters)]
-    pages = [
-        (
-            f"https://host{n % 997}.example/section/{n % 53}/article-{n}.html",
-            prints[n],
-            FROM_S + n,
-            -1,
-            -1,
-        )
-        for n in range(clusters)
-    ]
-    components = list(range(clusters))
-    representative, distance = list(range(clusters)), [0] * clusters
-    for number in range(near_duplicates):
-        # All have one; some have hundreds.
-        of = number if number < clusters else int(clusters * chance.random() ** 4)
-        apart = min(int(chance.gammavariate(2, 6)), MAX_DISTANCE)
-        key = f"{pages[of][0]}?session={chance.getrandbits(64):016x}&from={number}"
-        similarity = -1 if chance.random() < 0.05 else 100 - apart
-        pages.append(
-            (key, flipped(prints[of], apart, chance), FROM_S + clusters + number, similarity, -1)
-        )
-        components.append(of)
-        representative.append(of)
-        distance.append(apart)
-    listed = columns([], [], [])
-    listed["pages"] = {
-        "key": [page[0] for page in pages],
-        "seen_at_s": [page[2] for page in pages],
-        "similarity": [page[3] for page in pages],
-        "representative": representative,
-        "distance": distance,
-        "component": components,
-        "text": [-1] * len(pages),
-        "title": [-1] * len(pages),
-    }
-    listed["fingerprints"] = b64encode(
-        b"".join(page[1].to_bytes(BITS // 8, "big") for page in pages)
-    ).decode()
-    return head(listed)

@@ -9,7 +9,6 @@ from tests.report.browser import PIXEL
 from tests.report.samples import (
     BITS,
     article,
-    bits_set,
     columns,
     compressed,
     flipped,
@@ -126,7 +125,7 @@ def test_any_two_pages_of_a_cluster(opened):
         names = page.locator("#name-left a, #name-right a").evaluate_all(
             "links => links.map(link => link.getAttribute('href'))"
         )
-        apart = bits_set(prints[names[0]] ^ prints[names[1]])
+        apart = (prints[names[0]] ^ prints[names[1]]).bit_count()
         page.wait_for_function(
             "apart => document.getElementById('compared').textContent.startsWith(`Distance ${apart}.`)",
             arg=apart,
