@@ -27,8 +27,8 @@ def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
         ("remove", selectors.remove, ()),
         ("select", selectors.select, selectors.remove),
     ):
-        root = Page(page, Selectors(remove=removed)).root if page and texts else None
+        elements = Page(page, Selectors(remove=removed)).elements if page and texts else None
         for selector in texts:
-            elements = [] if root is None else compiled_selector(selector)(root)
-            counts.append(SelectorCount(use, selector, len(elements)))
+            found = [] if elements is None else compiled_selector(selector)(elements.root)
+            counts.append(SelectorCount(use, selector, len(found)))
     return counts

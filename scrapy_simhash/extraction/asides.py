@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-    from scrapy_simhash.extraction.named import Named
+    from scrapy_simhash.extraction.elements import Elements
 
-ASIDE_TAGS = ("article", "div", "form", "ol", "section", "table", "ul")
+_TAGS = ("article", "div", "form", "ol", "section", "table", "ul")
 # Discussions, which may be longer than the content. Commentaries are content.
 _DISCUSSION = re.compile(
     r"[ck]om+ent(?!ary|ator)|disqus|respond(?![a-z])|reviews(?![a-z])|^(?:review|aggregaterating)$"
@@ -45,12 +45,12 @@ _WRITTEN_INPUTS = ("email", "password")
 _CONTENT_TAGS = ("article", "main", "table")
 
 
-def named_as_aside(named: Named, without: Container[HtmlElement]) -> list[HtmlElement]:
-    """Return the elements of `ASIDE_TAGS` that their names make asides, `without` some elements."""
+def asides_by_name(elements: Elements, without: Container[HtmlElement]) -> list[HtmlElement]:
+    """Return the elements that their names make asides, `without` some elements."""
     return [
         element
-        for element, names in named.with_words(_WORDS)
-        if element.tag in ASIDE_TAGS and element not in without and _is_aside(element, names)
+        for element, names in elements.with_words(_WORDS)
+        if element.tag in _TAGS and element not in without and _is_aside(element, names)
     ]
 
 

@@ -7,20 +7,22 @@ banners. Asides, such as comments, stand beside the content (`scrapy_simhash.ext
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.asides import ASIDE_TAGS, is_form_to_write, named_as_aside
+from scrapy_simhash.extraction.asides import asides_by_name, is_form_to_write
 from scrapy_simhash.extraction.calendars import is_calendar
 from scrapy_simhash.extraction.consent import consent_banners
-from scrapy_simhash.extraction.named import Named, names_of
+from scrapy_simhash.extraction.elements import holding, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.elements import Elements
 
 _CHROME_ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
@@ -56,11 +58,10 @@ _OUTER_TAGS = (
 _LISTING_TAGS = frozenset(("td", "th", "li", "dt", "dd"))
 # Types of an `input` that nobody fills in.
 _UNASKED = frozenset(("hidden", "submit", "button", "image"))
-_NAMED_TAGS = (*ASIDE_TAGS, "aside", "dialog")
 HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 
-def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
+def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     """Change the tags of hidden elements, chrome, asides and logos, and of the blocks around the
     headings; return (element, former tag) of each change, in order.
 
@@ -74,22 +75,21 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             renamed.append((element, element.tag))
             element.tag = tag
 
-    for element in hidden_elements(root):
+    for element in hidden_elements(elements):
         rename(element, "script")
-    for role in attribute_search("role")(root):
+    for element, role in elements.with_attribute("role"):
         if role in _CHROME_ROLES:
-            rename(role.getparent(), "nav")
+            rename(element, "nav")
         elif role == "main":
-            rename(role.getparent(), "main")
-    blocks = _Blocks(root, named_elements(root))
+            rename(element, "main")
     # Other consent dialogs are chrome by their tag or role already.
-    for element in consent_banners(root, blocks.named):
+    for element in consent_banners(elements):
         rename(element, "nav")
-    for element in blocks.asides():
+    for element in asides(elements):
         rename(element, ASIDE)
-    _rename_by_tag(blocks, rename)
+    _rename_by_tag(elements, rename)
     left_out = _inside(lambda element: element.tag in _LEFT_OUT)
-    headings = [h1 for h1 in blocks.headings if h1.tag == "h1" and not left_out(h1)]
+    headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1" and not left_out(h1)]
     if headings:
         around_all = set(headings[-1].iterancestors())
         for element in headings[0].iterancestors(*_OUTER_TAGS):
@@ -98,65 +98,34 @@ def rename_by_attributes(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
     return renamed
 
 
-def _rename_by_tag(blocks: _Blocks, rename: Callable[[HtmlElement, str], None]) -> None:
+def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None]) -> None:
     """Rename logos, the page's own header, and forms without content."""
     named_as_logo = _inside(_is_named_as_logo)
     in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
-    for heading in blocks.headings:
+    for heading in elements.tagged("h1"):
         if heading.tag == "h1" and (named_as_logo(heading) or _is_link_home(heading)):
             rename(heading, "h2")
-    for header in blocks.headers:
+    for header in elements.tagged("header"):
         if header.tag == "header" and not in_section(header):  # an article may have its own
             rename(header, "nav")
-    for form in blocks.forms:
+    for form in elements.tagged("form"):
         if form.tag == "form" and not _holds_content(form):
             rename(form, FORM_LINK if _is_link_in_list(form) else "nav")
-    for table in blocks.tables:
+    for table in elements.tagged("table"):
         if table.tag == "table" and is_calendar(table):
             rename(table, "nav")
 
 
-def named_elements(root: HtmlElement) -> Named:
-    """Return the elements that may be asides or consent banners by their names."""
-    return Named(list(root.iter(*_NAMED_TAGS)))
-
-
-def aside_elements(root: HtmlElement, named: Named) -> list[HtmlElement]:
-    """Return the asides among the `named_elements`, in document order."""
-    blocks = _Blocks(root, named)
-    found = blocks.asides()
-    return [element for element in blocks.named.elements if element in found]
-
-
-class _Blocks:
-    """The elements of a page whose tags or names may make them chrome or asides.
-
-    :param named: from `named_elements`.
-    :ivar headings: the ``h1`` of the page, or else the first heading of the next two levels.
-    """
-
-    def __init__(self, root: HtmlElement, named: Named) -> None:
-        self.named = named
-        by_tag: dict[str, list[HtmlElement]] = {"header": [], "form": [], "table": [], "h1": []}
-        for element in root.iter(*by_tag):
-            by_tag[element.tag].append(element)
-        self.headers, self.forms, self.tables, self.headings = by_tag.values()
-        self.headings = self.headings or list(islice(root.iter("h2", "h3"), 1))
-
-    def asides(self) -> dict[HtmlElement, None]:
-        """Return the asides by name, and the forms to write something."""
-        around_headings: set[HtmlElement | None] = {None}
-        for heading in self.headings:
-            above = heading.getparent()
-            while above not in around_headings:
-                around_headings.add(above)
-                above = above.getparent()
-        forms = [
-            form
-            for form in self.forms
-            if form.tag == "form" and form not in around_headings and is_form_to_write(form)
-        ]
-        return dict.fromkeys((*named_as_aside(self.named, around_headings), *forms))
+def asides(elements: Elements) -> list[HtmlElement]:
+    """Return the asides by name, and the forms to write something; none with a heading inside."""
+    headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]
+    around_headings = holding(headings or islice(elements.root.iter("h2", "h3"), 1))
+    forms = [
+        form
+        for form in elements.tagged("form")
+        if form.tag == "form" and form not in around_headings and is_form_to_write(form)
+    ]
+    return [*asides_by_name(elements, around_headings), *forms]
 
 
 def _holds_content(form: HtmlElement) -> bool:
@@ -183,15 +152,15 @@ def _is_link_in_list(form: HtmlElement) -> bool:
     )
 
 
-def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
+def hidden_elements(elements: Elements) -> list[HtmlElement]:
     """Return the elements, root included, that ``hidden`` hides, then those that a style hides."""
     # A browser finds the text of "until-found", and shows it.
     found = [
-        value.getparent()
-        for value in attribute_search("hidden")(root)
-        if str(value).strip().lower() != "until-found"
+        element
+        for element, value in elements.with_attribute("hidden")
+        if value.strip().lower() != "until-found"
     ]
-    found += [value.getparent() for value in attribute_search("style")(root) if is_hidden(value)]
+    found += [element for element, value in elements.with_attribute("style") if is_hidden(value)]
     return list(dict.fromkeys(found))
 
 
@@ -268,13 +237,3 @@ def leads_home(href: str) -> bool:
     except ValueError:
         return False
     return parts.path.strip("/") in HOME_PATHS and not parts.fragment and not parts.query
-
-
-@cache
-def attribute_search(name: str) -> Any:
-    """Return a search for the values of an attribute. One for several attributes would take
-    quadratic time, to merge them.
-    """
-    from lxml import etree
-
-    return etree.XPath(f"descendant-or-self::*/@{name}")

@@ -17,12 +17,12 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.extraction.named import Named, names_of
+from scrapy_simhash.extraction.elements import holding, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.elements import Elements
 
 DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _TAGS = ("div", "section", "aside", "form", "dialog")
@@ -43,39 +43,29 @@ _MAX_ELEMENTS = 40
 _MAX_CHARACTERS = 400
 
 
-def consent_elements(root: HtmlElement, named: Named) -> list[HtmlElement]:
-    """Return the cookie banners and the dialogs without an ``h1``, in document order.
-
-    :param named: see `consent_banners`; in document order.
-    """
-    banners = set(consent_banners(root, named))
-    return _without_h1(
-        root,
-        [
-            element
-            for element in named.elements
-            if element in banners
-            or element.tag == "dialog"
-            or (element.get("role") in DIALOG_ROLES and element.tag in _TAGS)
-        ],
-    )
+def consent_elements(elements: Elements) -> list[HtmlElement]:
+    """Return the cookie banners and the dialogs without an ``h1``."""
+    by_role = [
+        element
+        for element, role in elements.with_attribute("role")
+        if role in DIALOG_ROLES and element.tag in _TAGS
+    ]
+    dialogs = _without_h1(elements, [*elements.tagged("dialog"), *by_role])
+    return [*consent_banners(elements), *dialogs]
 
 
-def consent_banners(root: HtmlElement, named: Named) -> list[HtmlElement]:
-    """Return the banners that are no dialogs by their tag or role, in document order.
-
-    :param named: elements of the page, among them all that may be banners.
-    """
+def consent_banners(elements: Elements) -> list[HtmlElement]:
+    """Return the banners without an ``h1`` that are no dialogs by their tag or role."""
     banners = [
         element
-        for element, names in named.with_words(_TOPICS)
+        for element, names in elements.with_words(_TOPICS)
         if element.tag in _TAGS and any(map(_has_topic, names))
     ]
     fixed = {one for one in banners if _FIXED.search(one.get("style", "").lower())}
     named_so = {one for one in banners if _says_banner(one) or _is_short_banner(one)} - fixed
     if named_so:
-        named_so &= holding(filter(_is_control, root.iter("button", "input", "a")))
-    return _without_h1(root, [one for one in banners if one in fixed or one in named_so])
+        named_so &= holding(filter(_is_control, elements.root.iter("button", "input", "a")))
+    return _without_h1(elements, [one for one in banners if one in fixed or one in named_so])
 
 
 def _says_banner(element: HtmlElement) -> bool:
@@ -113,21 +103,10 @@ def _is_control(element: HtmlElement) -> bool:
     return href in ("", "#") or href.startswith("javascript:") or element.get("role") == "button"
 
 
-def _without_h1(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
-    """Return the elements without an ``h1`` inside."""
-    headed = holding(root.iter("h1")) if elements else ()
-    return [element for element in elements if element not in headed]
-
-
-def holding(inner: Iterable[HtmlElement]) -> set[HtmlElement | None]:
-    """Return the elements that contain one of the inner elements. Each is visited once."""
-    holding: set[HtmlElement | None] = {None}
-    for element in inner:
-        above = element.getparent()
-        while above not in holding:
-            holding.add(above)
-            above = above.getparent()
-    return holding
+def _without_h1(elements: Elements, found: list[HtmlElement]) -> list[HtmlElement]:
+    """Return the elements that are found and have no ``h1`` inside."""
+    headed = holding(h1 for h1 in elements.tagged("h1") if h1.tag == "h1") if found else ()
+    return [element for element in found if element not in headed]
 
 
 def _has_topic(names: str) -> bool:

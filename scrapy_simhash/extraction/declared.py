@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import suppress
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.extraction.chrome import attribute_search
 from scrapy_simhash.identities import IDENTITY_FIELDS, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.elements import Elements
 
 # og:title, twitter:title, dcterms.title, citation_title, …
 _TITLE_META = re.compile(r"(?:[a-z]+[.:_-])?title")
@@ -103,7 +105,7 @@ class Declared(NamedTuple):
         return Thing(names, [one for one in found if kinds[one[0]] == 1], states)
 
 
-def declared(root: HtmlElement, html: bytes) -> Declared:
+def declared(elements: Elements, html: bytes) -> Declared:
     """Return what a page declares of itself.
 
     :param html: the page, to skip a search for what it does not contain.
@@ -112,7 +114,7 @@ def declared(root: HtmlElement, html: bytes) -> Declared:
     sites: list[str] = []
     things: list[Thing] = []
     surroundings: list[Thing] = []
-    for meta in root.iter("meta"):
+    for meta in elements.tagged("meta"):
         name = (meta.get("property") or meta.get("name") or "").lower()
         content = meta.get("content", "").strip()
         if not content:
@@ -125,7 +127,7 @@ def declared(root: HtmlElement, html: bytes) -> Declared:
             things.append(Thing([], [found], []))
         elif name in _META_STATES:
             things.append(Thing([], [], [f"{_META_STATES[name]} {content}"]))
-    for data in _scripts(root):
+    for data in map(_parsed, elements.tagged("script")):
         for node in _nodes(data):
             types = _types(node)
             sites.extend(_sites_of(node, types))
@@ -135,24 +137,18 @@ def declared(root: HtmlElement, html: bytes) -> Declared:
             of_kind = surroundings if types <= _MAY_BE_MAIN else things
             if len(of_kind) < _MAX_THINGS and (thing := _thing_of(node, types)):
                 of_kind.append(thing)
-    things.extend(_microdata(root, html))
+    things.extend(_microdata(elements, html))
     return Declared(title, sites, things or surroundings, crumb)
 
 
-def _scripts(root: HtmlElement) -> Iterator[Any]:
-    """Yield the content of each JSON-LD script."""
-    for script in root.iter("script"):
-        if "ld+json" not in script.get("type", "").lower():
-            continue
-        text = script.text or ""
-        if len(text) > _MAX_SCRIPT_CHARACTERS:
-            continue
+def _parsed(script: HtmlElement) -> Any:
+    """Return the content of a JSON-LD script; None for others."""
+    text = script.text or ""
+    if "ld+json" in script.get("type", "").lower() and len(text) <= _MAX_SCRIPT_CHARACTERS:
         for repair in (str, _without_wrapping):
-            try:
-                yield json.loads(repair(text), strict=False)
-                break
-            except (ValueError, RecursionError):
-                continue
+            with suppress(ValueError, RecursionError):
+                return json.loads(repair(text), strict=False)
+    return None
 
 
 def _without_wrapping(text: str) -> str:
@@ -257,22 +253,22 @@ def _texts(value: Any) -> list[str]:
     ]
 
 
-def _microdata(root: HtmlElement, html: bytes) -> list[Thing]:
+def _microdata(elements: Elements, html: bytes) -> list[Thing]:
     """Return the things at the top level of the microdata and the RDFa of a page.
 
     Properties without a thing around, as in a fragment of a page, make up one thing.
     """
     things: dict[HtmlElement | None, Thing] = {}
     found = [
-        value
+        one
         for name, sign in _PROPERTIES.items()
         if sign in html
-        for value in attribute_search(name)(root)
+        for one in elements.with_attribute(name)
+        if one[0].tag not in _HEAD_TAGS[name]
     ]
-    for properties in found[:_MAX_PROPERTIES]:
+    for element, properties in found[:_MAX_PROPERTIES]:
         wanted = _WANTED.intersection(map(_local, properties.split()))
-        element = properties.getparent()
-        if not wanted or element.tag in _HEAD_TAGS[properties.attrname] or _is_thing(element):
+        if not wanted or _is_thing(element):
             continue
         thing, is_part = _thing_around(element)
         if thing is not None and (_has_property(thing) or _is_surrounding(thing)):

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import ExtractionError, SchemeError
-from scrapy_simhash.extraction.lines import join, lines_of, own_heading
+from scrapy_simhash.extraction.lines import join, lines_of_clean, own_heading
 from scrapy_simhash.extraction.page import Extraction, Page, prepared
 from scrapy_simhash.extraction.readability import article_of
 from scrapy_simhash.extraction.script_data import is_notice
@@ -79,10 +79,12 @@ def _readability(page: Page) -> str:
 
 
 def _article(page: Page, *, drop_consent: bool = False, drop_asides: bool = False) -> list[Line]:
-    if page.root is None:
+    if page.elements is None:
         return []
-    article = article_of(page.root, page.parse, drop_consent=drop_consent, drop_asides=drop_asides)
-    return lines_of(article, clean=True)
+    article = article_of(
+        page.elements, page.parse, drop_consent=drop_consent, drop_asides=drop_asides
+    )
+    return lines_of_clean(article)
 
 
 def _trafilatura(page: Page) -> str:

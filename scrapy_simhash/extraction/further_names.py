@@ -12,9 +12,8 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.extraction.chrome import attribute_search
+from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.headings import LOWER_HEADINGS, shown_text, text_of, with_role
-from scrapy_simhash.extraction.named import names_of
 from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.declared import Declared
+    from scrapy_simhash.extraction.elements import Elements
     from scrapy_simhash.extraction.lines import Line
     from scrapy_simhash.names import Names
 
@@ -42,7 +42,7 @@ _NAMED_AS_NAME = re.compile(r"(?:name|title|head(?:ing|line)|(?:^|\s)fn)(?:\s|$)
 
 
 def further_names(
-    root: HtmlElement, html: bytes, lines: Sequence[Line], facts: Declared, names: Names
+    elements: Elements, html: bytes, lines: Sequence[Line], facts: Declared, names: Names
 ) -> Iterator[tuple[str, str]]:
     """Yield the further names of a page as (kind, tokens), at most one of each kind.
 
@@ -53,13 +53,15 @@ def further_names(
     top = _lines_at_top(lines)
     found: dict[str, Iterable[str]] = {
         "title": [_without_sites(facts.title, names)],
-        "subheading": _headings(root, html) if top else (),
-        "picture": _pictures(root, is_without_headings=not names.headings),
-        "crumb": (facts.crumb, *(_current_crumbs(root) if b"aria-current" in html else ())),
+        "subheading": _headings(elements) if top else (),
+        "picture": _pictures(elements, is_without_headings=not names.headings),
+        "crumb": (facts.crumb, *(_current_crumbs(elements) if b"aria-current" in html else ())),
     }
     if not names.headings:
-        found["lead"] = _leads(root)
-        found["label"] = (one.get("aria-label", "") for one in root.iter("main", "article"))
+        found["lead"] = _leads(elements.root)
+        found["label"] = (
+            one.get("aria-label", "") for one in elements.root.iter("main", "article")
+        )
     for kind, texts in found.items():
         for text in texts:
             is_seen = kind not in ("subheading", "lead") or text in top
@@ -82,11 +84,10 @@ def _lines_at_top(lines: Sequence[Line]) -> set[str]:
     return found
 
 
-def _headings(root: HtmlElement, html: bytes) -> Iterator[str]:
+def _headings(elements: Elements) -> Iterator[str]:
     """Yield the texts of the headings below the first level."""
-    yield from map(text_of, islice(root.iter(*LOWER_HEADINGS), _MAX_HEADINGS))
-    if b"role" in html:
-        yield from map(text_of, islice(with_role(root), _MAX_HEADINGS))
+    yield from map(text_of, islice(elements.root.iter(*LOWER_HEADINGS), _MAX_HEADINGS))
+    yield from map(text_of, islice(with_role(elements), _MAX_HEADINGS))
 
 
 def _leads(root: HtmlElement) -> Iterator[str]:
@@ -96,20 +97,19 @@ def _leads(root: HtmlElement) -> Iterator[str]:
             yield shown_text(element)
 
 
-def _pictures(root: HtmlElement, *, is_without_headings: bool) -> Iterator[str]:
+def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]:
     """Yield the alternative texts of images in headings; of all images if there are no headings."""
     around: Iterable[HtmlElement] = (
-        (root,) if is_without_headings else islice(root.iter("h1"), _MAX_HEADINGS)
+        (elements.root,) if is_without_headings else elements.tagged("h1")[:_MAX_HEADINGS]
     )
     for element in around:
         for image in element.iter("img"):
             yield " ".join(image.get("alt", "").split())
 
 
-def _current_crumbs(root: HtmlElement) -> Iterator[str]:
+def _current_crumbs(elements: Elements) -> Iterator[str]:
     """Yield the texts of elements in breadcrumbs that stand for the page itself."""
-    for value in attribute_search("aria-current")(root)[:_MAX_HEADINGS]:
-        element = value.getparent()
+    for element, value in elements.with_attribute("aria-current")[:_MAX_HEADINGS]:
         around = (element, *element.iterancestors())
         if value == "page" and any(map(_is_breadcrumb, around)):
             yield shown_text(element)

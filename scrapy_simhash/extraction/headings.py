@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.extraction.chrome import attribute_search
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.elements import Elements
 
 LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6", "caption")
 _LABELS = ("aria-label", "alt", "title")
@@ -18,10 +18,10 @@ _LABELS = ("aria-label", "alt", "title")
 _MAX_PIECES = 1000
 
 
-def with_role(root: HtmlElement) -> list[HtmlElement]:
+def with_role(elements: Elements) -> list[HtmlElement]:
     """Return the elements with the role of a heading."""
-    roles = attribute_search("role")(root)
-    return [role.getparent() for role in roles if role.strip().lower() == "heading"]
+    roles = elements.with_attribute("role")
+    return [element for element, role in roles if role.strip().lower() == "heading"]
 
 
 def of_level(headings: Iterable[HtmlElement], level: str) -> list[HtmlElement]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
+    from scrapy_simhash.extraction.elements import Elements
+
 # A browser shows each of these on lines of its own. Tags that are in no list separate no words.
 _BLOCK_TAGS = (
     "address article blockquote body br caption center details dir div dl fieldset figcaption "
@@ -97,20 +99,24 @@ class Line(NamedTuple):
 _make_line = partial(tuple.__new__, Line)
 
 
-def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
-    """Return the visible lines below an element, in order, with white space collapsed.
+def lines_of(elements: Elements) -> list[Line]:
+    """Return the visible lines of a page, in order, with white space collapsed.
 
-    :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
-    :param clean: ignore attributes, which is faster. Otherwise they may hide an element, or make it
-        chrome or a logo.
+    Attributes may hide an element, or make it chrome or a logo.
+
+    :param elements: parsed from the result of `scrapy_simhash.extraction.prepared`.
     """
-    renamed = [] if clean else rename_by_attributes(root)
+    renamed = rename_by_attributes(elements)
     try:
-        text = str(_stylesheet()(root))
+        return lines_of_clean(elements.root)
     finally:
         for element, tag in reversed(renamed):
             element.tag = tag
-    return _split(text)
+
+
+def lines_of_clean(root: HtmlElement) -> list[Line]:
+    """Return the lines below an element, as `lines_of` does, but ignore attributes."""
+    return _split(str(_stylesheet()(root)))
 
 
 def join(lines: Iterable[Line]) -> str:

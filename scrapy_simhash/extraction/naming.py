@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.declared import Declared, Thing
+    from scrapy_simhash.extraction.elements import Elements
     from scrapy_simhash.extraction.lines import Line
 
 _MIN_HOST_LABEL_CHARACTERS = 3
@@ -31,7 +32,7 @@ _MAX_NAME_LINES = 3
 
 
 def names_of(
-    root: HtmlElement, lines: Sequence[Line], facts: Declared, title: str, host: str
+    elements: Elements, lines: Sequence[Line], facts: Declared, title: str, host: str
 ) -> Names:
     """Return the names of a page.
 
@@ -39,11 +40,11 @@ def names_of(
     :param host: the host that it declares, or empty.
     """
     labels = [part for part in host.split(".")[:-1] if len(part) >= _MIN_HOST_LABEL_CHARACTERS]
-    headings = _first_headings(root, lines)
+    headings = _first_headings(elements, lines)
     # A link to the front page may have the name of the page as its text.
     title_parts = parts_of(title)
     own = {*headings, max(title_parts, key=len, default="")}
-    linked = [text for text in _home_links(root, host) if text not in own]
+    linked = [text for text in _home_links(elements.root, host) if text not in own]
     sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
     brand = next(iter(facts.sites), "")
@@ -57,10 +58,10 @@ def names_of(
     title = title or facts.title or next(iter(declared_names), "")
     if headings:
         return Names(title, headings, sites=sites, brand=brand)
-    weak = declared_names[:1] or _lower_headings(root, lines, 1 if title else _MAX_NAME_LINES)
+    weak = declared_names[:1] or _lower_headings(elements, lines, 1 if title else _MAX_NAME_LINES)
     if not title and not declared_names:
         # A fragment may have a general heading before its name, or its name in an image.
-        weak = [*weak, *_first_lines(lines), *_first_image(root)]
+        weak = [*weak, *_first_lines(lines), *_first_image(elements.root)]
     return Names(title, weak, is_weak=True, sites=sites, brand=brand)
 
 
@@ -98,25 +99,23 @@ def _sameness(names: Iterable[str]) -> Callable[[str], bool]:
     return lambda name: any(tokens.issuperset(name_tokens(name)) for tokens in known())
 
 
-def _first_headings(root: HtmlElement, lines: Sequence[Line]) -> list[str]:
+def _first_headings(elements: Elements, lines: Sequence[Line]) -> list[str]:
     """Return the texts of all ``h1``, without logos; of those in chrome if there are no others."""
     own = [line.text for line in lines if line.heading and not line.chrome]
     own = own or [line.text for line in lines if line.heading]
     if not own:
-        headings = [heading for heading in root.iter("h1") if not is_logo(heading)]
-        own = list(filter(None, map(text_of, headings or of_level(with_role(root), "1"))))
+        headings = [heading for heading in elements.tagged("h1") if not is_logo(heading)]
+        own = list(filter(None, map(text_of, headings or of_level(with_role(elements), "1"))))
     return own
 
 
-def _lower_headings(root: HtmlElement, lines: Sequence[Line], count: int) -> list[str]:
+def _lower_headings(elements: Elements, lines: Sequence[Line], count: int) -> list[str]:
     """Return the first headings of the highest levels below 1 that are in the content."""
     content = " ".join(line.text for line in lines if not line.chrome)
-    headings = list(root.iter(*LOWER_HEADINGS))
-    others = with_role(root)
+    others = with_role(elements)
     found: list[str] = []
     for tag in LOWER_HEADINGS:
-        of_tag = (element for element in headings if element.tag == tag)
-        for element in (*of_tag, *of_level(others, tag[1:])):
+        for element in (*elements.tagged(tag), *of_level(others, tag[1:])):
             text = text_of(element)
             if text and (not content or text in content or not element.text_content().strip()):
                 found.append(text)

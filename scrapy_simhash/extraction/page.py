@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.declared import declared
+from scrapy_simhash.extraction.elements import Elements
 from scrapy_simhash.extraction.further_names import further_names
 from scrapy_simhash.extraction.lines import join, lines_of
 from scrapy_simhash.extraction.naming import host_of, identities_of, main_thing, names_of
@@ -180,7 +181,7 @@ def _may_be_quoted(data: bytes, outside: int, at: int) -> bool:
 class Page:
     """A parsed page, without the elements that the selectors remove.
 
-    `root` is the tree, or None if the page has no element. `selected` is the text of the elements
+    `elements` are those of its tree, or None if the page has none. `selected` is the text of those
     that ``select`` selectors match, or None if there are none. `way` is empty unless an extractor
     sets it to the name of another extractor whose text it returns.
 
@@ -195,14 +196,13 @@ class Page:
         self._collect_ids = selectors != Selectors()
         self._unmatched: dict[str, None] = {}
         self._distinct: dict[str, list[str]] = {}
-        self.root = self.parse(selectors.distinct)
+        self.elements = self.parse(selectors.distinct)
         self.selected: str | None = None
         self.way = ""
-        if self.root is not None:
+        if self.elements is not None:
+            root = self.elements.root
             selected = dict.fromkeys(
-                element
-                for selector in selectors.select
-                for element in self._select(self.root, selector)
+                element for selector in selectors.select for element in self._select(root, selector)
             )
             # The text of a selected element contains the text of selected elements inside it.
             outer = [
@@ -210,10 +210,10 @@ class Page:
             ]
             if outer:
                 # The content, and all that counts of the page.
-                self.content = [line for element in outer for line in lines_of(element)]
+                self.content = [line for one in outer for line in lines_of(Elements(one))]
                 self.selected = join(self.content)
 
-    def parse(self, distinct: Sequence[str] = ()) -> HtmlElement | None:
+    def parse(self, distinct: Sequence[str] = ()) -> Elements | None:
         """Return a new tree without the removed elements; None if the page has no element.
 
         :param distinct: selectors whose values are read before.
@@ -237,14 +237,16 @@ class Page:
         root = parse(self._bytes)
         if root is None:
             return None
-        unfold(root, parse)
+        elements = Elements(root)
+        if unfold(elements, parse):
+            elements = Elements(root)
         for selector in distinct:
             self._distinct[selector] = compiled_values(selector)(root)
             if not self._distinct[selector]:
                 self._unmatched[selector] = None
         for selector in self._remove:
             drop_all(self._select(root, selector))
-        return root
+        return Elements(root) if self._remove else elements
 
     def _select(self, root: HtmlElement, selector: str) -> list[HtmlElement]:
         elements = compiled_selector(selector)(root)
@@ -256,15 +258,15 @@ class Page:
         """Return the page as HTML, without the removed elements."""
         from lxml.html import tostring
 
-        if not self._remove or self.root is None:
+        if not self._remove or self.elements is None:
             return self._bytes.decode("utf-8")
-        text: str = tostring(self.root, encoding="unicode")
+        text: str = tostring(self.elements.root, encoding="unicode")
         return text
 
     @cached_property
     def lines(self) -> list[Line]:
         """Return the visible lines of the page, see `lines_of`."""
-        return [] if self.root is None else lines_of(self.root)
+        return [] if self.elements is None else lines_of(self.elements)
 
     @cached_property
     def content(self) -> list[Line]:
@@ -274,29 +276,29 @@ class Page:
     @property
     def about(self) -> Extraction:
         """Return what the page says of itself, with an empty text."""
-        if self.root is None:
+        if self.elements is None:
             return Extraction("")
-        title = canonical = ""
+        elements = self.elements
+        titles = (
+            " ".join(one.text_content().split())
+            for one in elements.tagged("title")
+            if (above := one.getparent()) is None or above.tag != "svg"
+        )
+        title = next(filter(None, titles), "")
+        canonical = ""
         stylesheets = []
-        # Search the whole page: the parser ends the head at the first element of a body.
-        for element in self.root.iter("title", "link"):
-            if element.tag == "title":
-                above = element.getparent()
-                is_of_picture = above is not None and above.tag == "svg"
-                if not title and not is_of_picture:
-                    title = " ".join(element.text_content().split())
-                continue
-            relation = element.get("rel", "").lower().split()
+        for link in elements.tagged("link"):
+            relation = link.get("rel", "").lower().split()
             if "canonical" in relation:
-                canonical = canonical or element.get("href", "").strip()
+                canonical = canonical or link.get("href", "").strip()
             elif "stylesheet" in relation:
-                stylesheets.append(element.get("href", ""))
-        host = host_of(canonical) or _declared_host(self.root)
+                stylesheets.append(link.get("href", ""))
+        host = host_of(canonical) or _declared_host(elements)
         if not host:
             domains = set(map(registered_domain, filter(None, map(host_of, stylesheets))))
             host = domains.pop() if len(domains) == 1 else ""
-        facts = declared(self.root, self._bytes)
-        names = names_of(self.root, self.lines, facts, title, host)
+        facts = declared(elements, self._bytes)
+        names = names_of(elements, self.lines, facts, title, host)
         main = main_thing(facts, names)
         return Extraction(
             "",
@@ -311,18 +313,18 @@ class Page:
             names=names,
             identities=(
                 *identities_of(main, self.lines, names, canonical),
-                *further_names(self.root, self._bytes, self.lines, facts, names),
+                *further_names(elements, self._bytes, self.lines, facts, names),
             ),
             states=tuple(main.states),
             distinct=self._distinct,
         )
 
 
-def _declared_host(root: HtmlElement) -> str:
-    """Return the first host in a ``base`` or an ``og:url``, or ``""``."""
+def _declared_host(elements: Elements) -> str:
+    """Return the first host in a ``base``, or else in an ``og:url``, or ``""``."""
     urls = (
         element.get("href" if element.tag == "base" else "content", "")
-        for element in root.iter("base", "meta")
+        for element in elements.tagged("base", "meta")
         if element.tag == "base" or element.get("property") == "og:url"
     )
     return next(filter(None, map(host_of, urls)), "")

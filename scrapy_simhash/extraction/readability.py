@@ -21,14 +21,16 @@ from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.extraction.chrome import aside_elements, hidden_elements, named_elements
-from scrapy_simhash.extraction.consent import consent_elements, holding
-from scrapy_simhash.extraction.named import names_of
+from scrapy_simhash.extraction.chrome import asides, hidden_elements
+from scrapy_simhash.extraction.consent import consent_elements
+from scrapy_simhash.extraction.elements import holding, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.elements import Elements
 
 # A ``div`` that contains a tag with one of these prefixes does not become a paragraph. These are
 # prefixes because readability searches markup for "<p", and so also finds "<picture".
@@ -74,7 +76,7 @@ def _spend(work: float) -> None:
 
 
 def article_of(
-    root: HtmlElement,
+    elements: Elements,
     parse_again: Callable[[], Any],
     *,
     drop_consent: bool = False,
@@ -82,26 +84,26 @@ def article_of(
 ) -> HtmlElement:
     """Return the article that readability finds, cleaned; an empty element beyond the budget.
 
-    :param root: a page parsed into elements of `element_class`, without comments; it is changed.
-    :param parse_again: returns a new tree of the page, for a second attempt that removes less.
+    :param elements: of the class `element_class`, without comments; their tree is changed.
+    :param parse_again: returns new elements, for a second attempt that removes less.
     :param drop_consent: first remove the `consent_elements`, because readability takes a long one
         for the article.
     :raises readability.readability.Unparseable: readability fails for another reason.
     """
+    root = elements.root
     characters = len(root.text_content())
 
-    def prepare(tree: HtmlElement) -> HtmlElement:
-        if drop_consent or drop_asides:
-            named = named_elements(tree)
+    def prepare(elements: Elements) -> HtmlElement:
         if drop_consent:
-            drop_all(consent_elements(tree, named))
+            drop_all(consent_elements(elements))
         if drop_asides:
-            drop_all(aside_elements(tree, named))
-        return tree
+            drop_all(asides(elements))
+        drop_all(hidden_elements(elements))
+        drop_all(list(elements.root.iter(*_NO_TEXT)))
+        return elements.root
 
-    document = _lean_document()(prepare(root), lambda: prepare(parse_again()))
-    elements: float = root.xpath("count(//*)")
-    budget = _BASE_BUDGET + _BUDGET_PER_ELEMENT * elements
+    document = _lean_document()(prepare(elements), lambda: prepare(parse_again()))
+    budget = _BASE_BUDGET + _BUDGET_PER_ELEMENT * root.xpath("count(//*)")
     _budget.remaining = budget + _BUDGET_PER_CHARACTER * characters
     try:
         document.summary(html_partial=True)
@@ -229,8 +231,6 @@ def _lean_document() -> type[Any]:
             self.input = None
             if root is None:
                 root = self._parse_again()
-            drop_all(list(root.iter(*_NO_TEXT)))
-            drop_all(hidden_elements(root))
             for element in root.iter("image"):
                 element.tag = "img"
             return root

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
+    from scrapy_simhash.extraction.elements import Elements
+
 # A longer text is no notice.
 _MAX_WORDS = 150
 # Data as long as that beside the visible text is large, whatever it is …
@@ -60,11 +62,11 @@ _WORDS_OF_PHRASE = 3
 _MIN_WORDS_OF_SENTENCE = 4
 
 
-def is_notice(text: str, parse: Callable[[], HtmlElement | None]) -> bool:
+def is_notice(text: str, parse: Callable[[], Elements | None]) -> bool:
     """Return True if the text of a page is a few words beside large data that it does not show.
 
     :param text: the text that was extracted.
-    :param parse: returns a tree of the page.
+    :param parse: returns the elements of the page.
     """
     lines = text.split("\n")
     words = 0
@@ -72,10 +74,10 @@ def is_notice(text: str, parse: Callable[[], HtmlElement | None]) -> bool:
         words += count_words(line)
         if words > _MAX_WORDS:  # which holds for most pages
             return False
-    root = parse() if words else None
-    if root is None:
+    elements = parse() if words else None
+    if elements is None:
         return False
-    values = list(filter(_is_text, _hidden_values(root)))
+    values = list(filter(_is_text, _hidden_values(elements.root)))
     if sum(map(len, values)) < _MIN_TIMES * len(text):
         in_sentences = sum(map(_words_of_sentence, values))
         if in_sentences < max(_MIN_TIMES_IN_SENTENCES * words, _MIN_WORDS_IN_SENTENCES):

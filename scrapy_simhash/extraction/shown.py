@@ -16,21 +16,24 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
+    from scrapy_simhash.extraction.elements import Elements
+
 _SHADOW_MODES = ("open", "closed")
 # Media types that browsers show, by their beginnings; they then do not show the fallback.
 _SHOWN_TYPES = ("image/", "text/", "video/", "audio/", "application/pdf")
 
 
-def unfold(root: HtmlElement, parse: Callable[[bytes], HtmlElement | None]) -> None:
-    """Change a tree so that its elements are those that a browser shows.
+def unfold(elements: Elements, parse: Callable[[bytes], HtmlElement | None]) -> bool:
+    """Change a tree so that its elements are those that a browser shows; return False if they are.
 
     :param parse: returns the tree of a document, or None if it has no element.
     """
-    # A copy, because the loop changes the tree.
-    for element in list(root.iter("template", "iframe", "object")):
+    is_changed = False
+    for element in elements.tagged("template", "iframe", "object"):
         if element.tag == "template":
             if element.get("shadowrootmode", "").lower() in _SHADOW_MODES:
                 _attach(element)
+                is_changed = True
         elif element.tag == "iframe":
             source = element.get("srcdoc", "")
             document = parse(source.encode()) if source.strip() else None
@@ -38,10 +41,12 @@ def unfold(root: HtmlElement, parse: Callable[[bytes], HtmlElement | None]) -> N
                 element.tag = "div"
                 element.text = None
                 element.append(document)
+                is_changed = True
         else:
             data = element.get("data", "")
             if (element.get("type") or guess_type(data)[0] or "").lower().startswith(_SHOWN_TYPES):
                 element.tag = "script"  # invisible, as for `lines_of`
+    return is_changed
 
 
 def _attach(template: HtmlElement) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.extraction import Page, prepared
-from scrapy_simhash.extraction.chrome import named_elements
 from scrapy_simhash.extraction.consent import consent_elements
 from scrapy_simhash.extraction.selectors import Selectors
 from tests.extraction.test_lines import texts
@@ -16,8 +15,8 @@ PAGE = "<h1>Boats</h1><p>one</p>{}<p>three</p>"
 
 def found(html: str) -> list[str]:
     """Return the texts of the consent elements of a page."""
-    root = Page(prepared(PAGE.format(html)), Selectors()).root
-    return [element.text_content() for element in consent_elements(root, named_elements(root))]
+    elements = Page(prepared(PAGE.format(html)), Selectors()).elements
+    return [element.text_content() for element in consent_elements(elements)]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +90,7 @@ def test_a_policy_with_the_heading_of_the_page_is_none(opened):
     tag = opened.strip("<>").partition(" ")[0]
     html = f"{opened}<div><h1>Cookies</h1></div><p>We eat them.</p>{BUTTON}</{tag}>"
     assert texts(html, chrome=False) == "Cookies|We eat them.|Accept"
-    root = Page(prepared(html), Selectors()).root
-    assert consent_elements(root, named_elements(root)) == []
+    assert consent_elements(Page(prepared(html), Selectors()).elements) == []
 
 
 @pytest.mark.parametrize("element", ["<p class=cookie>two</p>", "<div data-x=cookie>two</div>"])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import Page, extract, prepared
 from scrapy_simhash.extraction.chrome import is_hidden
+from scrapy_simhash.extraction.elements import Elements
 from scrapy_simhash.extraction.lines import (
     Line,
     count_words,
@@ -134,8 +135,8 @@ class TestShown:
         assert texts(html) == "ab"
 
     def test_the_text_after_an_element_is_not_part_of_it(self):
-        root = Page(prepared("<div><p>one</p>two</div>"), Selectors()).root
-        assert join(lines_of(root.find(".//p"))) == "one"
+        root = Page(prepared("<div><p>one</p>two</div>"), Selectors()).elements.root
+        assert join(lines_of(Elements(root.find(".//p")))) == "one"
 
     def test_the_tree_is_not_changed(self):
         from lxml.html import tostring
@@ -145,10 +146,10 @@ class TestShown:
             "<p hidden style='display:none' role=search>d</p>"
             "<div role=navigation>e</div><div id=cookies>f</div></body>"
         )
-        root = Page(prepared(html), Selectors()).root
-        before = tostring(root)
-        assert join(lines_of(root)) == "a\nb\nc\ne\nf"
-        assert tostring(root) == before
+        elements = Page(prepared(html), Selectors()).elements
+        before = tostring(elements.root)
+        assert join(lines_of(elements)) == "a\nb\nc\ne\nf"
+        assert tostring(elements.root) == before
 
 
 class TestMarksInTheInput:
