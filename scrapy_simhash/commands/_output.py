@@ -98,7 +98,7 @@ def bar(count: int, highest: int, characters: int) -> str:
 @contextmanager
 def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]]:
     """Show a progress bar if standard error is a terminal. Yield a function that advances the bar:
-    by one step, or, if it gets two arguments, to (steps done, steps in all).
+    by one step, or to a number of steps.
 
     :param total: steps in all; None if unknown.
     """
@@ -111,9 +111,7 @@ def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]
         total=total, unit=f" {unit}", delay=_PROGRESS_AFTER_S, dynamic_ncols=True, leave=False
     ) as progress_bar:
 
-        def advance(done: int | None = None, in_all: int | None = None) -> None:
-            if in_all is not None:
-                progress_bar.total = in_all
+        def advance(done: int | None = None) -> None:
             progress_bar.update(1 if done is None else done - progress_bar.n)
 
         yield advance

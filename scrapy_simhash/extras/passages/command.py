@@ -21,7 +21,6 @@ from scrapy_simhash.commands._pages import (
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Skipped
 from scrapy_simhash.extras.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
-from scrapy_simhash.extras.passages.result import DEFAULT_HIGH_SIMILARITY, SHOWN_DIGITS
 from scrapy_simhash.reasons import percent
 
 if TYPE_CHECKING:
@@ -84,17 +83,10 @@ def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
     meaning = "least similarity of a source"
     add_share(parser, "--min-similarity", meaning, default=DEFAULT_MIN_SIMILARITY, metavar="S")
-    meaning = "least similarity of a highly similar passage"
-    add_share(parser, "--high-similarity", meaning, default=DEFAULT_HIGH_SIMILARITY, metavar="S")
     meaning = "a passage in N documents or more is common; with 0, none is"
     add_number(parser, "--common-documents", meaning, 0, default=DEFAULT_COMMON_DOCUMENTS)
     parser.add_argument(
         "--ignore-common", action="store_true", help="leave common passages out of the shares"
-    )
-    parser.add_argument(
-        "--exclude",
-        metavar="NAME",
-        help="a document to ignore (default: the one with the name of the text)",
     )
     _add_arguments_of_both(parser)
 
@@ -176,21 +168,15 @@ def _check(options: argparse.Namespace) -> None:
     from scrapy_simhash.extras.passages.index import open_passages
     from scrapy_simhash.extras.passages.matching import CheckOptions
 
-    names = ("min_similarity", "high_similarity", "common_documents", "ignore_common")
-    check_options = CheckOptions(**given(options, *names))
+    check_options = CheckOptions(
+        **given(options, "min_similarity", "common_documents", "ignore_common")
+    )
     with open_passages(_index_directory(options), create=False) as index:
         name, text = load_document(options.text, options)
-        excluded = options.exclude
-        if excluded is None:
-            excluded = _own_name(index, name)
-            if excluded is not None and not options.json:
-                note(f"the document {excluded} has the name of this text, so it is no source")
-        elif excluded not in index:
-            note(f"--exclude {excluded}: the index has no document of that name")
-        with progress("passages") as on_progress:
-            report = index.check(
-                name, text, check_options, exclude=excluded, on_progress=on_progress
-            )
+        excluded = _own_name(index, name)
+        if excluded is not None and not options.json:
+            note(f"the document {excluded} has the name of this text, so it is no source")
+        report = index.check(name, text, check_options, exclude=excluded)
     if options.json:
         show_json(report.to_dict() | {"excluded": excluded})
     else:
@@ -209,7 +195,6 @@ def _own_name(index: PassageIndex, name: str) -> str | None:
 
 
 def _show_report(report: PassageReport) -> None:
-    report = report.rounded(SHOWN_DIGITS)
     matched = [passage for passage in report.passages if passage.level != "none"]
     show(f"{printable(report.document)}: {_share(report.known_share)} of it appears elsewhere")
     short = sum(passage.short for passage in report.passages)

@@ -47,7 +47,7 @@ from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -165,16 +165,6 @@ class PassageIndex:
             self._remember(number, name, digest, passages)
         return len(passages)
 
-    def remove(self, name: str) -> bool:
-        """Remove a document. Return False if no document has this name."""
-        with self.lock:
-            number = self._numbers.get(name)
-            if number is None:
-                return False
-            self._require_open().write([], [_key(b"D", number), _key(b"T", number)])
-            self._forget(name)
-            return True
-
     def near(
         self, queries: Sequence[Fingerprint], max_distance: int
     ) -> list[list[tuple[int, int, Span]]]:
@@ -199,17 +189,15 @@ class PassageIndex:
         options: CheckOptions | None = None,
         *,
         exclude: str | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
     ) -> PassageReport:
         """Return a report on the passages of a text that appear in the documents.
 
         :param name: name of the text, for the report.
         :param exclude: name of a document that is no source, such as the text itself.
-        :param on_progress: called with (passages done, passages in all).
         """
         with self.lock:
             self._require_open()
-            return Matcher(self, options or CheckOptions(), exclude).check(name, text, on_progress)
+            return Matcher(self, options or CheckOptions(), exclude).check(name, text)
 
     def sync(self) -> None:
         """Sync all writes to disk, as `close` does."""

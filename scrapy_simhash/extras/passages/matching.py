@@ -14,7 +14,6 @@ from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.extras.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.extras.passages.cutting import spans_of
 from scrapy_simhash.extras.passages.result import (
-    DEFAULT_HIGH_SIMILARITY,
     CheckedPassage,
     Level,
     PassageReport,
@@ -25,12 +24,13 @@ from scrapy_simhash.extras.passages.scheme import MAX_REACH, fingerprint_of, rea
 from scrapy_simhash.folding import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_simhash.extras.passages.cutting import Span
     from scrapy_simhash.extras.passages.index import PassageIndex
 
 _MAX_SOURCES = 5
+_HIGH_SIMILARITY = 0.9
 # A boilerplate passage may have thousands of neighbours. The texts of this many are compared.
 _MAX_COMPARED = 64
 # Passages that are looked up together, which takes less time.
@@ -42,22 +42,19 @@ class CheckOptions:
     """The options of a check.
 
     :param min_similarity: least similarity of a source, from 0 to 1.
-    :param high_similarity: least similarity of a passage of level ``high``, from 0 to 1.
     :param common_documents: a passage in at least so many documents is common; 0 disables this.
     :param ignore_common: exclude common passages from all shares except `common_share`.
     :raises SchemeError: a value is invalid.
     """
 
     min_similarity: float = DEFAULT_MIN_SIMILARITY
-    high_similarity: float = DEFAULT_HIGH_SIMILARITY
     common_documents: int = DEFAULT_COMMON_DOCUMENTS
     ignore_common: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("min_similarity", "high_similarity"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise SchemeError(f"{name}={value!r}: 0 to 1 is needed")
+        least = self.min_similarity
+        if not isinstance(least, (int, float)) or not 0 <= least <= 1:
+            raise SchemeError(f"min_similarity={least!r}: 0 to 1 is needed")
         if type(self.common_documents) is not int or self.common_documents < 0:
             raise SchemeError(f"common_documents={self.common_documents!r}: 0 or more is needed")
 
@@ -73,27 +70,16 @@ class Matcher:
         self._options = options
         self._excluded = None if exclude is None else index.number(exclude)
 
-    def check(
-        self, name: str, text: str, on_progress: Callable[[int, int], None] | None
-    ) -> PassageReport:
+    def check(self, name: str, text: str) -> PassageReport:
         """Return the report that `PassageIndex.check` describes."""
         spans = spans_of(text)
         different = list(dict.fromkeys(text[slice(*span)] for span in spans))
         checked: dict[str, CheckedPassage] = {}
         for start in range(0, len(different), _BATCH_PASSAGES):
-            for passage in self._check_passages(different[start : start + _BATCH_PASSAGES]):
-                checked[passage.text] = passage
-                if on_progress is not None:
-                    on_progress(len(checked), len(different))
+            batch = different[start : start + _BATCH_PASSAGES]
+            checked.update(zip(batch, self._check_passages(batch), strict=True))
         passages = [replace(checked[text[start:end]], start=start, end=end) for start, end in spans]
-        options = self._options
-        return summed_up(
-            name,
-            text,
-            passages,
-            high_similarity=options.high_similarity,
-            ignore_common=options.ignore_common,
-        )
+        return summed_up(name, text, passages, ignore_common=self._options.ignore_common)
 
     def _check_passages(self, passages: Sequence[str]) -> Iterator[CheckedPassage]:
         """Yield the results for passages, whose places are left out."""
@@ -138,8 +124,7 @@ class Matcher:
         least_common = self._options.common_documents
         if least_common and documents >= least_common:
             return "common"
-        is_high = sources[0].similarity >= self._options.high_similarity
-        return "high" if is_high else "medium"
+        return "high" if sources[0].similarity >= _HIGH_SIMILARITY else "medium"
 
 
 @lru_cache(maxsize=4096)  # many documents have the same text of a shared passage

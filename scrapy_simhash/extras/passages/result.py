@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -11,13 +10,10 @@ if TYPE_CHECKING:
 
 Level = Literal["none", "medium", "high", "common"]
 """``none``: a passage without sources. ``common``: very many documents have the passage. ``high``:
-its most similar source reaches the high similarity. ``medium``: all other passages with a source.
+its most similar source has a similarity of 0.9 or more. ``medium``: all others with a source.
 """
 
-DEFAULT_HIGH_SIMILARITY = 0.9
-# Decimal places of shares in reports and items, and in pages for people (0.1 %).
-SHARE_DIGITS = 4
-SHOWN_DIGITS = 3
+_SHARE_DIGITS = 4
 _MAX_SOURCES = 100
 
 
@@ -75,7 +71,6 @@ class PassageReport:
 
     :param document: name of the checked text.
     :param characters: length of the text, including white space; shares are without white space.
-    :param high_similarity: least similarity of a passage of level ``high``.
     :param known_share: share of the text in passages with a source, without ignored common ones.
     :param similar_share: the same, with each passage weighted by its similarity.
     :param common_share: share of the text in common passages.
@@ -84,41 +79,11 @@ class PassageReport:
 
     document: str
     characters: int
-    high_similarity: float
     known_share: float
     similar_share: float
     common_share: float
     sources: tuple[SourceShare, ...]
     passages: tuple[CheckedPassage, ...]
-
-    def rounded(self, digits: int) -> PassageReport:
-        """Return the report with rounded shares.
-
-        Shares of sources that add up to `known_share` still do so. No share is rounded to 0.
-        """
-        return replace(
-            self,
-            known_share=_rounded(self.known_share, digits),
-            similar_share=_rounded(self.similar_share, digits),
-            common_share=_rounded(self.common_share, digits),
-            sources=tuple(
-                replace(source, share=share)
-                for source, share in zip(self.sources, self._source_shares(digits), strict=True)
-            ),
-        )
-
-    def _source_shares(self, digits: int) -> list[float]:
-        shares = [source.share for source in self.sources]
-        if not math.isclose(sum(shares), self.known_share, abs_tol=1e-9):  # sources overlap
-            return [_rounded(share, digits) for share in shares]
-        unit = 10**digits
-        units = [math.floor(share * unit + 1e-6) for share in shares]
-        missing = max(round(round(self.known_share, digits) * unit) - sum(units), 0)
-        # The missing units go to the shares that lost most by rounding.
-        most_lost_first = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
-        for at in most_lost_first[:missing]:
-            units[at] += 1
-        return [count / unit or share for count, share in zip(units, shares, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values for JSON."""
@@ -133,7 +98,6 @@ def summed_up(
     text: str,
     passages: Sequence[CheckedPassage],
     *,
-    high_similarity: float = DEFAULT_HIGH_SIMILARITY,
     ignore_common: bool = False,
 ) -> PassageReport:
     """Return the report on checked passages, which are sorted by start.
@@ -160,17 +124,12 @@ def summed_up(
     return PassageReport(
         document=document,
         characters=len(text),
-        high_similarity=high_similarity,
         known_share=known.share,
         similar_share=similar.share,
         common_share=common.share,
         sources=tuple(shares[:_MAX_SOURCES]),
         passages=tuple(passages),
-    ).rounded(SHARE_DIGITS)
-
-
-def _rounded(share: float, digits: int) -> float:
-    return round(share, digits) or share
+    )
 
 
 class _Coverage:
@@ -192,7 +151,8 @@ class _Coverage:
 
     @property
     def share(self) -> float:
-        return self._covered / self._length if self._length else 0.0
+        share = self._covered / self._length if self._length else 0.0
+        return round(share, _SHARE_DIGITS) or share  # no share is rounded to 0
 
 
 def _length(text: str) -> int:

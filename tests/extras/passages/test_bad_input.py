@@ -155,13 +155,6 @@ def test_a_file_without_a_name(run, folder):
     assert list(folder.iterdir()) == []
 
 
-def test_a_document_that_is_left_out_and_is_not_there(filled, folder, run):
-    ran = run("passages", "check", "--exclude", "nobody", written(folder, NOTICE))
-    assert ran.code == 0
-    assert ran.err == "--exclude nobody: the index has no document of that name\n"
-    assert run("passages", "check", "--exclude", "docs/ferry.txt", "letter.txt").err == ""
-
-
 def test_what_was_skipped_is_in_the_json(run, folder):
     (folder / "broken.jsonl").write_text('{"text": "A whole sentence stands here."}\n{\n')
     ran = run("passages", "add", "--json", "broken.jsonl")

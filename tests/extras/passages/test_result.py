@@ -79,49 +79,6 @@ def test_as_json():
     assert found["sources"][0]["share"] == 0.25
 
 
-@pytest.mark.parametrize("digits", [3, 4])
-@pytest.mark.parametrize("count", [2, 3, 6, 7, 9, 11])
-def test_rounded_shares_of_sources_add_up(count, digits):
-    text = "abcd " * count + "rest"
-    passages = [
-        CheckedPassage(
-            start=at * 5,
-            end=at * 5 + 4,
-            text="abcd",
-            level="high",
-            sources=(Source(f"{at}", 0, 4, 1.0, 0, ""),),
-            documents=1,
-        )
-        for at in range(count)
-    ]
-    found = summed_up("q", text, passages).rounded(digits)
-    assert found.known_share == round(count / (count + 1), digits)
-    assert sum(source.share for source in found.sources) == pytest.approx(found.known_share)
-    for source in found.sources:
-        assert source.share == round(source.share, digits)
-        assert abs(source.share - 1 / (count + 1)) < 10**-digits
-
-
-def test_rounding_twice_leaves_shares_of_sources_that_add_up():
-    text, passages = "", []
-    for number, length in enumerate((47, 59, 37)):
-        source = Source(f"{number}", 0, length, 1.0, 0, "")
-        passages.append(
-            CheckedPassage(
-                start=len(text),
-                end=len(text) + length,
-                text="x" * length,
-                level="high",
-                sources=(source,),
-                documents=1,
-            )
-        )
-        text += "x" * length + " "
-    for rest in range(1, 100):
-        found = summed_up("q", text + "y" * rest, passages).rounded(3)
-        assert sum(one.share for one in found.sources) == pytest.approx(found.known_share)
-
-
 def test_a_share_is_not_rounded_to_nothing():
     text = "a " + "b" * 99_999
     passage = CheckedPassage(
@@ -134,8 +91,3 @@ def test_a_share_is_not_rounded_to_nothing():
     )
     found = summed_up("q", text, [passage])
     assert found.known_share == found.sources[0].share == 1e-5
-
-
-def test_shares_of_sources_that_overlap_are_rounded_each():
-    found = report(checked(0, 4, ("one", 1.0), ("two", 1.0)), checked(5, 7, ("one", 1.0)))
-    assert [source.share for source in found.rounded(1).sources] == [0.4, 0.2]
