@@ -23,9 +23,8 @@ from index_lib.redis_servers import Servers
 
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.extraction import Extraction
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import Index, open_index
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.observing import ObservingIndex
 from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.names import name_bytes
 from scrapy_simhash.scheme import PRESETS
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_simhash.evidence import Evidence
-    from scrapy_simhash.index.redis.index import RedisIndex
 
-    AnyIndex = ObservingIndex | RedisIndex
 
 KINDS = ("leveldb", "rocksdb", "memory", "redis")
 PATTERNS = 200
@@ -79,7 +76,7 @@ def pages(made: Sequence[Page], count: int, rng: random.Random, name: str) -> It
         yield Page(key, fingerprint, pattern.evidence._replace(heading=heading))
 
 
-def fill(index: AnyIndex, stored: Iterator[Page], copies_every: int) -> list[Page]:
+def fill(index: Index, stored: Iterator[Page], copies_every: int) -> list[Page]:
     """Store pages without a search for each; return copies of some of them."""
     copies = []
 
@@ -90,16 +87,12 @@ def fill(index: AnyIndex, stored: Iterator[Page], copies_every: int) -> list[Pag
             if number % copies_every == 0:
                 copies.append(Page(f"{key}?print", fingerprint ^ 0b1001, evidence))
 
-    if isinstance(index, ObservingIndex):
-        store = index._shared.store  # noqa: SLF001 - with searches, a million takes half an hour
-        for entry in entries():
-            store.write(entry, None, (), entry.number + 1)
-    else:
-        index.load(entries())
+    # With a search for each, a million takes half an hour.
+    index._store.write_all(entries())  # noqa: SLF001
     return copies
 
 
-def ask(index: AnyIndex, asked: Sequence[Page]) -> tuple[list[float], set[str]]:
+def ask(index: Index, asked: Sequence[Page]) -> tuple[list[float], set[str]]:
     """Return (milliseconds of CPU time for each page, keys of the pages that are copies)."""
     times_ms, copies = [], set()
     for page in asked:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from scrapy_simhash.index.base import Index, Observation
+    from scrapy_simhash.index import Index, Observation
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_MIN_TOKENS = 30

@@ -41,7 +41,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 NUMERIC = {
     f"{NAME}.index.probing",
     f"{NAME}.index.store",
-    *(f"{NAME}.index.redis.{name}" for name in ("admissions", "index", "replica")),
+    *(f"{NAME}.index.redis.{name}" for name in ("store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     *(f"{NAME}.calibration.{name}" for name in ("calibrating", "resemblances")),
     f"{NAME}.tagging",

@@ -167,7 +167,7 @@ class OursImported(Ours):
             return
         for number, fingerprint in enumerate(values, first + 1):
             key = f"https://example.com/articles/{number}/a-title-of-some-length"
-            self.store.write(Entry(number, key, fingerprint, number, 1, 1), None, (), number + 1)
+            self.store.write(Entry(number, key, fingerprint, number, 1, 1), None, ())
         self.observed = first + len(values)
 
     def ready(self) -> None:
@@ -220,7 +220,7 @@ class OursRedis(Contestant):
     def grow(self, first: int, values: list[int]) -> None:
         from scrapy_simhash.index.base import Entry
 
-        self.index.load(
+        self.index._store.write_all(  # noqa: SLF001 - without a search for each
             Entry(place, f"https://example.com/loaded/{place}", fingerprint, place, 1, 1)
             for place, fingerprint in enumerate(values, first + 1)
         )

@@ -68,7 +68,7 @@ class Ours:
 
     def fill(self, count: int, unrelated_bits: float | None) -> None:
         """Take the first new pages of the stream, and close."""
-        self.index.load(self._entries(count, unrelated_bits))
+        self.index._store.write_all(self._entries(count, unrelated_bits))  # noqa: SLF001
         self.index.close()
 
     def prepared(self, page: Page) -> Page:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis import RedisAddress
-    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
 
@@ -85,9 +84,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
     )
 
 
-def query_settings(
-    settings: Settings | None, manifest: Manifest | RedisManifest
-) -> tuple[Policy, SchemeSettings]:
+def query_settings(settings: Settings | None, manifest: Manifest) -> tuple[Policy, SchemeSettings]:
     """Return the policy and the other settings of a crawl that uses an index.
 
     The index decides about the scheme, and about settings that are not set.

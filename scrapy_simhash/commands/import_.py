@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.sources import Location
 
 _DESCRIPTION = """\
@@ -60,7 +59,6 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
-    from scrapy_simhash.index.redis import new_redis_manifest
     from scrapy_simhash.maintenance.export import import_entries
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, read_records
 
@@ -69,7 +67,7 @@ def _run(options: argparse.Namespace) -> None:
     chosen, pages = chosen_settings(options), options.pages or DEFAULT_EXPECTED_PAGES
     scheme, max_distance = chosen.scheme, chosen.max_distance
     where: Location
-    manifest: Manifest | RedisManifest
+    manifest: Manifest
     if options.new_directory is not None:
         if options.redis or options.redis_key or options.redis_cluster:
             raise WrongUsage(
@@ -84,7 +82,7 @@ def _run(options: argparse.Namespace) -> None:
         if address is None:
             raise WrongUsage("give NEW_DIRECTORY, or --redis and --redis-key")
         where = address
-        manifest = new_redis_manifest(scheme, max_distance, expected_pages=pages)
+        manifest = new_manifest(scheme, max_distance, pages, "redis")
     if options.file != STANDARD_STREAM:
         existing_paths([options.file])  # later, the error would name the index, not the file
     with progress("records") as on_progress:

@@ -27,8 +27,7 @@ from scrapy_simhash.reasons import explain, percent
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.index.observing import ObservingIndex
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index import Index
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
@@ -86,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _stored(index: ObservingIndex | RedisIndex, key: str) -> dict[str, Any]:
+def _stored(index: Index, key: str) -> dict[str, Any]:
     """Return what an index knows about a key, as values for JSON."""
     from scrapy_simhash.maintenance.explain import stored_about
 

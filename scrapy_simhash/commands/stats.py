@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
 
@@ -58,7 +57,7 @@ def _run(options: argparse.Namespace) -> None:
         _show_tables(result["tables"], manifest.max_distance)
 
 
-def _tables(manifest: Manifest | RedisManifest, pages: int) -> dict[str, Any]:
+def _tables(manifest: Manifest, pages: int) -> dict[str, Any]:
     """Return what the tables of an index find and cost."""
     plan, k = manifest.plan, manifest.max_distance
     steps = range(plan.guaranteed_distance + 1, plan.bits, max(plan.bits // 64, 1))
@@ -106,7 +105,7 @@ def _as_json(where: str, source: Source, duplication: Duplication, top: int) -> 
     }
 
 
-def _show(result: dict[str, Any], manifest: Manifest | RedisManifest) -> None:
+def _show(result: dict[str, Any], manifest: Manifest) -> None:
     representatives, near_duplicates = result["representatives"], result["near_duplicates"]
     show(
         f"index            {escaped(result['index'])}, {result['file_bytes']:,} bytes in "

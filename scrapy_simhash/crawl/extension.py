@@ -31,7 +31,6 @@ from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.crawl.waiting import WaitingSpiders
 from scrapy_simhash.errors import SettingsError, SimhashError
-from scrapy_simhash.index import ObservingIndex
 
 if TYPE_CHECKING:
     from typing import Any
@@ -173,8 +172,8 @@ class SimhashExtension:
             return
         opened = [one.index for one in (self.pages, self.items) if one.index is not None]
         index, first = opened[0], self._first()
-        embedded = [index for index in opened if isinstance(index, ObservingIndex)]
-        self._syncer.start(*embedded)
+        if not first.calls.in_threads:
+            self._syncer.start(*opened)
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
             "action %s; index %s with %d fingerprints",

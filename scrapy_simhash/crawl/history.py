@@ -18,17 +18,14 @@ from scrapy_simhash.sites import site_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index import Index
     from scrapy_simhash.verdict import Verdict
 
 
 class CrawlHistory:
     """The row of a crawl in the history of an index."""
 
-    def __init__(
-        self, index: ObservingIndex | RedisIndex, *, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, index: Index, *, clock: Callable[[], float] = time.time) -> None:
         self._index = index
         self.clock = clock
         self.crawl = CrawlRow(index.crawl_start, int(clock()))

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.call_thread import Together
     from scrapy_simhash.crawl.stats import ErrorLog
-    from scrapy_simhash.index import Observation, ObservingIndex, PageToObserve
+    from scrapy_simhash.index import Index, Observation, PageToObserve
     from scrapy_simhash.index.base import Action
-    from scrapy_simhash.index.redis.index import RedisIndex
 
 _Result = TypeVar("_Result")
 
@@ -42,7 +41,7 @@ class IndexCalls:
 
     def __init__(
         self,
-        index: ObservingIndex | RedisIndex | None,
+        index: Index | None,
         errors: ErrorLog,
         *,
         patience_s: float | None = None,

@@ -14,8 +14,7 @@ from scrapy_simhash.documents.files import replaced
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index import Index
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +33,7 @@ class CrawlStarts:
         """Return this crawl's first sequence number in an index; None if it is unknown."""
         return self._starts.get(location)
 
-    def record(self, index: ObservingIndex | RedisIndex) -> None:
+    def record(self, index: Index) -> None:
         """Store this crawl's first sequence number in an index."""
         if self._path is None:
             return

@@ -57,9 +57,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
-    from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.index import Index, Observation
     from scrapy_simhash.index.base import Entry
-    from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
     from scrapy_simhash.verdict import Verdict
@@ -129,7 +128,7 @@ class Judging:
         self._passed_for_arguments: Counter[str] = Counter()
 
     @property
-    def index(self) -> ObservingIndex | RedisIndex | None:
+    def index(self) -> Index | None:
         """The open index; None before `open` and after `close`."""
         return self.calls.index
 
@@ -148,7 +147,7 @@ class Judging:
             "crawl_start": crawl_start,
             "warn": self._warn_of_opening,
         }
-        index: ObservingIndex | RedisIndex
+        index: Index
         if isinstance(location, RedisAddress):
             index, self.location = open_in_redis(
                 location,
@@ -158,7 +157,6 @@ class Judging:
                 **options,
             )
             self.calls = IndexCalls(index, self.errors, patience_s=settings.redis_lease_s)
-            self.size_at_opening = index.size_at_opening
         else:
             # A resumed crawl must not delete the pages that it saw before the pause.
             if settings.reset and crawl_start is None and reset_index(location):
@@ -169,7 +167,7 @@ class Judging:
                 location, self._detector.scheme, kind=settings.index_kind, **options
             )
             self.calls = IndexCalls(index, self.errors)
-            self.size_at_opening = len(index)
+        self.size_at_opening = index.size_at_opening
         starts.record(index)
         self._history = CrawlHistory(index)
 

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TypeAlias
 
-    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index import Index
     from scrapy_simhash.index.redis import RedisAddress
-    from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.scheme import Scheme
 
     Warn: TypeAlias = Callable[..., None]
@@ -48,7 +47,7 @@ def open_in_directory(
     kind: str | None,
     warn: Warn,
     **options: Any,
-) -> ObservingIndex:
+) -> Index:
     """Open or create the index in a directory. If it is damaged or has another scheme, set it
     aside, and open the one that was set aside for the present scheme, or create one.
 
@@ -58,7 +57,7 @@ def open_in_directory(
     :raises SimhashError: the index cannot be used, and cannot be set aside.
     """
 
-    def opened(**options: Any) -> ObservingIndex:
+    def opened(**options: Any) -> Index:
         return open_index(_url(directory, kind, warn), scheme, **options)
 
     for _ in range(2):  # an index that is brought back may be damaged, too
@@ -122,7 +121,7 @@ def _way_back(aside: Path, error: IndexMismatch | IndexCorrupt) -> str:
 
 def open_in_redis(
     address: RedisAddress, scheme: Scheme, *, warn: Warn, **options: Any
-) -> tuple[RedisIndex, RedisAddress]:
+) -> tuple[Index, RedisAddress]:
     """Open or create the index of that name, and return it with its address. If it is damaged or
     has another scheme, leave it to the processes that may use it, and open or create one whose
     name ends in that of the scheme.
@@ -131,8 +130,8 @@ def open_in_redis(
     :raises SimhashError: the index cannot be used.
     """
 
-    def open_at(address: RedisAddress, **options: Any) -> RedisIndex:
-        def opened(**options: Any) -> RedisIndex:
+    def open_at(address: RedisAddress, **options: Any) -> Index:
+        def opened(**options: Any) -> Index:
             return address.open(scheme=scheme, create=True, **options)
 
         return _open_with_its_own(opened, warn, **options)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.index import Index, Observation
     from scrapy_simhash.verdict import Verdict
 
 # Upper limit of a batch, whose records are written to the index together. A batch also ends before
@@ -40,7 +40,7 @@ class Judge:
     def __init__(
         self,
         state: State,
-        index: ObservingIndex,
+        index: Index,
         options: DedupeOptions,
         checkpoint: Checkpoint,
         damaged: dict[str, str],

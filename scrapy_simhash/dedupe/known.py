@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index import Index
 
 
 @dataclass(frozen=True)
 class KnownRecords:
     """A stored set: records in an index that is only read."""
 
-    index: ObservingIndex | RedisIndex
+    index: Index
     options: DedupeOptions
 
     def verdict(self, key: str, record: PageFingerprint) -> Verdict | None:

@@ -1,6 +1,6 @@
 """Open, create and delete indexes on disk and in memory. Start with `open_index`.
 
-`scrapy_simhash.index.base` says what an index is, `scrapy_simhash.index.redis` opens one in Redis.
+`Index` says what an index is, `scrapy_simhash.index.redis` opens one in Redis.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import re
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,6 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index.base import (
-    Index,
     Match,
     NearDuplicate,
     Observation,
@@ -30,6 +30,7 @@ from scrapy_simhash.index.base import (
 )
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.database import unusable
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.kinds import database_kind, default_kind_name, destroy_database
 from scrapy_simhash.index.manifest import (
     DATABASES,
@@ -40,16 +41,17 @@ from scrapy_simhash.index.manifest import (
     differences,
     environment,
 )
-from scrapy_simhash.index.observing import ObservingIndex
 from scrapy_simhash.index.offline import missing, require_database, require_whole
 from scrapy_simhash.index.plan import TablePlan
-from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.index.shared import SharedStore
+from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import IndexSpec, new_manifest
 from scrapy_simhash.index.texts import texts_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.pending import Pending
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.scheme import Scheme
 
@@ -58,7 +60,6 @@ __all__ = [
     "Match",
     "NearDuplicate",
     "Observation",
-    "ObservingIndex",
     "PageToObserve",
     "SyncPolicy",
     "TablePlan",
@@ -75,7 +76,7 @@ logger = logging.getLogger(__name__)
 # The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # Open stores by directory. A database can be opened only once, so its users in a process share one.
-_shared_stores: dict[str, SharedStore] = {}
+_open_stores: dict[str, Store] = {}
 _lock = threading.Lock()
 
 
@@ -91,7 +92,7 @@ def open_index(
     crawl_start: int | None = None,
     confirmation: Confirmation | None = None,
     create: bool = True,
-) -> ObservingIndex:
+) -> Index:
     """Open an index, or create it. All users of a directory in one process share a store.
 
     :param location: a directory; ``leveldb:/path/to/directory`` or ``rocksdb:/path/to/directory``,
@@ -127,24 +128,34 @@ def open_index(
             from scrapy_simhash.index.memory import MemoryDatabase
             from scrapy_simhash.index.store import Store  # loads numpy
 
-            manifest = spec.to_manifest()
-            shared = SharedStore(Store(MemoryDatabase(), manifest.plan), manifest, "memory")
+            store = Store(MemoryDatabase(), spec.to_manifest())
         else:
             path = os.path.realpath(directory)
-            if path in _shared_stores:
-                shared = _shared_stores[path]
-                spec.check_existing(str(directory), shared.manifest)
+            if path in _open_stores:
+                store = _open_stores[path]
+                spec.check_existing(str(directory), store.manifest)
             else:
-                store, manifest = _open_store(directory, spec, sync, create=create)
-                shared = _shared_stores[path] = SharedStore(store, manifest, str(directory))
-        rules = Rules(
-            shared.manifest.max_distance if max_distance is None else max_distance,
-            shared.manifest.confirmation if confirmation is None else confirmation,
-        )
-        shared.users += 1
-        return ObservingIndex(
-            shared, rules=rules, incremental=incremental, on_close=_release, crawl_start=crawl_start
-        )
+                store = _open_stores[path] = _open_store(directory, spec, sync, create=create)
+        store.users += 1
+    return index_over(store, max_distance, confirmation, incremental, crawl_start)
+
+
+def index_over(
+    store: Store,
+    max_distance: int | None = None,
+    confirmation: Confirmation | None = None,
+    incremental: bool = False,
+    crawl_start: int | None = None,
+) -> Index:
+    """Return an index over an open store, which counts it as a user. See `open_index`."""
+    manifest, next_sequence = store.manifest, store.next_sequence
+    rules = CrawlRules(
+        manifest.max_distance if max_distance is None else max_distance,
+        manifest.confirmation if confirmation is None else confirmation,
+        incremental,
+        next_sequence if crawl_start is None else min(crawl_start, next_sequence),
+    )
+    return Index(store, rules, partial(_release, store), len(store))
 
 
 def reset_index(location: str | os.PathLike[str]) -> bool:
@@ -158,7 +169,7 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
     if kind == "memory":
         raise SchemeError("an index in memory cannot be reset: close it, and open a new one")
     with _lock:
-        if os.path.realpath(directory) in _shared_stores:
+        if os.path.realpath(directory) in _open_stores:
             raise IndexLocked(str(directory), "this process has it open, so it was not deleted")
         try:
             with suppress(IndexCorrupt, IndexMismatch):  # Such an index is deleted, too.
@@ -184,7 +195,7 @@ def move_index(directory: Path, target: Path) -> None:
     """
     location = str(directory)
     with _lock:
-        if os.path.realpath(directory) in _shared_stores:
+        if os.path.realpath(directory) in _open_stores:
             raise IndexLocked(location, "this process has it open, so it was not moved")
         for path in databases(directory):
             try:  # to find out whether another process has it open
@@ -232,9 +243,7 @@ def _parsed(location: str | os.PathLike[str]) -> tuple[str | None, Path]:
     return kind, Path(path).absolute()
 
 
-def _open_store(
-    directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: bool
-) -> tuple[Store, Manifest]:
+def _open_store(directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: bool) -> Store:
     from scrapy_simhash.index.store import Store
 
     location = str(directory)
@@ -268,24 +277,22 @@ def _open_store(
             if Manifest.read(directory) != manifest:  # Another process has just rewritten it.
                 database.close()
                 return _open_store(directory, spec, sync, create=create)
-            store = Store(database, manifest.plan, sync=sync)
+            return Store(database, manifest, sync=sync)
         except BaseException:
             database.close()
             raise
     except OSError as error:
         raise unusable(location, str(error)) from error
-    return store, manifest
 
 
-def _release(shared: SharedStore) -> None:
-    """Count one user less, and close the store if it was the last one."""
+def _release(store: Store, pages: Sequence[Pending]) -> None:
+    """Discard the pending pages of a user, and close the store if it was the last one."""
+    with store.lock:
+        store.release(pages)
     with _lock:
-        shared.users -= 1
-        if shared.users:
+        store.users -= 1
+        if store.users:
             return
-        for path in [path for path, store in _shared_stores.items() if store is shared]:
-            del _shared_stores[path]
-        try:
-            shared.texts.close()
-        finally:
-            shared.store.close()
+        for path in [path for path, one in _open_stores.items() if one is store]:
+            del _open_stores[path]
+        store.close()

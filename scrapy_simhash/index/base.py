@@ -1,4 +1,4 @@
-"""The protocol of an index, which answers "have I seen this content before?", and its values.
+"""The values of an index, which answers "have I seen this content before?".
 
 An index stores only *representatives*: from each cluster of near-duplicates the page seen first.
 Pages are compared with representatives alone, so a cluster cannot drift from copy to copy.
@@ -8,14 +8,12 @@ Pages are compared with representatives alone, so a cluster cannot drift from co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from typing_extensions import Self
+    from collections.abc import Callable
 
     from scrapy_simhash.confirmation import Against
 
@@ -160,110 +158,6 @@ class NearDuplicate:
         return not self.against
 
 
-class Index(Protocol):
-    """A set of representatives, searched by key and by Hamming distance.
-
-    A near-duplicate is within k of a representative, and is confirmed to be a copy of it
-    (`scrapy_simhash.confirmation`). A page within k that is not confirmed is *similar*: it has
-    content of its own, and is stored. Methods are atomic, but in Redis, `observe_all` and
-    `confirm_all` only for each page. Methods may be called from any thread. All raise StorageError
-    if the storage fails, and all but `close` raise IndexClosed after `close`.
-
-    **This crawl and earlier ones.** An index records when a crawl last saw each entry. By default,
-    an entry that this crawl has not seen yet cannot make a page a near-duplicate, because its page
-    may be gone. So a crawl finds the same near-duplicates as with an empty index. Entries of
-    earlier crawls only distinguish unchanged and changed pages from new ones. A page that is stored
-    replaces the entries of earlier crawls that it is a copy of. In an *incremental* crawl, all
-    entries count as seen by this crawl, and none is replaced.
-    """
-
-    def observe(
-        self,
-        key: str,
-        fingerprint: int,
-        evidence: Evidence = NO_EVIDENCE,
-        *,
-        in_scope: Callable[[str], bool] | None = None,
-    ) -> Observation:
-        """Return what a page is, and make it pending if its content is to be stored.
-
-        A ``new`` or ``changed`` page becomes *pending*, and so does an ``unchanged`` page that is
-        provisional or that this crawl sees for the first time. Queries find a pending page, but
-        only `confirm` stores it. A near-duplicate is logged with its representative: the nearest,
-        and the oldest of equally near ones. A similar page is pending and logged.
-
-        :param key: identity of the page, such as its URL.
-        :param evidence: properties of the page that confirm a copy; its certainty directs probing.
-        :param in_scope: returns True for keys of pages that may be found or replaced; None allows
-            all.
-        :raises SchemeError: the key is empty or no string, or the fingerprint does not fit.
-        """
-
-    def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
-        """Observe pages in turn, and return their observations.
-
-        This takes less time than `observe` for each: an embedded index searches for all together,
-        and a single Redis server answers for many in one round trip. If it raises an error, no page
-        stays pending; in Redis, until leases end at the latest.
-        """
-
-    def accept(self, observed: Observation) -> None:
-        """Make a near-duplicate pending, so that `confirm` stores it beside its representative."""
-
-    def supersede(self, observed: Observation) -> None:
-        """Make a near-duplicate pending as the successor of its representative.
-
-        `confirm` stores the page, removes the representative, and logs the representative as a
-        near-duplicate of the page. If the representative is no longer stored, or no longer a copy
-        of the page, `confirm` only stores the page.
-        """
-
-    def confirm(self, observed: Observation | str, *, gave_items: bool = True) -> None:
-        """Store a pending page that was handled without an error: all of its rows, or none.
-
-        :param observed: an observation, or a key for all pending observations that were made under
-            it through this object. If none is pending, this has no effect.
-        :param gave_items: the page gave an item that the pipelines kept. See `Earlier`.
-        """
-
-    def confirm_all(self, observed: Iterable[Observation], *, gave_items: bool = True) -> None:
-        """Confirm observations in turn, which takes less time on a single Redis server than
-        `confirm` for each. If it raises an error, those that were not stored yet stay pending.
-        """
-
-    def discard(self, observed: Observation | str) -> None:
-        """Forget a pending page that failed, so that a copy can take its place.
-
-        The log line of a similar page is removed. The stored entry of the key remains.
-
-        :param observed: see `confirm`.
-        """
-
-    def acted(self, observed: Observation, action: Action | None) -> None:
-        """Record what was done with a page in its line of the near-duplicate log, if it has one.
-
-        :param action: None removes the line, because the observation was only a second look.
-        """
-
-    def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
-        """Return a match for each key of a stored or pending page within k, sorted: confirmed
-        matches first, then by distance, then by age.
-
-        No page within the plan's guaranteed distance is missed. For larger distances see
-        `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
-        """
-
-    def close(self) -> None:
-        """Close the index and discard pending observations. A second call has no effect."""
-
-    def __len__(self) -> int:
-        """Return the number of stored entries; pending ones don't count."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *exception: object) -> None: ...
-
-
 class Entry(NamedTuple):
     """A representative in its stored form.
 
@@ -295,3 +189,6 @@ class Within(NamedTuple):
 
     stored: list[tuple[int, Entry]]
     pending: list[tuple[int, Entry]]
+
+
+NOTHING_NEAR = Within([], [])

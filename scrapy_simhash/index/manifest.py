@@ -1,7 +1,8 @@
 """Read and write the manifest of an index: its format, scheme, plan and environment, as JSON.
 
-Each rewrite of an index creates a new database, such as ``leveldb-1/``. The manifest names the
-current one, so replacing the manifest replaces the index. docs/index-format.md has the details.
+In Redis, it is the value of a key. On disk, it is a file: each rewrite of an index creates a new
+database, such as ``leveldb-1/``. The manifest names the current one, so replacing the manifest
+replaces the index. docs/index-format.md has the details.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
+from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
 
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT_VERSION = 6
+FORMAT_VERSION, REDIS_FORMAT_VERSION = 6, 5
 FILE_NAME = "manifest.json"
 # A marker file that exists while an index is being repaired.
 REPAIRING = ".repairing"
 DATABASES = ("leveldb", "rocksdb")
-_FORMAT_NAME = "scrapy-simhash index"
+_FORMAT_NAME, _REDIS_FORMAT_NAME = "scrapy-simhash index", "scrapy-simhash redis index"
 # What reading a damaged manifest may raise.
-UNREADABLE = (
+_UNREADABLE = (
     KeyError,
     TypeError,
     ValueError,
@@ -49,9 +51,10 @@ class Manifest:
     """The properties that an index was created with.
 
     :param max_distance: default k; callers of `open_index` may choose another.
-    :param environment: library → version, see `environment`.
-    :param database: ``leveldb``, ``rocksdb``, or ``memory`` in a manifest that is never written.
-    :param generation: number of times the index was rewritten.
+    :param environment: library → version, see `environment`; not in Redis.
+    :param database: ``leveldb``, ``rocksdb``, ``redis``, or ``memory`` in a manifest that is never
+        written.
+    :param generation: number of times the index was rewritten; not in Redis.
     :param confirmation: default confirmation; callers of `open_index` may choose another.
     """
 
@@ -89,15 +92,10 @@ class Manifest:
     def _temporary_file(self, directory: Path) -> Iterator[Path]:
         """Yield a temporary file with the manifest, synced to disk; delete it at the end."""
         content = {
-            "format": _FORMAT_NAME,
-            "format_version": FORMAT_VERSION,
+            **self._content(_FORMAT_NAME, FORMAT_VERSION),
             "database": self.database,
             "generation": self.generation,
             "scheme_id": self.scheme.id,
-            "scheme": self.scheme.to_dict(),
-            "plan": asdict(self.plan),
-            "max_distance": self.max_distance,
-            "confirmation": asdict(self.confirmation),
             "environment": dict(self.environment),
         }
         temporary = directory / f".{FILE_NAME}.{os.getpid()}"
@@ -107,6 +105,62 @@ class Manifest:
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)
+
+    def to_json(self) -> str:
+        """Return the manifest as text, for Redis."""
+        return json.dumps(self._content(_REDIS_FORMAT_NAME, REDIS_FORMAT_VERSION), sort_keys=True)
+
+    def _content(self, name: str, version: int) -> dict[str, Any]:
+        return {
+            "format": name,
+            "format_version": version,
+            "scheme": self.scheme.to_dict(),
+            "plan": asdict(self.plan),
+            "max_distance": self.max_distance,
+            "confirmation": asdict(self.confirmation),
+        }
+
+    @classmethod
+    def from_json(cls, location: str, text: str | bytes) -> Manifest:
+        """Return the manifest from its text in Redis.
+
+        :raises IndexForeign: the text is not a manifest.
+        :raises IndexMismatch: this release does not support its format version.
+        :raises IndexCorrupt: it has impossible values.
+        """
+        try:
+            content: Any = json.loads(text)
+            if content["format"] != _REDIS_FORMAT_NAME:
+                raise ValueError(f"the format is {content['format']!r}")
+        except _UNREADABLE as error:
+            raise IndexForeign(
+                location,
+                f"its manifest is not ours ({type(error).__name__}: {error}): choose another name; "
+                "nothing was changed",
+            ) from error
+        try:
+            version = content["format_version"]
+            if version != REDIS_FORMAT_VERSION:
+                raise IndexMismatch(
+                    location,
+                    f"it has format version {version!r}, this release reads {REDIS_FORMAT_VERSION}",
+                    "export it with the release that made it, and import the file into an index "
+                    "with another name; nothing was changed",
+                    "format",
+                )
+            scheme, plan, max_distance = _read_parameters(content)
+            return cls(
+                *(scheme, plan, max_distance, {}, "redis"),
+                confirmation=_read_confirmation(content),
+            )
+        except IndexMismatch:
+            raise
+        except _UNREADABLE as error:
+            raise corrupt(
+                location,
+                f"its manifest: {type(error).__name__}: {error}",
+                "restore a backup of the server, or choose another name",
+            ) from error
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
@@ -137,7 +191,7 @@ class Manifest:
             ) from None
         except (IndexForeign, IndexMismatch):
             raise
-        except UNREADABLE as error:
+        except _UNREADABLE as error:
             raise IndexCorrupt(
                 str(directory),
                 f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error})",
@@ -165,7 +219,7 @@ class Manifest:
                 "format",
             )
         generation = content.get("generation", 0)
-        scheme, plan, max_distance = read_parameters(content, generation)
+        scheme, plan, max_distance = _read_parameters(content, generation)
         if generation < 0:
             raise ValueError(f"generation is {generation}")
         if content["database"] not in DATABASES:
@@ -177,15 +231,15 @@ class Manifest:
             {str(name): str(installed) for name, installed in content["environment"].items()},
             content["database"],
             generation,
-            read_confirmation(content),
+            _read_confirmation(content),
         )
 
 
-def read_parameters(content: Mapping[str, Any], *numbers: Any) -> tuple[Scheme, TablePlan, int]:
-    """Return (scheme, plan, k) of the content of a manifest, on disk or in Redis.
+def _read_parameters(content: Mapping[str, Any], *numbers: Any) -> tuple[Scheme, TablePlan, int]:
+    """Return (scheme, plan, k) of the content of a manifest.
 
     :param numbers: other values that must be integers, too.
-    :raises: one of `UNREADABLE` if a value is missing, of a wrong type or impossible.
+    :raises: one of `_UNREADABLE` if a value is missing, of a wrong type or impossible.
     """
     scheme = Scheme.from_dict(content["scheme"])
     plan = TablePlan(**content["plan"])
@@ -197,8 +251,8 @@ def read_parameters(content: Mapping[str, Any], *numbers: Any) -> tuple[Scheme, 
     return scheme, plan, max_distance
 
 
-def read_confirmation(content: Mapping[str, Any]) -> Confirmation:
-    """Return the confirmation of the content of a manifest. For errors see `read_parameters`."""
+def _read_confirmation(content: Mapping[str, Any]) -> Confirmation:
+    """Return the confirmation of the content of a manifest. For errors see `_read_parameters`."""
     confirmation = Confirmation(**content["confirmation"])
     min_resemblance = confirmation.min_resemblance
     if type(min_resemblance) not in (int, float) or not 0 <= min_resemblance <= 1:

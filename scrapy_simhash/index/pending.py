@@ -24,6 +24,8 @@ class Pending:
         if `confirm` must search for them, because other users may write in the meantime.
     :param in_scope: returns True for the key of an entry that may be replaced; None allows all.
     :param supersedes: key of the representative that the page replaces, or None.
+    :param gave_items: the page gave an item that the pipelines kept; set by `confirm`.
+    :param is_settled: the page is stored, or nobody can store it any more.
     """
 
     observation: Observation
@@ -32,34 +34,27 @@ class Pending:
     outdated: Sequence[Entry] | None
     in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
+    gave_items: bool = False
+    is_settled: bool = False
 
 
 class PendingPages:
     """The pending pages of all users of a store."""
 
     def __init__(self) -> None:
-        self._by_sequence: dict[int, Pending] = {}
         self._by_key: dict[str, list[Pending]] = {}
         # By ordinal, which a page shares with the stored entry of its key if nothing differs.
         self._by_ordinal: dict[int, list[Pending]] = {}
 
     def add(self, pending: Pending) -> None:
         """Add a page."""
-        self._by_sequence[pending.observation.sequence] = pending
         self._by_key.setdefault(pending.entry.key, []).append(pending)
         self._by_ordinal.setdefault(pending.entry.ordinal, []).append(pending)
 
-    def remove(self, sequence: int) -> Pending | None:
-        """Remove the page with the observation of that sequence number, and return it, or None."""
-        pending = self._by_sequence.pop(sequence, None)
-        if pending is not None:
-            _remove(self._by_key, pending.entry.key, pending)
-            _remove(self._by_ordinal, pending.entry.ordinal, pending)
-        return pending
-
-    def get(self, sequence: int) -> Pending | None:
-        """Return the page with the observation of that sequence number, or None."""
-        return self._by_sequence.get(sequence)
+    def remove(self, pending: Pending) -> None:
+        """Remove a page."""
+        _remove(self._by_key, pending.entry.key, pending)
+        _remove(self._by_ordinal, pending.entry.ordinal, pending)
 
     def of_key(self, key: str) -> Sequence[Pending]:
         """Return the pages under a key, in the order in which they were added."""

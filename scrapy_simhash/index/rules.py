@@ -13,25 +13,28 @@ A page has the same text as one that this crawl saw under its key if they are wi
 resemble each other. Their names are ignored, because a renamed page is still the same page. If an
 earlier crawl saw it, the page is unchanged only if nothing but a typing error is different.
 
-`ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `classify`.
+`CrawlRules.judge`, merge, reindex and explain all call `classify`.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy_simhash.evidence import NO_EVIDENCE, same_request
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import UNKNOWN, Earlier
+from scrapy_simhash.index.base import UNKNOWN, Earlier, Entry, NearDuplicate, Observation
+from scrapy_simhash.index.marks import mark_of, without_name
+from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from scrapy_simhash.confirmation import Against, Confirmation
     from scrapy_simhash.evidence import Evidence
-    from scrapy_simhash.index.base import Entry, ObservationKind
+    from scrapy_simhash.index.base import ObservationKind, PageToObserve, Within
 
 
 class Text(Protocol):
@@ -153,23 +156,182 @@ class Rules:
         return neighbour if neighbour.confirmed else None
 
 
+class Judged(NamedTuple):
+    """The result of `CrawlRules.judge`.
+
+    :param entry: the entry to make pending, or None.
+    """
+
+    result: Classification
+    observation: Observation
+    entry: Entry | None
+
+
+@dataclass(frozen=True)
+class CrawlRules(Rules):
+    """The rules of one crawl: which entries count as seen by it, and what it stores.
+
+    :param incremental: entries of earlier crawls count as seen by this crawl.
+    :param crawl_start: first sequence number of the crawl.
+    :param clock: returns the Unix time.
+    """
+
+    incremental: bool = False
+    crawl_start: int = 0
+    clock: Callable[[], float] = time.time
+
+    def is_eligible(self, entry: Entry) -> bool:
+        """Return True if an entry may be a representative in this crawl."""
+        return self.incremental or entry.last_sequence >= self.crawl_start
+
+    def mark(self, evidence: Evidence) -> int:
+        """Return the mark by which a search for copies of a page leaves out other pages."""
+        mark = mark_of(evidence)
+        return mark if self.confirmation.same_name else without_name(mark)
+
+    def last(self, page: Text, entry: Entry | None) -> Neighbour | None:
+        """Compare a page with the last seen entry of its key, if there is one; see `own`."""
+        if entry is None:
+            return None
+        return self.own(page.fingerprint, page.evidence, entry, crawl_start=self.crawl_start)
+
+    def is_settled(self, own: Neighbour | None) -> bool:
+        """Return True if a page is unchanged whatever is near it, by the result of `last`."""
+        return own is not None and own.confirmed and self.is_eligible(own.entry)
+
+    def judge(
+        self,
+        page: PageToObserve,
+        stored: Entry | None,
+        own: Neighbour | None,
+        near: Within,
+        sequence: int,
+    ) -> Judged:
+        """Return what a page is, and what to store.
+
+        :param stored: the stored entry of the page's key, or None.
+        :param own: the result of `last`.
+        :param near: the entries within k; not needed if `is_settled`.
+        :param sequence: number of the observation.
+        """
+        key, fingerprint, evidence, in_scope = page
+
+        def neighbours(entries: Iterable[tuple[int, Entry]]) -> list[Neighbour]:
+            others = [
+                (distance, entry)
+                for distance, entry in entries
+                if entry.key != key and (in_scope is None or in_scope(entry.key))
+            ]
+            return self.neighbours(evidence, others) if others else []
+
+        result = classify(
+            own, neighbours(near.stored), neighbours(near.pending), self.is_eligible, evidence
+        )
+        is_copy = result.kind == "near-duplicate"
+        nearest, compared = result.nearest, result.nearest or own
+        similar_to = None if nearest is None else nearest.entry.key
+        observation = Observation(
+            result.kind,
+            key,
+            fingerprint,
+            similar_to if is_copy else None,
+            None if compared is None else compared.distance,
+            sequence,
+            result.provisional,
+            None if compared is None else compared.similarity,
+            None if is_copy else similar_to,
+            evidence,
+            result.earlier,
+            "" if compared is None else self.reason(evidence, compared, result.earlier),
+        )
+        if is_copy:
+            return Judged(result, observation, None)
+        entry = self.new_entry(page, sequence)
+        if own is None or result.kind != "unchanged":
+            return Judged(result, observation, entry)
+        # An unchanged page has the text of the last seen entry.
+        if stored is None or (stored is not own.entry and not self._has_same_text(page, stored)):
+            # Only a pending page has the same text. It may fail, so this page becomes pending, too.
+            return Judged(result, replace(observation, provisional=True), entry)
+        if stored.last_sequence >= self.crawl_start:
+            return Judged(result, observation, None)
+        seen_again = stored._replace(
+            last_sequence=entry.last_sequence, last_seen_s=entry.last_seen_s
+        )
+        if not self.incremental:
+            # Results must not differ from those of an empty index, which would have this text.
+            seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
+        elif not stored.evidence.content:  # for example an entry that was imported
+            seen_again = seen_again._replace(evidence=entry.evidence)
+        return Judged(result, observation, seen_again)
+
+    def new_entry(self, page: Observation | PageToObserve, sequence: int) -> Entry:
+        """Return the entry of a page that is seen now."""
+        now_s, evidence = int(self.clock()), page.evidence
+        if evidence.certainty:
+            evidence = evidence._replace(certainty=b"")
+        return Entry(sequence, page.key, page.fingerprint, sequence, now_s, now_s, -1, evidence)
+
+    def merged(self, entry: Entry, stored: Entry | None) -> Entry:
+        """Return the entry to store for a page, from its entry and the stored one of its key."""
+        if stored is None:
+            return entry
+        if not self._has_same_text(entry, stored):
+            return entry._replace(first_seen_s=stored.first_seen_s)
+        # The same text keeps its number and, if this crawl has seen it before, its fingerprint.
+        is_eligible = self.is_eligible(stored)
+        source = stored if is_eligible else entry
+        return stored._replace(
+            fingerprint=source.fingerprint,
+            last_sequence=entry.last_sequence,
+            last_seen_s=entry.last_seen_s,
+            evidence=source.evidence if source.evidence.sketch else entry.evidence,
+            gave_items=entry.gave_items or (is_eligible and stored.gave_items),
+        )
+
+    def reason(self, evidence: Evidence, near: Neighbour, earlier: Earlier = UNKNOWN) -> str:
+        """Return in words why a page is, or is no copy of a neighbour."""
+        labels = (evidence.label, near.entry.evidence.label)
+        one, other = (label.decode("utf-8", "replace") for label in labels)
+        return explain(
+            near.against,
+            distance=near.distance,
+            similarity=near.similarity,
+            max_distance=self.max_distance,
+            confirmation=self.confirmation,
+            names=(one, other),
+            same_request=earlier.same_request,
+        )
+
+    def log_line(
+        self, page: Entry | Observation, sequence: int, representative: str, pair: Neighbour
+    ) -> NearDuplicate:
+        """Return the result of `log_line` for a page that is seen now."""
+        return log_line(page, sequence, int(self.clock()), representative, pair)
+
+    def _has_same_text(self, page: Text, stored: Entry) -> bool:
+        last = self.last(page, stored)
+        return last is not None and last.confirmed
+
+
 def classify(
     own: Neighbour | None,
-    neighbours: Callable[[], tuple[Sequence[Neighbour], Sequence[Neighbour]]],
+    stored: Sequence[Neighbour],
+    pending: Sequence[Neighbour],
     is_eligible: Callable[[Entry], bool],
     evidence: Evidence = NO_EVIDENCE,
 ) -> Classification:
     """Return what an observed page is.
 
     :param own: the result of `Rules.own`; None for a key that was not seen before.
-    :param neighbours: returns two lists, the stored and the pending entries under other keys within
-        k bits. Not called if `own` is eligible and has the same text.
+    :param stored: the stored entries under other keys within k bits; not needed if `own` is
+        eligible and has the same text.
+    :param pending: the pending ones.
     :param is_eligible: returns True for an entry that may be a representative.
     :param evidence: of the page.
     """
     if own is not None and own.confirmed and is_eligible(own.entry):
         return Classification("unchanged", earlier=_earlier(evidence, [own], []))
-    stored, pending = neighbours()
     if not stored and not pending:
         if own is None:
             return _NEW
@@ -240,3 +402,24 @@ def outdated_entries(
 
 def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:
     return neighbour.distance, neighbour.entry.number
+
+
+def log_line(
+    page: Entry | Observation, sequence: int, seen_at_s: int, representative: str, pair: Neighbour
+) -> NearDuplicate:
+    """Return the line of the near-duplicate log for a page within k of a representative.
+
+    :param pair: the comparison of the two pages.
+    """
+    similarity = pair.similarity
+    return NearDuplicate(
+        page.key,
+        representative,
+        pair.distance,
+        page.fingerprint,
+        sequence,
+        seen_at_s,
+        None if similarity is None else round(similarity, 2),
+        pair.against,
+        label=page.evidence.label.decode("utf-8", "replace"),
+    )

@@ -17,7 +17,6 @@ from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.scheme import Scheme
 
 logger = logging.getLogger(__name__)
@@ -53,10 +52,10 @@ class IndexSpec:
 
     def to_manifest(self) -> Manifest:
         """Return the manifest of a new index. For errors, see `open_index`."""
-        scheme, max_distance = known_scheme(self.scheme, self.max_distance)
+        scheme, max_distance = _known_scheme(self.scheme, self.max_distance)
         plan = self.plan
         if plan is not None:
-            check_plan(plan, scheme, max_distance)
+            _check_plan(plan, scheme, max_distance)
         else:
             try:
                 plan = choose_plan(scheme.bits, max_distance, self.expected_pages)
@@ -70,7 +69,7 @@ class IndexSpec:
             scheme,
             plan,
             max_distance,
-            environment(),
+            {} if self.kind == "redis" else environment(),
             self.kind or default_kind_name(),
             confirmation=preset_confirmation(scheme) if confirmation is None else confirmation,
         )
@@ -78,7 +77,7 @@ class IndexSpec:
     def check_existing(
         self,
         location: str,
-        manifest: Manifest | RedisManifest,
+        manifest: Manifest,
         advice: Mapping[str, str] = _ADVICE,
     ) -> None:
         """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`.
@@ -111,8 +110,8 @@ class IndexSpec:
 
 
 def new_manifest(
-    scheme: Scheme,
-    max_distance: int,
+    scheme: Scheme | None,
+    max_distance: int | None,
     expected_pages: int,
     kind: str | None = None,
     *,
@@ -120,12 +119,13 @@ def new_manifest(
 ) -> Manifest:
     """Return the manifest of a new index. For other parameters and errors, see `open_index`.
 
-    :param kind: kind of database; defaults to LevelDB, or to RocksDB if plyvel is not installed.
+    :param kind: kind of database, or ``redis``; defaults to LevelDB, or to RocksDB if plyvel is not
+        installed.
     """
     return IndexSpec(kind, scheme, max_distance, None, expected_pages, confirmation).to_manifest()
 
 
-def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
+def _known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
     """Return the scheme and k of a new index. Instead of None, they are the scheme of the default
     preset, and the k of the preset with the scheme.
 
@@ -142,7 +142,7 @@ def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Schem
     return scheme, max_distance
 
 
-def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int) -> None:
+def _check_plan(plan: TablePlan, scheme: Scheme, max_distance: int) -> None:
     """Raise PlanError if a plan is for another width; log a warning if its recall is below 95 %."""
     if plan.bits != scheme.bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")

@@ -1,4 +1,5 @@
-"""Store: the entries, the near-duplicate log and the side rows of an index, and its tables.
+"""Store: the entries, the near-duplicate log and the side rows of an embedded index, its tables,
+and the pages that are pending.
 
 The rows of the database are the only truth. An entry is one row, which is written when its page is
 confirmed, so a crash leaves all of it or nothing. The tables are a cache: a page gets its *ordinal*
@@ -10,27 +11,34 @@ from __future__ import annotations
 
 import logging
 import time
+from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import Within
+from scrapy_simhash.index.base import NOTHING_NEAR, Ending, Within
 from scrapy_simhash.index.marks import mark_of
-from scrapy_simhash.index.pending import PendingPages
+from scrapy_simhash.index.pending import Pending, PendingPages
+from scrapy_simhash.index.rules import outdated_entries
 from scrapy_simhash.index.tables import FOLDER, delete_tables
 from scrapy_simhash.index.tables.crowds import more_to_choose
 from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
+from scrapy_simhash.index.texts import Texts, texts_path
 from scrapy_simhash.index.writer import RowWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from typing import TypeAlias
 
-    from scrapy_simhash.index.base import Entry, SyncPolicy
+    from scrapy_simhash.index.base import Entry, Observation, PageToObserve, SyncPolicy
     from scrapy_simhash.index.database import KeyValues
-    from scrapy_simhash.index.pending import Pending
-    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.rules import CrawlRules, Neighbour
+
+    Observed: TypeAlias = tuple[Observation, Pending | None]
 
 logger = logging.getLogger(__name__)
 
@@ -40,21 +48,28 @@ _MAX_USELESS_ROWS = 1024
 
 
 class Store(RowWriter):
-    """The data of an index. `ObservingIndex` decides what to write.
+    """The data of an index, for all indexes of a process that use it. Their rules decide what to
+    write.
 
     Methods raise StorageError if the database fails, and IndexCorrupt if a row is damaged. Only
-    `sync` may be called while another call is running.
+    `sync` may be called while another call is running: callers hold the lock.
 
     :param database: an open database, which `close` closes. Without a path, all is in memory.
     :param sync: when writes are synced to disk.
     """
 
     def __init__(
-        self, database: KeyValues, plan: TablePlan, *, sync: SyncPolicy = "everysec"
+        self, database: KeyValues, manifest: Manifest, *, sync: SyncPolicy = "everysec"
     ) -> None:
-        super().__init__(database, plan.bits // 8, sync)
-        self._plan = plan
-        self.pending = PendingPages()
+        super().__init__(database, manifest.plan.bits // 8, sync)
+        self.manifest = manifest
+        self.lock = RLock()
+        self.users = 0
+        """Number of open `Index` objects."""
+        kind = manifest.database
+        path = None if kind == "memory" else texts_path(Path(self.location), kind)
+        self.texts = Texts(self.location, path, kind)
+        self._pending = PendingPages()
         # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the number of rows
         # that the tables had then.
         self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
@@ -112,29 +127,76 @@ class Store(RowWriter):
         }
         self._prefetched_rows = len(self._tables)
 
-    def hold(self, pending: Pending) -> None:
-        """Add a pending page, which gets an ordinal and a row in the tables."""
-        stored = pending.stored
-        if stored is not None and _have_one_row(stored, pending.entry):
-            ordinal = stored.ordinal
-        else:
-            ordinal = self._add(pending.entry)
-        pending.entry = pending.entry._replace(ordinal=ordinal)
-        self.pending.add(pending)
+    def observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
+        """Return what a page is, and the pending page that it becomes, or None. Write the line of a
+        near-duplicate or similar page to the log.
+        """
+        stored, last = self._last_seen(page.key)
+        own, near, evidence = rules.last(page, last), NOTHING_NEAR, page.evidence
+        if not rules.is_settled(own):
+            mark = rules.mark(evidence)
+            near = self.within(page.fingerprint, rules.max_distance, evidence.certainty, mark=mark)
+        sequence = self.next_sequence
+        result, observation, entry = rules.judge(page, stored, own, near, sequence)
+        self.next_sequence = sequence + 1
+        if result.nearest is not None:
+            key = result.nearest.entry.key
+            self.log(rules.log_line(observation, sequence, key, result.nearest))
+        if entry is None:
+            return observation, None
+        # With other users, `confirm` must search again: they may write until then.
+        outdated = result.outdated if self.users <= 1 else None
+        pending = Pending(observation, entry, stored, outdated, page.in_scope)
+        self._make_pending(pending)
+        return observation, pending
 
-    def release(self, sequence: int) -> None:
-        """Remove the pending page with the observation of that sequence number, if there is one."""
-        pending = self.pending.remove(sequence)
-        if pending is not None:
-            stored = pending.stored
-            self._forget(pending.entry.ordinal, -1 if stored is None else stored.ordinal)
+    def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
+        """Observe pages in turn. After an error, none is pending."""
+        self.prefetch(
+            [(one.fingerprint, one.evidence.certainty, rules.mark(one.evidence)) for one in pages],
+            rules.max_distance,
+        )
+        observed: list[Observed] = []
+        try:
+            for page in pages:
+                observed.append(self.observe(page, rules))  # noqa: PERF401 - needed on errors
+        except BaseException:
+            self.release([pending for _, pending in observed if pending is not None])
+            self.unlog([one.sequence for one, _ in observed if one.similar_to is not None])
+            raise
+        return observed
+
+    def hold(self, observed: Observation, rules: CrawlRules, supersedes: str | None) -> Pending:
+        """Make a near-duplicate pending, and return it.
+
+        :param supersedes: key of the representative that it replaces, or None.
+        """
+        stored, _ = self._last_seen(observed.key)
+        entry = rules.new_entry(observed, observed.sequence)
+        outdated = None if supersedes is None else ()
+        pending = Pending(observed, entry, stored, outdated, supersedes=supersedes)
+        self._make_pending(pending)
+        return pending
+
+    def release(self, pages: Iterable[Pending]) -> None:
+        """Remove pages from the pending ones."""
+        for page in pages:
+            if not page.is_settled:
+                page.is_settled = True
+                self._pending.remove(page)
+                self._forget(page.entry.ordinal, -1 if page.stored is None else page.stored.ordinal)
+
+    def confirm(self, pages: Iterable[Pending], rules: CrawlRules) -> None:
+        """Store pending pages in turn, and remove the entries that they replace."""
+        for page in pages:
+            if not page.is_settled:
+                self._confirm(page, rules)
 
     def write(
         self,
         put: Entry,
         replaced: Entry | None,
         outdated: Iterable[Entry],
-        next_sequence: int,
         *,
         held: Entry | None = None,
     ) -> Entry:
@@ -152,6 +214,7 @@ class Store(RowWriter):
                 break
         else:
             put = put._replace(ordinal=self._add(put))
+        self.next_sequence = max(self.next_sequence, put.number + 1, put.last_sequence + 1)
         is_new = replaced is None or replaced.ordinal != put.ordinal
         if is_new and replaced is not None:
             removed.insert(0, replaced)
@@ -159,16 +222,44 @@ class Store(RowWriter):
         if is_new and not removed and put.ordinal >= self._state.counted_below:
             self._write([row])  # Opening derives the state from the entry.
             self._uncounted += 1
-            self._state = self._state._replace(next_sequence=next_sequence)
         else:
-            self._write_with_state([row], removed, next_sequence, added=put if is_new else None)
+            self._write_with_state([row], removed, added=put if is_new else None)
             self._forget_all(removed)
         return put
 
-    def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
-        """Delete stored entries and store the next sequence number: all or nothing."""
-        self._write_with_state([], entries, next_sequence)
+    def write_all(self, entries: Iterable[Entry]) -> None:
+        """Store entries whose keys are not stored. They are not compared."""
+        for entry in entries:
+            self.write(entry, None, ())
+
+    def compact(self) -> None:
+        """Do nothing: rows that are of no use go with a merge of the tables."""
+
+    def remove(self, entries: Collection[Entry]) -> int:
+        """Delete stored entries, all or none, and return their number."""
+        self._write_with_state([], list(entries))
         self._forget_all(entries)
+        return len(entries)
+
+    def remove_pages(self, keys: Iterable[str]) -> list[str]:
+        """Remove the entries of pages in one write, and their texts; return the keys that had an
+        entry.
+
+        :raises IndexLocked: the store has other users.
+        """
+        if self.users > 1:
+            raise IndexLocked(self.location, "this process has it open, so nothing was removed")
+        found = {key: entry for key in keys if (entry := self.entry(key)) is not None}
+        self.remove(found.values())
+        self.texts.forget(found)
+        return list(found)
+
+    def ending(self) -> Ending:
+        """Return the state at the end of a crawl."""
+        return Ending(len(self), self.next_sequence)
+
+    def stop_waiting(self) -> None:
+        """Do nothing: there is no server."""
 
     def close(self) -> None:
         """Write the tables to files, and close the database. If that fails, the next opening makes
@@ -187,7 +278,82 @@ class Store(RowWriter):
             )
         finally:
             self._tables.close()
-            self._database.close()
+            try:
+                self.texts.close()
+            finally:
+                self._database.close()
+
+    def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
+        """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
+        None).
+        """
+        pending = self._pending.of_key(key)
+        if pending:
+            return pending[-1].stored, pending[-1].entry
+        stored = self.entry(key)
+        return stored, stored
+
+    def _make_pending(self, pending: Pending) -> None:
+        """Add a pending page, which gets an ordinal and a row in the tables."""
+        stored = pending.stored
+        if stored is not None and _have_one_row(stored, pending.entry):
+            ordinal = stored.ordinal
+        else:
+            ordinal = self._add(pending.entry)
+        pending.entry = pending.entry._replace(ordinal=ordinal)
+        self._pending.add(pending)
+
+    def _confirm(self, page: Pending, rules: CrawlRules) -> None:
+        stored = page.stored
+        if stored is not None and stored.last_sequence > page.entry.last_sequence:
+            self.release([page])  # a later observation of this key is already stored
+            return
+        entry = rules.merged(page.entry._replace(gave_items=page.gave_items), stored)
+        superseded = self._superseded(page, entry, rules)
+        outdated = self._outdated(page, entry, rules) if superseded is None else [superseded.entry]
+        entry = self.write(entry, stored, outdated, held=page.entry)
+        for other in self._pending.of_key(entry.key):
+            other.stored = entry
+        self.release([page])
+        if superseded is not None:
+            self.log(rules.log_line(superseded.entry, self.next_sequence, entry.key, superseded))
+
+    def _superseded(self, page: Pending, entry: Entry, rules: CrawlRules) -> Neighbour | None:
+        """Return the representative that a page replaces.
+
+        Return None if it has none, or if that is pending, no longer stored or no longer a copy.
+        """
+        key = page.supersedes
+        if key is None or self._pending.of_key(key):
+            return None
+        stored = self.entry(key)
+        return None if stored is None else rules.copy_of(entry, stored)
+
+    def _outdated(self, page: Pending, entry: Entry, rules: CrawlRules) -> list[Entry]:
+        """Return the entries of earlier crawls that a page replaces.
+
+        Return none in an incremental crawl, or if the page is to replace its representative.
+        """
+        if rules.incremental or page.supersedes is not None:
+            return []
+        if page.outdated is None or self.users > 1 or entry.fingerprint != page.entry.fingerprint:
+            near = self.within(
+                entry.fingerprint,
+                rules.max_distance,
+                page.observation.evidence.certainty,
+                mark=rules.mark(entry.evidence),
+            )
+            others = [other for _, other in near.stored if other.key != entry.key]
+        else:
+            stored = [self.entry(other.key) for other in page.outdated]
+            others = [other for other in stored if other is not None]
+        copies = [copy for other in others if (copy := rules.copy_of(entry, other)) is not None]
+        return [
+            other
+            for other in outdated_entries(copies, rules.is_eligible, entry.evidence)
+            if not self._pending.of_key(other.key)
+            and (page.in_scope is None or page.in_scope(other.key))
+        ]
 
     def _read(
         self, fingerprint: int, max_distance: int, ordinals: Sequence[int]
@@ -199,7 +365,7 @@ class Store(RowWriter):
         pending = [
             (ordinal, page.entry)
             for ordinal in ordinals
-            for page in self.pending.of_ordinal(ordinal)
+            for page in self._pending.of_ordinal(ordinal)
         ]
         return (
             Within(
@@ -237,7 +403,7 @@ class Store(RowWriter):
 
     def _forget(self, ordinal: int, kept: int) -> None:
         """Forget a row of the tables, unless a stored entry (`kept`) or a pending page has it."""
-        if ordinal != kept and not self.pending.of_ordinal(ordinal):
+        if ordinal != kept and not self._pending.of_ordinal(ordinal):
             self._tables.forget(ordinal)
 
     def _forget_all(self, removed: Iterable[Entry]) -> None:
@@ -299,7 +465,8 @@ class Store(RowWriter):
             )
             folder = None
         try:
-            return Tables(self._plan, folder, made_for=made_for, before_visible=self._database.sync)
+            plan, sync = self.manifest.plan, self._database.sync
+            return Tables(plan, folder, made_for=made_for, before_visible=sync)
         except OSError as error:
             raise StorageError(
                 self.location,
@@ -321,12 +488,12 @@ class Store(RowWriter):
                 self.location,
                 why,
             )
-        next_sequence, stop = state.next_sequence, tables.stop
+        stop = tables.stop
         logged_at_s = time.monotonic()
         for entry in self.entries(min(state.counted_below, stop)):
             if entry.ordinal >= state.counted_below:
                 self._uncounted += 1
-                next_sequence = max(next_sequence, entry.last_sequence + 1)
+                self.next_sequence = max(self.next_sequence, entry.last_sequence + 1)
             if entry.ordinal < stop:
                 continue
             key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
@@ -342,7 +509,6 @@ class Store(RowWriter):
                     added,
                     max(state.entries, added),
                 )
-        self._state = self._state._replace(next_sequence=next_sequence)
         self._next_ordinal = max(state.counted_below, tables.stop)
         if added > FEW_ROWS and not why:
             logger.info(

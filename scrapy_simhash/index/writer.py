@@ -12,7 +12,7 @@ from scrapy_simhash.index.reader import RowReader
 from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
     from scrapy_simhash.index.database import KeyValues, Row
@@ -40,14 +40,8 @@ class RowWriter(RowReader):
         self._uncounted = 0
         self._is_counted = True
         self._next_ordinal = self._state.counted_below
-
-    @property
-    def next_sequence(self) -> int:
-        """The next sequence number that the last `write` or `log` was given.
-
-        It is stored, so that no number is used twice after the store is reopened.
-        """
-        return self._state.next_sequence
+        self.next_sequence = self._state.next_sequence
+        """The number of the next observation. It is higher than all numbers in rows."""
 
     def __len__(self) -> int:
         """Return the number of stored entries."""
@@ -55,29 +49,42 @@ class RowWriter(RowReader):
 
     def skip_to(self, next_sequence: int) -> None:
         """Raise the next sequence number to at least this one."""
-        self._write_with_state([], [], max(next_sequence, self._state.next_sequence))
+        self.next_sequence = max(next_sequence, self.next_sequence)
+        self._write_with_state([])
 
-    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
+    def log(self, near_duplicate: NearDuplicate) -> None:
         """Add a line to the near-duplicate log, or replace the one with its sequence number."""
-        value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
-        row = (records.log_row_key(near_duplicate.sequence), value)
-        self._write_with_state([row], [], next_sequence)
+        self.write_lines([near_duplicate])
 
-    def unlog(self, sequence: int) -> None:
-        """Remove the line with this sequence number, if there is one."""
-        self._write([], [records.log_row_key(sequence)])
+    def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
+        """Do what `log` does for several lines, in one write."""
+        rows = []
+        for line in lines:
+            value = records.encode_near_duplicate(line, self._width_bytes)
+            rows.append((records.log_row_key(line.sequence), value))
+            self.next_sequence = max(self.next_sequence, line.sequence + 1)
+        if rows:
+            self._write_with_state(rows)
+
+    def unlog(self, sequences: Iterable[int]) -> None:
+        """Remove the lines with these sequence numbers, as far as there are any."""
+        if keys := [records.log_row_key(sequence) for sequence in sequences]:
+            self._write([], keys)
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         """Return the side row of this name, or None."""
         return self._database.get(records.side_row_key(kind, name))
 
-    def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """Create or replace the side row of this name; None deletes it."""
-        key = records.side_row_key(kind, name)
-        if row is None:
-            self._write([], [key])
-        else:
-            self._write([(key, row)])
+    def replace_side_row(
+        self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
+    ) -> bool:
+        """Replace the side row `before`; None means no row. Return False if there is another."""
+        key, stored = records.side_row_key(kind, name), self.side_row(kind, name)
+        if stored not in (before, after):
+            return False
+        if stored != after:
+            self._write([] if after is None else [(key, after)], [key] if after is None else [])
+        return True
 
     def sync(self) -> None:
         """Sync earlier writes without blocking other calls, if the policy is ``everysec``.
@@ -107,8 +114,7 @@ class RowWriter(RowReader):
     def _write_with_state(
         self,
         puts: Sequence[Row],
-        removed: Sequence[Entry],
-        next_sequence: int,
+        removed: Sequence[Entry] = (),
         *,
         added: Entry | None = None,
     ) -> None:
@@ -124,7 +130,7 @@ class RowWriter(RowReader):
                 entries += change
             else:
                 uncounted += change
-        state = state._replace(next_sequence=next_sequence, entries=entries)
+        state = state._replace(next_sequence=self.next_sequence, entries=entries)
         deletes = [records.entry_row_key(entry.ordinal) for entry in removed]
         self._write([*puts, state_row(state)], deletes)
         self._state, self._uncounted = state, uncounted
@@ -132,7 +138,9 @@ class RowWriter(RowReader):
     def _counted(self) -> Row:
         """Count all entries in the state, and return its row."""
         self._recount()
-        self._state = self._state._replace(entries=len(self), counted_below=self._next_ordinal)
+        self._state = self._state._replace(
+            next_sequence=self.next_sequence, entries=len(self), counted_below=self._next_ordinal
+        )
         self._uncounted = 0
         return state_row(self._state)
 
@@ -140,11 +148,8 @@ class RowWriter(RowReader):
         """Count again after a write that failed or was interrupted: it may have come through."""
         if self._is_counted:
             return
-        stored = self._stored_state()
-        self._uncounted = sum(1 for _ in self.entries(stored.counted_below))
-        self._state = stored._replace(
-            next_sequence=max(stored.next_sequence, self._state.next_sequence)
-        )
+        self._state = self._stored_state()
+        self._uncounted = sum(1 for _ in self.entries(self._state.counted_below))
         self._is_counted = True
 
     def _stored_state(self) -> State:

@@ -1,8 +1,8 @@
 """Check the consistency of an index, and repair one in a directory.
 
 Each row must be readable, the counts in the state row must match, and no page may have two entries.
-Tables are not checked: opening an index makes them again if they don't fit. `redis_check` checks an
-index in Redis.
+Tables are not checked: opening an index makes them again if they don't fit. In Redis,
+each entry must be readable and have a row in the journal.
 """
 
 from __future__ import annotations
@@ -78,10 +78,19 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
     """
     report = CheckReport()
     if isinstance(where, RedisAddress):
-        from scrapy_simhash.maintenance.redis_check import check_in_redis
 
-        with where.open() as index:
-            check_in_redis(index, report, on_progress)
+        def counted() -> None:
+            report.entries += 1
+            on_progress()
+
+        with where.opened_store() as store:
+            for problem in store.problems(counted):
+                report.add(problem)
+            try:
+                for _ in store.near_duplicates():
+                    report.near_duplicates += 1
+            except IndexCorrupt as error:
+                report.add(error.detail)
         return report
     with opened_database(where) as (manifest, database):
         _check_rows(database, manifest, report, on_progress)
@@ -194,15 +203,14 @@ def _copy_readable(
             other = store.entry(entry.key)
             report.dropped += other is not None
             if other is None or entry.last_sequence >= other.last_sequence:
-                next_sequence = max(store.next_sequence, entry.number + 1, entry.last_sequence + 1)
-                store.write(entry, other, (), next_sequence)
+                store.write(entry, other, ())
             on_progress()
         elif row.content is not None:
-            store.log(row.content, max(store.next_sequence, row.content.sequence + 1))
+            store.log(row.content)
             report.near_duplicates += 1
     report.entries = len(store)
     for kind in get_args(SideKind):
         for key, value in source.database.rows(*records.side_range(kind)):
             with suppress(ValueError):  # a damaged name, which was counted
                 if key not in damaged_side_rows:
-                    store.write_side_row(kind, records.decode_key(key[1:]), value)
+                    store.replace_side_row(kind, records.decode_key(key[1:]), None, value)

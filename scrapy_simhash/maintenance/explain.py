@@ -13,13 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_simhash.index.base import Match, NearDuplicate, ObservationKind
-    from scrapy_simhash.index.observing import ObservingIndex
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index.index import Index
 
 
-def stored_about(
-    index: ObservingIndex | RedisIndex, key: str
-) -> tuple[Entry | None, list[NearDuplicate]]:
+def stored_about(index: Index, key: str) -> tuple[Entry | None, list[NearDuplicate]]:
     """Return the entry of a page, and the log lines that name it, oldest first. Lines with the key
     of the page say what it was a near-duplicate of, or similar to.
 
@@ -49,7 +46,7 @@ class Prediction:
 
 
 def predict(
-    index: ObservingIndex | RedisIndex,
+    index: Index,
     key: str | None,
     fingerprint: int,
     evidence: Evidence = NO_EVIDENCE,
@@ -90,7 +87,7 @@ def predict(
         for age_rank, match in enumerate(matches)
         if in_scope is None or in_scope(match.key)
     ]
-    result = classify(own, lambda: (neighbours, ()), lambda _: True)
+    result = classify(own, neighbours, (), lambda _: True)
     nearest = result.nearest
     nearest_key = None if nearest is None else nearest.entry.key
     compared = nearest or own
@@ -102,5 +99,5 @@ def predict(
         matches,
         None if compared is None else compared.similarity,
         None if is_copy else nearest_key,
-        "" if compared is None else index.reason(evidence, compared),
+        "" if compared is None else index.rules.reason(evidence, compared),
     )

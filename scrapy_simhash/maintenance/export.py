@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.scheme import Scheme
 
 _MAX_TIME_S = (1 << 32) - 1
@@ -94,7 +93,7 @@ def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
 
 def import_entries(
     where: Location,
-    manifest: Manifest | RedisManifest,
+    manifest: Manifest,
     placed_records: Iterable[PlacedRecord],
     *,
     on_progress: Callable[[], object] = lambda: None,
@@ -118,7 +117,7 @@ def import_entries(
                 raise SimhashError(
                     f"{place}: the key {entry.key!r} came before; nothing was imported"
                 )
-            store.write(entry, None, (), number + 1)
+            store.write(entry, None, ())
             on_progress()
         return len(store)
 

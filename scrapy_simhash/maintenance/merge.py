@@ -12,7 +12,6 @@ from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules, classify
 from scrapy_simhash.index.texts import copying_texts
-from scrapy_simhash.maintenance.redis_store import changing_in_redis
 from scrapy_simhash.maintenance.rewriting import RewriteResult, rewriting
 from scrapy_simhash.maintenance.sources import manifest_of, opened_source
 
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.rules import Neighbour
     from scrapy_simhash.index.store import Store
-    from scrapy_simhash.maintenance.redis_store import RedisStore
     from scrapy_simhash.maintenance.sources import Location
 
 
@@ -89,17 +88,19 @@ def merge(
 def _changing(where: Location, on_progress: Callable[[], object]) -> Iterator[Store | RedisStore]:
     """Yield a store with all entries of an index: a copy of a directory, the original in Redis."""
     if isinstance(where, RedisAddress):
-        with changing_in_redis(where) as original:
+        with where.opened_store() as original:
+            original.require_no_crawl()
             yield original
-            original.forget_history()
+            for name, row in original.side_rows("history"):
+                original.replace_side_row("history", name, row, None)
         return
     # The history is left out, because its crawls saw no page of the other index.
     with rewriting(where, side_rows=("notes",)) as (source, store):
         for entry in source.entries():
-            store.write(entry._replace(ordinal=-1), None, (), source.next_sequence)
+            store.write(entry._replace(ordinal=-1), None, ())
             on_progress()
         for line in source.near_duplicates():
-            store.log(line, max(source.next_sequence, line.sequence + 1))
+            store.log(line)
         yield store
 
 
@@ -134,7 +135,7 @@ class _Merging:
                 entry.fingerprint, entry.evidence, stored, crawl_start=self._first_sequence
             )
         # To the later crawl, all entries are from earlier ones, so none is a representative.
-        verdict = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
+        verdict = classify(own, self._neighbours(entry), (), lambda _: False)
         if stored is not None:
             if verdict.kind == "unchanged":
                 entry = entry._replace(number=stored.number)
@@ -143,14 +144,12 @@ class _Merging:
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
         self.removed_entries += len(verdict.outdated)
-        # A crawl may have stored pages in a Redis source after its next number was read.
-        next_sequence = max(self.store.next_sequence, entry.last_sequence + 1)
-        self.store.write(entry, stored, verdict.outdated, next_sequence)
+        self.store.write(entry, stored, verdict.outdated)
 
     def add_line(self, line: NearDuplicate) -> None:
         """Write a line of the other index's near-duplicate log."""
         line = replace(line, sequence=self.renumbered(line.sequence))
-        self.store.log(line, max(self.store.next_sequence, line.sequence + 1))
+        self.store.log(line)
 
     def renumbered(self, sequence: int) -> int:
         """Return the sequence number in the store for a sequence number of the other index."""

@@ -45,10 +45,11 @@ def rebuild(
                 f"{MIN_RECALL:.0%}: lower the distance, or take more tables"
             )
         try:
-            replace(manifest, plan=plan, max_distance=max_distance).replace(directory)
+            new = replace(manifest, plan=plan, max_distance=max_distance)
+            new.replace(directory)
         except OSError as error:
             raise StorageError(str(directory), f"it cannot be rewritten ({error})") from error
-        store = Store(database, plan)
+        store = Store(database, new)
         entries = len(store)
         store.close()
     return entries

@@ -12,10 +12,9 @@ from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
-from scrapy_simhash.index.crawl_index import log_line
 from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.rules import Rules, classify
+from scrapy_simhash.index.rules import Rules, classify, log_line
 from scrapy_simhash.index.spec import preset_confirmation
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import rewriting
@@ -153,14 +152,13 @@ def _observe(
     report: ReindexResult,
 ) -> None:
     """Write to the store what a crawl would write after it sees a page."""
-    next_sequence = max(store.next_sequence, page.last_sequence + 1)
     stored = store.entry(page.key)
     if stored is not None:  # It has the same text, because one text of a page is stored.
         seen_again = stored._replace(
             last_sequence=max(stored.last_sequence, page.last_sequence),
             last_seen_s=max(stored.last_seen_s, page.last_seen_s),
         )
-        store.write(seen_again, stored, (), next_sequence)
+        store.write(seen_again, stored, ())
         return
     within_k = [
         (distance, entry)
@@ -170,13 +168,13 @@ def _observe(
         if in_scope is None or in_scope(entry.key)
     ]
     neighbours = rules.neighbours(page.evidence, within_k)
-    result = classify(None, lambda: (neighbours, ()), lambda _: True)
+    result = classify(None, neighbours, (), lambda _: True)
     nearest = result.nearest
     if nearest is not None:
         line = log_line(page, page.number, page.last_seen_s, nearest.entry.key, nearest)
-        store.log(line, next_sequence)
+        store.log(line)
         report.near_duplicates += line.confirmed
     if result.kind == "near-duplicate":
         return
     evidence = page.evidence._replace(certainty=b"")
-    store.write(page._replace(ordinal=-1, evidence=evidence), None, (), next_sequence)
+    store.write(page._replace(ordinal=-1, evidence=evidence), None, ())

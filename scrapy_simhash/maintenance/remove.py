@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import index_url, reset_index
-from scrapy_simhash.index.observing import ObservingIndex
-from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult
-from scrapy_simhash.maintenance.sources import opened_index
+from scrapy_simhash.maintenance.sources import opened_index, opened_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,41 +37,28 @@ def expire(
     :param on_progress: called for each entry that is removed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
-    from scrapy_simhash.index.store import Store  # loads numpy
-
     result = RewriteResult()
-    if isinstance(where, RedisAddress):
-        with where.open() as index:
-            result.removed_entries = index.expire(before_s, on_progress)
-            if log:
-                result.removed_near_duplicates = index.expire_log(before_s)
-            index.compact()
-            result.entries = len(index)
-            result.near_duplicates = sum(1 for _ in index.lines())
-        return result
-    require_whole(where)
-    with (
-        opened_database(where) as (manifest, database),
-        closing(Store(database, manifest.plan)) as store,
-        opened_texts(where, manifest.database) as texts,
-    ):
+    with opened_store(where) as store:
         expired = (entry for entry in store.entries() if entry.last_seen_s < before_s)
         while batch := list(islice(expired, _REMOVED_AT_ONCE)):
-            store.remove(batch, store.next_sequence)
-            result.removed_entries += len(batch)
+            result.removed_entries += store.remove(batch)
             for _ in batch:
                 on_progress()
         for line in store.near_duplicates():
             if log and line.seen_at_s < before_s:
-                store.unlog(line.sequence)
+                store.unlog([line.sequence])
                 result.removed_near_duplicates += 1
             else:
                 result.near_duplicates += 1
         result.entries = len(store)
-        if texts is not None:
-            used = {entry.key for entry in store.entries()}
-            used.update(line.key for line in store.near_duplicates())
-            texts.forget({*texts.keys()} - used)
+        store.compact()
+        if isinstance(where, RedisAddress):
+            return result
+        with opened_texts(where, store.manifest.database) as texts:
+            if texts is not None:
+                used = {entry.key for entry in store.entries()}
+                used.update(line.key for line in store.near_duplicates())
+                texts.forget({*texts.keys()} - used)
     return result
 
 
@@ -86,8 +70,8 @@ def delete(where: Location) -> None:
         storage fails.
     """
     if isinstance(where, RedisAddress):
-        with where.open() as index:
-            index.delete()
+        with where.opened_store() as store:
+            store.delete()
         return
     reset_index(index_url(where))
 
@@ -101,6 +85,4 @@ def remove(where: Location, keys: Iterable[str]) -> list[str]:
     :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
     with opened_index(where) as index:
-        if isinstance(index, ObservingIndex):
-            return index.remove(keys)
-        return [key for key in keys if index.forget(key)]
+        return index.remove(keys)

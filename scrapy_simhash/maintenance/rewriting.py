@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.base import SideKind
@@ -17,7 +17,6 @@ from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import FILE_NAME, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.maintenance.redis_store import making_in_redis
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 if TYPE_CHECKING:
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
-    from scrapy_simhash.maintenance.redis_store import RedisStore
 
 # A marker file in a directory whose index is incomplete and has no manifest yet.
 _MAKING = f".{FILE_NAME}.making"
@@ -77,7 +75,7 @@ def rewriting(
                 yield source, store
                 for kind in side_rows:
                     for name, row in source.side_rows(kind):
-                        store.write_side_row(kind, name, row)
+                        store.replace_side_row(kind, name, None, row)
             new.replace(directory)
         if old_as is not None:
             manifest.database_path(directory).rename(directory / old_as)
@@ -88,17 +86,21 @@ def rewriting(
 
 
 @contextmanager
-def making(where: Location, manifest: Manifest | RedisManifest) -> Iterator[Store | RedisStore]:
+def making(where: Location, manifest: Manifest) -> Iterator[Store | RedisStore]:
     """Yield the empty store of a new index. After an error, there is no new index.
 
-    :param manifest: manifest of the new index: a `RedisManifest` for an index in Redis.
+    :param manifest: manifest of the new index.
     :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
     if isinstance(where, RedisAddress):
-        with making_in_redis(where, cast("RedisManifest", manifest)) as in_redis:
-            yield in_redis
+        with where.opened_store(manifest) as in_redis:
+            try:
+                yield in_redis
+            except BaseException:
+                in_redis.delete()
+                raise
         return
-    directory, manifest, location = where, cast("Manifest", manifest), str(where)
+    directory, location = where, str(where)
     try:
         marker = directory / _MAKING
         if marker.exists():  # an earlier call was interrupted
@@ -127,7 +129,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[Store]:
     kind = database_kind(manifest.database)
     database = kind(location, path)
     try:
-        store = Store(database, manifest.plan)
+        store = Store(database, manifest)
         yield store
         database.sync()
         store.close()

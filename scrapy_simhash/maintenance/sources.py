@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,14 @@ from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from typing import TypeAlias
 
-    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index import Index
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.index.redis.store import RedisStore
+    from scrapy_simhash.index.store import Store
 
 EMPTY_STATE = records.State(next_sequence=0, entries=0, counted_below=0, identity=0)
 Location = Path | RedisAddress
@@ -37,17 +36,35 @@ def opened_source(where: Location) -> Iterator[Source]:
     :raises StorageError: the index is missing, open elsewhere, damaged, or cannot be read.
     """
     if isinstance(where, RedisAddress):
-        with where.open() as index:
-            yield index
+        with where.opened_store() as store:
+            yield store
         return
     require_whole(where)
     with opened_database(where) as (manifest, database):
         yield DatabaseSource(database, manifest)
 
 
-def opened_index(
-    where: Location, **options: Any
-) -> AbstractContextManager[ObservingIndex | RedisIndex]:
+@contextmanager
+def opened_store(where: Location) -> Iterator[Store | RedisStore]:
+    """Yield the store of an index that no crawl uses, to change it; for errors see `opened_source`.
+
+    A directory is locked. In Redis, callers that write see `RedisStore.require_no_crawl`.
+    """
+    if isinstance(where, RedisAddress):
+        with where.opened_store() as store:
+            yield store
+        return
+    from scrapy_simhash.index.store import Store  # loads numpy
+
+    require_whole(where)
+    with (
+        opened_database(where) as (manifest, database),
+        closing(Store(database, manifest)) as embedded,
+    ):
+        yield embedded
+
+
+def opened_index(where: Location, **options: Any) -> Index:
     """Open an existing index.
 
     :param options: options of `open_index` or `open_redis_index`; see there for other errors.
@@ -58,14 +75,14 @@ def opened_index(
     return open_index(where, create=False, **options)
 
 
-def manifest_of(where: Location) -> Manifest | RedisManifest:
+def manifest_of(where: Location) -> Manifest:
     """Return the manifest of an index.
 
     :raises StorageError: the index is missing or cannot be read.
     """
     if isinstance(where, RedisAddress):
-        with where.open() as index:
-            return index.manifest
+        with where.opened_store() as store:
+            return store.manifest
     return read_manifest(where)
 
 
@@ -125,5 +142,5 @@ class DatabaseSource(RowReader):
             yield self._decoded(records.decode_entry, int(ordinal), value)
 
 
-Source: TypeAlias = "DatabaseSource | RedisIndex"
+Source: TypeAlias = "DatabaseSource | RedisStore"
 """The content of an index. Methods raise StorageError; IndexCorrupt for a row that is damaged."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.dedupe import run as run_module
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.state import State
-from scrapy_simhash.index import ObservingIndex
+from scrapy_simhash.index import Index
 
 from .samples import run
 
@@ -25,10 +25,10 @@ ROOT = Path(__file__).parents[2]
 STEPS = {
     "begin": (State, "begin"),
     "journal": (State, "append"),
-    "observe": (ObservingIndex, "observe"),
-    "acted": (ObservingIndex, "acted"),
-    "confirm": (ObservingIndex, "confirm"),
-    "close": (ObservingIndex, "close"),
+    "observe": (Index, "observe"),
+    "acted": (Index, "acted"),
+    "confirm": (Index, "confirm"),
+    "close": (Index, "close"),
     "output": (writing, "json_tagger"),  # what it makes is called for each record that is kept
     "replace": (Path, "replace"),
     "remove": (State, "remove"),

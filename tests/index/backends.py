@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.index import ObservingIndex, TablePlan, open_index, records, store
+from scrapy_simhash.index import Index, TablePlan, index_over, open_index, records, store
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
-from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import merging, tables
 
@@ -99,7 +97,7 @@ class MemoryBackend:
     def __init__(self, plan: TablePlan = PLAN) -> None:
         self.database = MemoryDatabase()
         self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, {}, "memory")
-        self._shared: SharedStore | None = None
+        self._store: Store | None = None
 
     def open(
         self,
@@ -108,28 +106,11 @@ class MemoryBackend:
         incremental: bool = False,
         confirmation: Confirmation | None = None,
         crawl_start: int | None = None,
-    ) -> ObservingIndex:
-        shared = self.shared()
-        return ObservingIndex(
-            shared,
-            rules=Rules(max_distance, confirmation or self._manifest.confirmation),
-            incremental=incremental,
-            on_close=self.release,
-            crawl_start=crawl_start,
-        )
-
-    def shared(self) -> SharedStore:
-        """The store of all that have the index open, with one more."""
-        if self._shared is None:
-            opened = Store(self.database, self._manifest.plan)
-            self._shared = SharedStore(opened, self._manifest, "memory")
-        self._shared.users += 1
-        return self._shared
-
-    def release(self, shared: SharedStore) -> None:
-        shared.users -= 1
-        if not shared.users:
-            self._shared = None
+    ) -> Index:
+        if self._store is None or not self._store.users:
+            self._store = Store(self.database, self._manifest)
+        self._store.users += 1
+        return index_over(self._store, max_distance, confirmation, incremental, crawl_start)
 
 
 @dataclass
@@ -151,7 +132,7 @@ class DatabaseBackend:
         max_distance: int = K,
         incremental: bool = False,
         confirmation: Confirmation | None = None,
-    ) -> ObservingIndex:
+    ) -> Index:
         return open_index(
             self.url,
             Scheme(bits=self.plan.bits),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import ObservingIndex, TablePlan, manifest, writer
+from scrapy_simhash.index import Index, TablePlan, manifest, writer
 from scrapy_simhash.index.tables import merging, tables
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def opened(
     plan: TablePlan = PLAN,
     incremental: bool = True,
     sync: str = "everysec",
-) -> ObservingIndex:
+) -> Index:
     return open_index(
         f"{kind}:{directory}",
         Scheme(bits=plan.bits),
@@ -91,7 +91,7 @@ def operations(run: int) -> Iterator[Operation]:
         yield Operation(key, fingerprint, then)
 
 
-def carry_out(index: ObservingIndex, operation: Operation) -> str:
+def carry_out(index: Index, operation: Operation) -> str:
     """At most one page or line is written. Returns what the observation was."""
     observation = index.observe(operation.key, operation.fingerprint)
     if operation.then == "confirm":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index import Index
 
     from .backends import Backend
     from .redis_servers import RedisServer
@@ -43,7 +43,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def index(backend: Backend) -> Iterator[ObservingIndex]:
+def index(backend: Backend) -> Iterator[Index]:
     with backend.open() as opened:
         yield opened
 

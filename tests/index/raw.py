@@ -14,7 +14,7 @@ from scrapy_simhash.index import records
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index import Index
 
 DEADLINE_S = 60
 
@@ -54,7 +54,7 @@ def _write_to_rocksdb(path: Path, puts: Mapping[bytes, bytes], deletes: Iterable
     database.close()
 
 
-def crashed(index: ObservingIndex, directory: Path) -> Path:
+def crashed(index: Index, directory: Path) -> Path:
     """A copy of an open index as it would be if its process were killed now."""
     # Nothing of it is in memory but what the system has, so its files are as they would be found,
     # unless the database wrote or deleted some while they were copied.

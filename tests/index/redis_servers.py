@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.index import TablePlan
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index import Index, TablePlan
 
 PROGRAM = shutil.which("redis-server")
 MISSING = (
@@ -184,7 +183,7 @@ class RedisBackend:
         incremental: bool = False,
         confirmation: Confirmation | None = None,
         **options,
-    ) -> RedisIndex:
+    ) -> Index:
         return open_redis_index(
             self.server.url,
             self.name,

@@ -24,8 +24,7 @@ from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.redis import open_redis_index
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index import Observation
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index import Index, Observation
 
     # Number of the family, and the fingerprint.
     Page = tuple[int, int]
@@ -70,7 +69,7 @@ class Task:
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
-    def open(self) -> RedisIndex:
+    def open(self) -> Index:
         bits, k, _ = SHAPES[self.shape]
         return open_redis_index(
             self.url,
@@ -142,11 +141,11 @@ def main() -> None:
                         waiting.append(page)
                     else:
                         confirmed.append(observed)
-                leases = index.lost_leases
+                leases = index._store.lost_leases
                 patiently(task, index.confirm_all, confirmed)
                 for observed in confirmed:
                     log.write(f"kept {observed.key}\n")
-                    if index.lost_leases > leases:
+                    if index._store.lost_leases > leases:
                         log.write(f"late {observed.key}\n")
 
         def ask_again(most: int) -> None:
@@ -184,9 +183,9 @@ def patiently(task: Task, call, *arguments):
             time.sleep(0.1)
 
 
-def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:
+def _send_twice(index: Index, share: float, rng: random.Random) -> None:
     """Send some commands twice, as a client does whose first answer was lost."""
-    server = index.server
+    server = index._store.server
     run, call = server.run, server.call
 
     def twice(send):
@@ -201,12 +200,12 @@ def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:
     server.call_all = twice(server.call_all)
 
 
-def _wait_for_all(index: RedisIndex, task: Task, family: int) -> None:
+def _wait_for_all(index: Index, task: Task, family: int) -> None:
     """All workers go on at the same time."""
     name = f"{task.name} begin {family}"
-    index.server.call("INCR", name)
+    index._store.server.call("INCR", name)
     until = time.monotonic() + 60
-    while int(index.server.call("GET", name)) < task.workers and time.monotonic() < until:
+    while int(index._store.server.call("GET", name)) < task.workers and time.monotonic() < until:
         time.sleep(0.001)
 
 

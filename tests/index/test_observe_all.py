@@ -147,7 +147,7 @@ def test_a_page_that_is_confirmed_twice_is_stored_once(index):
     second = index.observe("a", B)
     index.confirm_all([first, second, first])
     assert index.entry("a").fingerprint == B
-    assert getattr(index, "lost_leases", 0) == 0
+    assert getattr(index._store, "lost_leases", 0) == 0
 
 
 @needs_redis
@@ -162,13 +162,13 @@ class TestInRedis:
         from scrapy_simhash.index.redis import scripts
 
         names = {id(script): name for name, script in vars(scripts).items()}
-        run, ran = index.server.run, []
+        run, ran = index._store.server.run, []
 
         def noted(script, *arguments):
             ran.append(names[id(script)])
             return run(script, *arguments)
 
-        monkeypatch.setattr(index.server, "run", noted)
+        monkeypatch.setattr(index._store.server, "run", noted)
         return ran
 
     def test_new_pages_are_observed_in_one_round_trip_and_confirmed_in_one(
@@ -200,11 +200,9 @@ class TestInRedis:
             assert ran.count("OBSERVE") >= rounds
 
     def test_more_pages_than_one_script_takes(self, backend, monkeypatch):
-        from scrapy_simhash.index.redis import index as redis_index
-        from scrapy_simhash.index.redis import settling
+        from scrapy_simhash.index.redis import store
 
-        for module in (redis_index, settling):
-            monkeypatch.setattr(module, "_PAGES_AT_ONCE", 2)
+        monkeypatch.setattr(store, "_PAGES_AT_ONCE", 2)
         with backend.open() as index:
             ran = self.scripts_of(index, monkeypatch)
             pages = pages_of(("a", A), ("b", B), ("c", C), ("copy", flip(A, 2)), ("d", D))
@@ -217,13 +215,13 @@ class TestInRedis:
         with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
             observed = index.observe_all(pages_of(("a", A), ("b", B), ("c", C)))
             for one in observed[1:]:
-                index.server.call("HDEL", index.layout.pending, digest_of(one.key))
+                index._store.server.call("HDEL", index._store.layout.pending, digest_of(one.key))
             other.confirm(other.observe("copy of c", C))
             index.confirm_all(observed)
-            assert index.lost_leases == 2
+            assert index._store.lost_leases == 2
             assert found(other.query(B)) == [("b", B, 0)]
             assert found(other.query(C)) == [("copy of c", C, 0)]
-            assert (len(index), index.pending_pages()) == (3, 0)
+            assert (len(index), index._store.pending_pages()) == (3, 0)
 
     def test_two_pages_with_one_key(self, backend):
         with backend.open() as index:
@@ -231,7 +229,7 @@ class TestInRedis:
             second = index.observe_all(pages_of(("a", B)))
             index.confirm_all([*second, *first])
             assert (len(index), found(index.query(B))) == (1, [("a", B, 0)])
-            assert index.pending_pages() == 0
+            assert index._store.pending_pages() == 0
 
     def test_pages_of_a_failed_call_are_not_renewed(self, backend, monkeypatch):
         from scrapy_simhash.errors import IndexUnreachable
@@ -243,20 +241,20 @@ class TestInRedis:
                 raise IndexUnreachable(index.location, "away")
 
             with monkeypatch.context() as patch:
-                patch.setattr(index.server, "call", away)
-                patch.setattr(index.server, "call_all", away)
+                patch.setattr(index._store.server, "call", away)
+                patch.setattr(index._store.server, "call_all", away)
                 with pytest.raises(IndexUnreachable):
                     index.observe_all(pages_of(("b", B), ("copy", flip(A, 0))))
-            assert index._leases.select("b") == []
+            assert index._select("b") == []
 
     def test_a_damaged_entry_makes_no_page_pending(self, backend):
         """A crawl then observes each page alone."""
         with backend.open() as index:
             index.confirm(index.observe("bad", B))
-            index.server.call("HSET", index.layout.entries, digest_of("bad"), b"?")
+            index._store.server.call("HSET", index._store.layout.entries, digest_of("bad"), b"?")
             with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
                 index.observe_all(pages_of(("a", A), ("bad", C), ("d", D)))
-            assert index.pending_pages() == 0
+            assert index._store.pending_pages() == 0
             assert seen(index.observe("a", A)) == ("new", None, None)
             assert seen(index.observe("d", D)) == ("new", None, None)
 
@@ -264,12 +262,12 @@ class TestInRedis:
     def test_foreign_keys_make_no_page_pending(self, backend, state):
         with backend.open() as index:
             index.confirm(index.observe("b", B))
-            index.server.call("SET", index.layout.state(state), "theirs")
+            index._store.server.call("SET", index._store.layout.state(state), "theirs")
             with pytest.raises(IndexForeign):
                 index.observe_all(pages_of(("a", A), ("d", D)))
-            assert index.server.call("GET", index.layout.state(state)) == b"theirs"
-            index.server.call("DEL", index.layout.state(state))
-            assert index.pending_pages() == 0
+            assert index._store.server.call("GET", index._store.layout.state(state)) == b"theirs"
+            index._store.server.call("DEL", index._store.layout.state(state))
+            assert index._store.pending_pages() == 0
 
     def test_pages_of_one_template_are_judged_together(self, backend, monkeypatch):
         """Each is near all others, and a copy of none."""

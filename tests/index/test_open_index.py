@@ -74,7 +74,7 @@ def test_without_more_an_index_is_of_the_default_preset(url):
         assert index.scheme == Scheme.preset("wide")
         assert index.max_distance == PRESETS["wide"].max_distance
         assert index.plan == choose_plan(256, PRESETS["wide"].max_distance)
-        assert index.incremental is False
+        assert index.rules.incremental is False
 
 
 def test_without_more_so_is_one_in_memory():
@@ -82,7 +82,7 @@ def test_without_more_so_is_one_in_memory():
         assert index.scheme == Scheme.preset("wide")
         assert index.max_distance == PRESETS["wide"].max_distance
         assert index.plan == choose_plan(256, PRESETS["wide"].max_distance)
-        assert index.incremental is False
+        assert index.rules.incremental is False
 
 
 def test_tables_are_chosen_for_as_many_pages_as_are_expected(url, directory):

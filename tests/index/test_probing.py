@@ -132,7 +132,7 @@ def test_as_much_is_found_as_the_model_says_and_nothing_wrong(tmp_path, kind, in
             stored[str(number)] = other
             index.confirm(index.observe(str(number), other))
         if in_files:
-            index._shared.store._tables.write_all()
+            index._store._tables.write_all()
         hits = within = 0
         recall = 0.0
         for number, (one, certainty, other) in enumerate(near):

@@ -121,8 +121,8 @@ def test_the_default_probes_find_what_a_linear_scan_confirms(wanted):
 
 def write(index, page):
     """Store a page whatever it is a copy of."""
-    store = index._shared.store
+    store = index._store
     sequence = store.next_sequence
     evidence = page.evidence._replace(certainty=b"")
     entry = Entry(sequence, page.key, page.fingerprint, sequence, 0, 0, evidence=evidence)
-    store.write(entry, None, (), sequence + 1)
+    store.write(entry, None, ())

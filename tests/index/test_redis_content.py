@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -20,11 +21,12 @@ from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.records import MAX_SEQUENCE
-from scrapy_simhash.index.redis import RedisAddress, new_redis_manifest
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
-from scrapy_simhash.maintenance.check import CheckReport, check
+from scrapy_simhash.index.spec import IndexSpec
+from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.redis_check import check_in_redis
+from scrapy_simhash.maintenance.remove import expire
 from scrapy_simhash.names import name_bytes
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
@@ -50,12 +52,12 @@ def store(index, *pages):
 
 def rows(index):
     """How often each row is in the journal, without the random bytes."""
-    return Counter(row_id(row) for batch in index.journal() for row in batch)
+    return Counter(row_id(row) for batch in index._store.journal() for row in batch)
 
 
 def send_twice(index):
     """Let the index send each command twice, as after a lost answer."""
-    server = index.server
+    server = index._store.server
 
     def twice(send):
         def sent(*arguments):
@@ -69,13 +71,13 @@ def send_twice(index):
 
 
 def row_of(index, key, fingerprint):
-    return row_id(index.layout.row(digest_of(key), new_attempt(), PageToObserve(key, fingerprint)))
+    return row_id(
+        index._store.layout.row(digest_of(key), new_attempt(), PageToObserve(key, fingerprint))
+    )
 
 
 def problems(index):
-    report = CheckReport()
-    check_in_redis(index, report, lambda: None)
-    return report.problems
+    return list(index._store.problems(lambda: None))
 
 
 def test_all_entries_are_read(redis_backend, address):
@@ -83,12 +85,14 @@ def test_all_entries_are_read(redis_backend, address):
     with redis_backend.open(incremental=True) as index:
         for number in range(120):
             index.confirm(index.observe(f"page {number}", rng.randrange(1 << 16)))
-        held = list(index.entries())
+        held = list(index._store.entries())
         assert len(held) == len(index) > 20
         assert all(index.entry(entry.key) == entry for entry in held)
-        assert {line.representative for line in index.lines()} <= {one.key for one in held}
+        assert {line.representative for line in index.near_duplicates()} <= {
+            one.key for one in held
+        }
         pending = index.observe("pending", A)
-        assert index.pending_pages() == (pending.kind == "new")
+        assert index._store.pending_pages() == (pending.kind == "new")
     report = check(address)
     assert (report.problems, report.entries) == ([], len(held))
 
@@ -101,28 +105,29 @@ def test_an_entry_with_its_old_fingerprint_and_its_new_name_has_a_row(redis_back
         entry = index.entry("a")
         assert (entry.fingerprint, entry.evidence.heading) == (A, names[1].heading)
         assert problems(index) == []
-        index.compact()
+        index._store.compact()
         assert problems(index) == []
 
 
-def test_pages_that_were_not_seen_since_expire(redis_backend):
+def test_pages_that_were_not_seen_since_expire(redis_backend, address):
+    early, late = lambda: 1000, lambda: 2000
     with redis_backend.open(incremental=True) as index:
-        index._clock = lambda: 1000
+        index.rules = replace(index.rules, clock=early)
         store(index, ("a", A), ("b", B), ("copy", flip(A, 0)))
-        index._clock = lambda: 2000
+        index.rules = replace(index.rules, clock=late)
         store(index, ("c", C), ("copy of b", flip(B, 0)))
     with redis_backend.open(incremental=True) as index:
-        index._clock = lambda: 2000
+        index.rules = replace(index.rules, clock=late)
         store(index, ("a", A))
         handled = index.observe("b", B)
-        assert index.expire(2000) == 0  # one is handled now
+        assert expire(address, 2000).removed_entries == 0  # one is handled now
         index.discard(handled)
-        assert index.expire(1000) == 0
-        assert index.expire(2000) == 1
-        assert sorted(entry.key for entry in index.entries()) == ["a", "c"]
+        assert expire(address, 1000).removed_entries == 0
+        result = expire(address, 2000, log=True)
+        assert (result.removed_entries, result.removed_near_duplicates) == (1, 1)
+        assert sorted(entry.key for entry in index._store.entries()) == ["a", "c"]
         assert len(index) == 2
-        assert index.expire_log(2000) == 1
-        assert [line.key for line in index.lines()] == ["copy of b"]
+        assert [line.key for line in index.near_duplicates()] == ["copy of b"]
         assert index.query(B) == []
         assert index.observe("b again", B).kind == "new"
 
@@ -134,17 +139,17 @@ def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
         index.discard(index.observe("failed", D))
         for _ in range(5):
             store(index, ("c", rng.randrange(1 << 16)))
-        assert index.forget("b")
-        assert not index.forget("b")
+        assert index.remove(["b"])
+        assert not index.remove(["b"])
         pending = index.observe("pending", D)
         before = rows(index)
-        removed = index.compact()
+        removed = index._store.compact()
         after = rows(index)
         assert removed == before.total() - after.total() > 2
-        kept = [("pending", D), *((one.key, one.fingerprint) for one in index.entries())]
+        kept = [("pending", D), *((one.key, one.fingerprint) for one in index._store.entries())]
         assert len(kept) == 3
         assert after == {row_of(index, key, fingerprint): 1 for key, fingerprint in kept}
-        assert index.compact() == 0
+        assert index._store.compact() == 0
         index.confirm(pending)
         assert found(index.query(D)) == [("pending", D, 0)]
         assert problems(index) == []
@@ -155,35 +160,35 @@ def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
     with redis_backend.open(incremental=True) as index:
         store(index, ("a", A), ("b", B))
         send_twice(index)
-        assert index.forget("a")
-        assert index.expire(1 << 40) == 1
-        assert index.compact() == 2
+        assert index.remove(["a"])
+        assert index._store.remove(list(index._store.entries())) == 1
+        assert index._store.compact() == 2
         assert len(index) == 0
 
 
 def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_backend, redis):
     with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
         store(index, ("a", A), ("b", B), ("c", C))
-        index.forget("a")
+        index.remove(["a"])
         send_twice(index)
-        read, compacted = index._row_ids, []
+        read, compacted = index._store._row_ids, []
 
         def another_compacts_first():
             held = list(read())
-            compacted.append(other.compact())
+            compacted.append(other._store.compact())
             return held
 
-        index._row_ids = another_compacts_first
-        assert (index.compact(), compacted) == (0, [1])
-        index._row_ids = read
-        index.forget("b")
-        assert index.compact() == 1
+        index._store._row_ids = another_compacts_first
+        assert (index._store.compact(), compacted) == (0, [1])
+        index._store._row_ids = read
+        index.remove(["b"])
+        assert index._store.compact() == 1
         assert rows(index) == {row_of(index, "c", C): 1}
         assert found(other.query(C)) == [("c", C, 0)]
-        assert index.server.call("PTTL", index.layout.journal) == -1
+        assert index._store.server.call("PTTL", index._store.layout.journal) == -1
         client = client_of(redis_backend, redis)
         keys = client.scan_iter(f"{redis_backend.name}:journal*")
-        assert set(keys) == {index.layout.journal}
+        assert set(keys) == {index._store.layout.journal}
         disconnect(client)
 
 
@@ -191,7 +196,7 @@ def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_b
 def test_damaged_values_are_errors_that_say_so(redis_backend, which):
     with redis_backend.open() as index:
         store(index, ("a", A))
-        layout, call = index.layout, index.server.call
+        layout, call = index._store.layout, index._store.server.call
         if which == "sequence":
             call("SET", layout.sequence, b"junk")
             uses = [lambda: index.next_sequence, lambda: index.observe("b", B)]
@@ -199,7 +204,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
             call("HSET", layout.state(which), digest_of("a"), b"\xc1junk")
             uses = [lambda: index.observe("a", A), lambda: index.query(A), lambda: problems(index)]
             if which == "entries":
-                uses = [*uses[:2], lambda: index.entry("a"), lambda: list(index.entries())]
+                uses = [*uses[:2], lambda: index.entry("a"), lambda: list(index._store.entries())]
             else:
                 uses = uses[:2]
         for use in uses:
@@ -211,7 +216,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
 def test_numbers_that_cannot_be_right_are_damage(redis_backend, number):
     with redis_backend.open() as index:
         store(index, ("a", A))
-        index.server.call("SET", index.layout.sequence, number)
+        index._store.server.call("SET", index._store.layout.sequence, number)
         with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
             index.observe("b", B)
 
@@ -220,7 +225,7 @@ def test_numbers_that_cannot_be_right_are_damage(redis_backend, number):
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
-        journal, call = earlier.layout.journal, earlier.server.call
+        journal, call = earlier._store.layout.journal, earlier._store.server.call
         if is_list:
             call("RPUSH", journal, b"junk")
         else:
@@ -237,7 +242,7 @@ def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
 
 def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):
     with redis_backend.open() as index:
-        index.server.call("HSET", index.layout.state("notes"), b"\xff", b"[]")
+        index._store.server.call("HSET", index._store.layout.state("notes"), b"\xff", b"[]")
         with pytest.raises(IndexCorrupt, match=r"the name of a side row.*backup of the server"):
             index.side_rows("notes")
 
@@ -250,15 +255,15 @@ def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
         store(index, ("d", D))
     with redis_backend.open() as crawl:
         store(crawl, ("a", A))
-        index_type = type(crawl)
-        entries = index_type.entries_by_age
+        store_type = type(crawl._store)
+        entries = store_type.entries_by_age
 
-        def entries_while_the_crawl_goes_on(index):
+        def entries_while_the_crawl_goes_on(other):
             monkeypatch.undo()
             store(crawl, ("b", B), ("c", C))
-            return entries(index)
+            return entries(other)
 
-        monkeypatch.setattr(index_type, "entries_by_age", entries_while_the_crawl_goes_on)
+        monkeypatch.setattr(store_type, "entries_by_age", entries_while_the_crawl_goes_on)
         merge(where, address)
     assert check(where).problems == []
     with open_index(index_url(where)) as index:
@@ -270,16 +275,16 @@ def test_a_page_whose_stored_entry_is_removed_before_its_admission_gets_a_row(re
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open() as index, redis_backend.open() as other:
-        run, ran = index.server.run, []
+        run, ran = index._store.server.run, []
 
         def run_after_the_removal(script, keys, arguments):
             ran.append(script)
             if len(ran) == 2:  # its stored entry was read
-                assert other.forget("a")
-                assert other.compact() == 1
+                assert other.remove(["a"])
+                assert other._store.compact() == 1
             return run(script, keys, arguments)
 
-        index.server.run = run_after_the_removal
+        index._store.server.run = run_after_the_removal
         page = index.observe("a", A)
         assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         index.confirm(page)
@@ -292,7 +297,7 @@ def test_a_page_is_compared_with_one_that_comes_back_at_the_same_time(redis_back
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open(crawl="x") as index, redis_backend.open(crawl="x") as other:
-        run, ran = index.server.run, []
+        run, ran = index._store.server.run, []
 
         def run_after_the_other(script, keys, arguments):
             ran.append(script)
@@ -302,7 +307,7 @@ def test_a_page_is_compared_with_one_that_comes_back_at_the_same_time(redis_back
                 assert rows(other) == before
             return run(script, keys, arguments)
 
-        index.server.run = run_after_the_other
+        index._store.server.run = run_after_the_other
         assert seen(index.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         assert len(ran) > 3
 
@@ -314,12 +319,12 @@ def test_a_page_relies_on_the_row_of_its_stored_entry_if_that_is_changed_later(r
         page = index.observe("a", A)
         store(other, ("a", B))
         assert rows(index) == {row_of(index, "a", A): 1, row_of(index, "a", B): 1}
-        assert other.compact() == 0
+        assert other._store.compact() == 0
         index.discard(page)
-        assert other.compact() == 1
+        assert other._store.compact() == 1
         page = index.observe("a", B)
         store(other, ("a", C))
-        other.compact()
+        other._store.compact()
         index.confirm(page)
         assert problems(index) == []
 
@@ -328,9 +333,9 @@ def test_a_page_relies_on_the_row_of_its_stored_entry_if_that_is_changed_later(r
 def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backend, command):
     with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
         store(index, ("a", A), ("b", B))
-        index.forget("a")
+        index.remove(["a"])
         page = other.observe("c", C)
-        run, ran = index.server.run, []
+        run, ran = index._store.server.run, []
 
         def confirm_after_a_command(*arguments):
             answer = run(*arguments)
@@ -339,45 +344,45 @@ def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backen
                 other.confirm(page)
             return answer
 
-        index.server.run = confirm_after_a_command
-        assert index.compact() == 1
-        index.server.run = run
+        index._store.server.run = confirm_after_a_command
+        assert index._store.compact() == 1
+        index._store.server.run = run
         assert rows(index) == {row_of(index, "b", B): 1, row_of(index, "c", C): 1}
 
 
 def test_rows_that_are_added_during_a_compaction_stay(redis_backend):
     with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
         store(index, ("a", A), ("b", B))
-        index.forget("a")
-        read = index._row_ids
+        index.remove(["a"])
+        read = index._store._row_ids
 
         def then_another_comes():
             held = list(read())
             store(other, ("late", A))
             return iter(held)
 
-        index._row_ids = then_another_comes
-        assert index.compact() == 1
+        index._store._row_ids = then_another_comes
+        assert index._store.compact() == 1
         assert rows(index) == {row_of(index, "b", B): 1, row_of(index, "late", A): 1}
         assert found(index.query(A)) == [("late", A, 0)]
-        index.forget("b")
-        index._row_ids = read
-        assert index.compact() == 1
+        index.remove(["b"])
+        index._store._row_ids = read
+        assert index._store.compact() == 1
         assert found(index.query(A)) == [("late", A, 0)]
         assert problems(index) == []
 
 
-def test_what_a_check_finds(redis_backend):
+def test_what_a_check_finds(redis_backend, address):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
-        layout, server = index.layout, index.server
+        layout, server = index._store.layout, index._store.server
         server.call("LPOP", layout.journal)
-        assert problems(index) == ["1 of 2 entries have no row in the journal"]
+        assert check(address).problems == ["1 of 2 entries have no row in the journal"]
         store(index, ("c", C))
         server.call("HSET", layout.log_key(1), 1, b"?")
         server.call("SET", layout.sequence, 1)
         server.call("HSET", layout.entries, digest_of("c"), b"???")
-        texts = " ".join(problems(index))
+        texts = " ".join(check(address).problems)
         for part in ("log", "comes next", "cannot be read"):
             assert part in texts
 
@@ -387,17 +392,17 @@ def test_its_memory_is_that_of_its_keys(redis_backend, redis):
         store(index, ("a", A), ("b", B), ("copy", A))
         client = client_of(redis_backend, redis)
         keys = [*client.scan_iter(f"{redis_backend.name}:*")]
-        assert index.size_bytes() == sum(client.memory_usage(key) for key in keys)
-        index.delete()
+        assert index._store.size_bytes() == sum(client.memory_usage(key) for key in keys)
+        index._store.delete()
         assert [*client.scan_iter(f"{redis_backend.name}:*")] == []
         disconnect(client)
 
 
-def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend):
+def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend, address):
     with redis_backend.open() as index:
         store(index, ("d", D))
-        report = CheckReport()
-        check_in_redis(index, report, lambda: store(index, ("a", A), ("b", B), ("c", C)))
+        more = partial(store, index, ("a", A), ("b", B), ("c", C))
+        report = check(address, on_progress=more)
         assert (report.problems, report.entries, len(index)) == ([], 1, 4)
 
 
@@ -436,11 +441,14 @@ def test_only_the_keys_of_the_index_are_deleted(redis_backend, redis, name):
 def test_an_address_makes_and_opens_and_shows_no_secret(redis_backend, address):
     with pytest.raises(IndexMissing, match="no index"):
         address.open()
-    manifest = new_redis_manifest(SCHEME, K, PLAN, 1000)
-    with address.make(manifest) as index:
-        assert index.manifest == manifest
-    with pytest.raises(StorageError, match="there is an index"):
-        address.make(manifest)
+    manifest = IndexSpec("redis", SCHEME, K, PLAN).to_manifest()
+    with address.opened_store(manifest) as made:
+        assert made.manifest == manifest
+    with (
+        pytest.raises(StorageError, match="there is an index"),
+        address.opened_store(manifest),
+    ):
+        pass
     with address.open(max_distance=2) as index:
         assert index.max_distance == 2
     secret = RedisAddress("redis://me:geheim@host:1/0", "x")
@@ -455,7 +463,8 @@ def test_entries_within_a_distance(redis_backend):
     with redis_backend.open(incremental=True) as index:
         store(index, ("a", A), ("b", B))
         index.observe("pending", C)
-        assert [entry.key for _, entry in index.within(flip(A, 0, 1), K)] == ["a"]
-        assert index.within(flip(A, 0, 1), 1) == []
-        assert index.within(C, K) == []
+        within = index._store.within
+        assert [entry.key for _, entry in within(flip(A, 0, 1), K).stored] == ["a"]
+        assert within(flip(A, 0, 1), 1).stored == []
+        assert within(C, K).stored == []
         assert seen(index.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)

@@ -20,10 +20,11 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import PageToObserve, TablePlan
-from scrapy_simhash.index.redis import new_redis_manifest, open_redis_index
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.index.redis.layout import state_key
-from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
+from scrapy_simhash.index.spec import IndexSpec
 
 from .backends import FAR, PLAN, SCHEME, K, MemoryBackend, flip, found, seen
 from .redis_servers import RedisBackend, free_port, needs_redis, running
@@ -126,14 +127,14 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
     ],
 )
 def test_a_damaged_manifest_is_refused_and_left_alone(part, value):
-    content = json.loads(new_redis_manifest(SCHEME, K, PLAN).to_json())
-    assert RedisManifest.from_json("here", json.dumps(content))
+    content = json.loads(IndexSpec("redis", SCHEME, K, PLAN).to_manifest().to_json())
+    assert Manifest.from_json("here", json.dumps(content))
     if value is ...:
         del content[part]
     else:
         content[part] = value
     with pytest.raises(IndexCorrupt, match=r"here.*its manifest: .*restore a backup of the server"):
-        RedisManifest.from_json("here", json.dumps(content))
+        Manifest.from_json("here", json.dumps(content))
 
 
 def test_another_version_of_the_format_is_refused(redis_backend, redis):
@@ -180,26 +181,23 @@ def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
             source.confirm(source.observe(key, fingerprint))
         entries = [source.entry(key) for key in "abc"]
     with redis_backend.open(incremental=True) as index:
-        index.confirm(index.observe("c", flip(C, 0)))
-        assert index.load(entries) == 2
+        index._store.write_all(entries)
         assert len(index) == 3
         assert index.entry("a")[:6] == entries[0][:6]
-        assert index.entry("c").fingerprint == flip(C, 0)
         assert seen(index.observe("copy", flip(A, 1))) == ("near-duplicate", "a", 1)
         assert index.observe("d", D).sequence > max(entry.last_sequence for entry in entries)
-        assert index.load([]) == 0
 
 
 def test_pages_with_the_same_number_are_both_stored(redis_backend):
     """As after a failover to a replica that lacks the last sequence numbers."""
     with redis_backend.open(incremental=True) as index:
         first = index.observe("a", A)
-        index.server.call("DECR", index.layout.sequence)
+        index._store.server.call("DECR", index._store.layout.sequence)
         second = index.observe("b", B)
         assert first.sequence == second.sequence
         index.confirm(first)
         index.confirm(second)
-        assert (len(index), index.pending_pages()) == (2, 0)
+        assert (len(index), index._store.pending_pages()) == (2, 0)
 
 
 @pytest.mark.parametrize("change", ["pages", "compaction"])
@@ -210,38 +208,38 @@ def test_new_pages_that_are_sent_twice_are_new_whatever_happens_in_between(
     with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
         other.confirm(other.observe("gone", C))
         index.query(C)
-        run = index.server.run
+        run = index._store.server.run
 
         def run_twice(*arguments):
             run(*arguments)
             if change == "compaction":
-                other.forget("gone")
-                other.compact()
+                other.remove(["gone"])
+                other._store.compact()
             else:
                 for number in range(120):
                     other.discard(other.observe(f"page {number}", B))
             return run(*arguments)
 
-        index.server.run = run_twice
+        index._store.server.run = run_twice
         pages = index.observe_all([PageToObserve("a", A), PageToObserve("d", D)][:count])
-        index.server.run = run
+        index._store.server.run = run
         assert [(page.kind, page.provisional) for page in pages] == [("new", False)] * count
-        assert index.pending_pages() == count
+        assert index._store.pending_pages() == count
         index.confirm_all(pages)
-        assert (index.pending_pages(), index.lost_leases) == (0, 0)
+        assert (index._store.pending_pages(), index._store.lost_leases) == (0, 0)
         assert found(other.query(A)) == [("a", A, 0)]
 
 
 def test_a_late_repetition_of_a_command_hides_no_page(redis_backend):
     """As when a connection breaks, and the server reads the first attempt after the second."""
     with redis_backend.open(incremental=True) as index:
-        run, sent = index.server.run, []
+        run, sent = index._store.server.run, []
 
         def remember(*arguments):
             sent.append(arguments)
             return run(*arguments)
 
-        index.server.run = remember
+        index._store.server.run = remember
         index.observe("a", A)
         for arguments in sent[::-1]:
             run(*arguments)
@@ -334,18 +332,18 @@ def test_a_server_that_hangs_is_waited_for_only_once_in_a_while(tmp_path, monkey
         monkeypatch.setattr("scrapy_simhash.index.redis.server._PAUSE_S", 60)
         server.pause()
         attempts = []
-        execute = index.server._one_connection.execute_command
+        execute = index._store.server._one_connection.execute_command
 
         def counted(*command):
             attempts.append(command)
             return execute(*command)
 
-        monkeypatch.setattr(index.server._one_connection, "execute_command", counted)
+        monkeypatch.setattr(index._store.server._one_connection, "execute_command", counted)
         for _ in range(5):
             with pytest.raises(IndexUnreachable):
                 index.confirm(pending)
         assert len(attempts) == 1
-        monkeypatch.setattr(index.server, "_next_attempt_s", 0)
+        monkeypatch.setattr(index._store.server, "_next_attempt_s", 0)
         server.go_on()
         index.confirm(pending)
         assert len(index) == 2

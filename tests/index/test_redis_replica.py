@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt
+from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
@@ -124,13 +124,13 @@ class TestInAnIndex:
             for key, fingerprint in (("a", A), ("b", B), ("c", C)):
                 one.confirm(one.observe(key, fingerprint))
             assert found(other.query(B)) == [("b", B, 0)]
-            one.forget("a")
-            assert one.compact() == 1
+            one.remove(["a"])
+            assert one._store.compact() == 1
             other.confirm(other.observe("d", D))
             for index in (one, other):
                 for key, fingerprint in (("b", B), ("c", C), ("d", D)):
                     assert found(index.query(fingerprint)) == [(key, fingerprint, 0)]
-                assert index._admissions.replica.end.rows == 3
+                assert index._store._replica.end.rows == 3
 
     def test_a_server_that_lost_rows_and_got_others_is_read_again(self, redis_backend):
         """As after a failover: the replica of a master may lack the last rows."""
@@ -138,10 +138,10 @@ class TestInAnIndex:
             for key, fingerprint in (("a", A), ("b", B)):
                 one.confirm(one.observe(key, fingerprint))
             assert found(one.query(B)) == found(other.query(B)) == [("b", B, 0)]
-            one.server.call("RPOP", one.layout.journal)
-            one.forget("b")
+            one._store.server.call("RPOP", one._store.layout.journal)
+            one.remove(["b"])
             other.confirm(other.observe("c", C))
-            assert one._admissions.replica.end.rows == 2  # as many as the journal has again
+            assert one._store._replica.end.rows == 2  # as many as the journal has again
             assert one.observe("copy", C).representative == "c"
 
     def test_a_long_journal_is_read_in_parts(self, redis_backend, monkeypatch):
@@ -156,31 +156,8 @@ class TestInAnIndex:
         for use in (lambda index: index.query(D), lambda index: index.observe("copy", D)):
             with redis_backend.open(incremental=True) as other:
                 use(other)
-                assert other._admissions.replica.end.rows == 4
+                assert other._store._replica.end.rows == 4
                 assert other.observe("copy", D).representative == "d"
-
-    @pytest.mark.parametrize("use", ["observe", "query"])
-    def test_reading_a_long_journal_ends_when_the_index_is_closed(
-        self, redis_backend, monkeypatch, use
-    ):
-        from scrapy_simhash.index.redis import scripts
-
-        with redis_backend.open(incremental=True) as one:
-            for key, fingerprint in zip("abcd", FAR, strict=True):
-                one.confirm(one.observe(key, fingerprint))
-        monkeypatch.setattr(scripts, "ROWS_AT_ONCE", 4)
-        with redis_backend.open() as index:
-            extend = index._admissions.replica.extend
-
-            def extend_and_close(*arguments):
-                thread = threading.Thread(target=index.close)
-                thread.start()
-                thread.join()
-                return extend(*arguments)
-
-            monkeypatch.setattr(index._admissions.replica, "extend", extend_and_close)
-            with pytest.raises(IndexClosed):
-                index.query(A) if use == "query" else index.observe("a", A)
 
     @needs_redis
     def test_threads_share_it(self, redis_server):
@@ -206,4 +183,4 @@ class TestInAnIndex:
             assert kinds == ["new"] * 400
             for reader in (index, other):
                 assert all(len(reader.query(one)) == 1 for one in fingerprints)
-                assert reader._admissions.replica.end.rows == 400
+                assert reader._store._replica.end.rows == 400

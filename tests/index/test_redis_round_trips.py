@@ -76,12 +76,12 @@ def test_pending_pages_are_released_in_one_round_trip(backend, proxy):
     index.discard(index.observe("first", FAR[0]))  # the new server gets the scripts
     for number, fingerprint in enumerate(FAR):
         assert index.observe(f"page {number}", fingerprint).kind == "new"
-    assert index.pending_pages() == len(FAR) > 1
+    assert index._store.pending_pages() == len(FAR) > 1
     proxy.taken()
     index.close()
     assert proxy.taken() == 1
     with backend.open() as index:
-        assert index.pending_pages() == 0
+        assert index._store.pending_pages() == 0
 
 
 def test_the_history_is_written_in_three_round_trips_at_the_end(backend, proxy):
@@ -130,7 +130,7 @@ def test_another_scheme_is_refused_before_anything_is_written(redis_backend):
     with redis_backend.open() as index:
         with pytest.raises(PlanError):
             redis_backend.open(max_distance=9, crawl="monday")
-        assert index.server.call("HLEN", index.layout.state("crawls")) == 0
+        assert index._store.server.call("HLEN", index._store.layout.state("crawls")) == 0
 
 
 def test_processes_of_a_crawl_that_end_at_the_same_time_all_count(backend):

@@ -9,7 +9,6 @@ import pytest
 
 from scrapy_simhash.errors import IndexUnreachable
 from scrapy_simhash.index.redis import scripts
-from scrapy_simhash.index.redis.leases import Leases
 
 from .backends import FAR, flip, found
 
@@ -24,21 +23,22 @@ def away(*_):
 def silent(monkeypatch, request):
     """Crawlers that renew no leases, as if they were stopped."""
     if "renewed" not in request.node.name:
-        monkeypatch.setattr(Leases, "_renew", lambda self: None)
+        store = pytest.importorskip("scrapy_simhash.index.redis.store")
+        monkeypatch.setattr(store.RedisStore, "_renew", lambda self: None)
 
 
 def test_a_discard_that_failed_is_repeated(redis_backend, monkeypatch):
     with redis_backend.open() as index:
         page = index.observe("a", A)
         with monkeypatch.context() as patch:
-            patch.setattr(index.server, "run", away)
+            patch.setattr(index._store.server, "run", away)
             with pytest.raises(IndexUnreachable):
                 index.discard(page)
-        [held] = index._leases.select(page)
-        assert held.is_released
+        [held] = index._select(page)
+        assert held.attempt not in index._store._held
         index.discard(page)
-        assert index.pending_pages() == 0
-        assert index._leases.select(page) == []
+        assert index._store.pending_pages() == 0
+        assert index._select(page) == []
 
 
 @pytest.mark.parametrize("step", ["observe", "store"])
@@ -46,8 +46,8 @@ def test_a_page_whose_lease_has_ended_is_confirmed_again(redis_backend, monkeypa
     """The server goes away before the page is observed again, or before it is stored again."""
     with redis_backend.open() as index:
         page = index.observe("a", A)
-        index.server.call("DEL", index.layout.pending)
-        run, settled = index.server.run, 0
+        index._store.server.call("DEL", index._store.layout.pending)
+        run, settled = index._store.server.run, 0
 
         def run_until_it_goes(script, *arguments):
             nonlocal settled
@@ -57,13 +57,13 @@ def test_a_page_whose_lease_has_ended_is_confirmed_again(redis_backend, monkeypa
             return run(script, *arguments)
 
         with monkeypatch.context() as patch:
-            patch.setattr(index.server, "run", run_until_it_goes)
+            patch.setattr(index._store.server, "run", run_until_it_goes)
             with pytest.raises(IndexUnreachable):
                 index.confirm(page)
-        assert (len(index), index.lost_leases) == (0, 1)
+        assert (len(index), index._store.lost_leases) == (0, 1)
         index.confirm(page)
-        assert (found(index.query(A)), index.lost_leases) == ([("a", A, 0)], 2)
-        assert index.pending_pages() == len(index._leases._pages) == 0
+        assert (found(index.query(A)), index._store.lost_leases) == ([("a", A, 0)], 2)
+        assert index._store.pending_pages() == len(index._pending) == 0
 
 
 def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(redis_backend):
@@ -75,7 +75,7 @@ def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(redis_backend):
         assert copy.kind == "new"
         other.confirm(copy)
         one.confirm(first)
-        assert one.lost_leases == 1
+        assert one._store.lost_leases == 1
         assert found(other.query(A)) == [("copy", A, 0)]
         assert [line.representative for line in other.near_duplicates()] == ["a", "copy"]
 
@@ -85,7 +85,7 @@ def test_one_that_nobody_missed_is_stored(redis_backend):
         page = index.observe("a", A)
         time.sleep(0.15)
         index.confirm(page)
-        assert index.lost_leases == 0
+        assert index._store.lost_leases == 0
         assert len(index) == 1
 
 
@@ -96,7 +96,7 @@ def test_one_that_another_looked_for_and_did_not_replace_is_stored(redis_backend
         assert other.query(A) == []
         with caplog.at_level(logging.WARNING):
             one.confirm(page)
-        assert one.lost_leases == 1
+        assert one._store.lost_leases == 1
         assert "lease" in caplog.text
         assert found(other.query(A)) == [("a", A, 0)]
 
@@ -118,7 +118,7 @@ def test_leases_are_renewed(redis_backend):
             time.sleep(0.25)
             assert other.observe("copy", A).provisional
         one.confirm(page)
-        assert one.lost_leases == 0
+        assert one._store.lost_leases == 0
 
 
 def test_one_that_was_to_supersede_does_not_lose_its_representative(redis_backend):

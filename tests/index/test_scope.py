@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from scrapy_simhash.index import ObservingIndex, open_index
+from scrapy_simhash.index import Index, open_index
 
 from .backends import FAR, K, MemoryBackend, flip, found, seen
 from .redis_servers import RedisBackend
@@ -232,7 +232,7 @@ class ScopedOracle(Oracle):
 class Scoped:
     """An index whose pages are observed within the site of their key."""
 
-    def __init__(self, index: ObservingIndex) -> None:
+    def __init__(self, index: Index) -> None:
         self.index = index
 
     def observe(self, key: str, fingerprint: int) -> Observation:

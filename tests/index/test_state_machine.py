@@ -44,7 +44,7 @@ from .backends import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index import Index
     from scrapy_simhash.index.base import Observation
 
 pytestmark = pytest.mark.thorough
@@ -192,7 +192,7 @@ class SideBySide(RuleBasedStateMachine):
             *(make_backend(kind, self.root / f"{kind} 0", self.plan) for kind in INSTALLED_KINDS),
         ]
         self.oracle = Oracle(self.k)
-        self.indexes: list[ObservingIndex] = []
+        self.indexes: list[Index] = []
         # For each back end its sequence by that of the oracle.
         self.sequences: list[dict[int, int]] = [{} for _ in self.backends]
         self.crashes = 0

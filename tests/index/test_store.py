@@ -11,13 +11,11 @@ import pytest
 from scrapy_simhash import Scheme
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import IndexCorrupt, StorageError
-from scrapy_simhash.index import ObservingIndex, records
+from scrapy_simhash.index import Index, records
 from scrapy_simhash.index import store as store_module
-from scrapy_simhash.index.base import Entry, NearDuplicate, Observation
+from scrapy_simhash.index.base import Entry, NearDuplicate, PageToObserve
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.pending import Pending
-from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.index.shared import SharedStore
+from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import FOLDER, tables
 from scrapy_simhash.index.tables.format import Writer
@@ -29,7 +27,8 @@ A, B, C, D = FAR
 
 
 def made(database, plan=PLAN, **arguments):
-    return Store(database, plan, **arguments)
+    manifest = Manifest(Scheme(bits=plan.bits), plan, K, {}, "leveldb")
+    return Store(database, manifest, **arguments)
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def line(sequence, key="copy"):
 
 
 def put(store, number, key, fingerprint, *, replaced=None, outdated=()):
-    return store.write(entry(number, key, fingerprint), replaced, outdated, number + 1)
+    return store.write(entry(number, key, fingerprint), replaced, outdated)
 
 
 def contents(store):
@@ -89,7 +88,7 @@ def test_a_page_is_one_row(database, store):
 def test_a_page_that_is_met_again_keeps_its_row(database, store):
     put(store, 1, "a", A)
     stored = store.entry("a")
-    again = store.write(stored._replace(last_sequence=5, last_seen_s=2000), stored, (), 6)
+    again = store.write(stored._replace(last_sequence=5, last_seen_s=2000), stored, ())
     assert (
         again == entry(1, "a", A, last_sequence=5, last_seen_s=2000, ordinal=0) == store.entry("a")
     )
@@ -136,7 +135,7 @@ def test_a_page_takes_the_place_of_those_that_yield_in_one_write(reopened):
     # So may one that keeps its row.
     put(store, 6, "f", flip(A, 1))
     met = store.entry("e")
-    store.write(met._replace(last_sequence=7), met, [store.entry("f")], 8)
+    store.write(met._replace(last_sequence=7), met, [store.entry("f")])
     assert contents(store) == {"d": D, "e": A}
     store.close()
     entries = check_rows(database.content, PLAN)
@@ -145,7 +144,7 @@ def test_a_page_takes_the_place_of_those_that_yield_in_one_write(reopened):
 
 def test_the_near_duplicate_log_is_in_its_order_from_a_sequence_on(database, store):
     for sequence in (1, 300, 2, 70_000):
-        store.log(line(sequence), sequence + 1)
+        store.log(line(sequence))
     assert [one.sequence for one in store.near_duplicates(0)] == [1, 2, 300, 70_000]
     assert [one.sequence for one in store.near_duplicates(2)] == [2, 300, 70_000]
     assert list(store.near_duplicates(70_000)) == [line(70_000)]
@@ -157,7 +156,7 @@ def test_the_sequence_goes_on_where_a_killed_store_was(database, store):
     put(store, 1, "a", A)
     stored = store.entry("a")
     put(store, 7, "b", B)
-    store.write(stored._replace(last_sequence=4), stored, (), 8)
+    store.write(stored._replace(last_sequence=4), stored, ())
     killed = made(DictDatabase(database.content))
     assert killed.next_sequence == 8
     assert killed.entry("a").last_sequence == 4
@@ -178,14 +177,8 @@ class Crawl:
     def __init__(self, database, seed, **arguments):
         self.rng = random.Random(seed)
         store = made(database, **arguments)
-        manifest = Manifest(Scheme(bits=BITS), PLAN, K, {}, "leveldb")
-        self.index = ObservingIndex(
-            SharedStore(store, manifest, LOCATION),
-            rules=Rules(K, UNCONFIRMED),
-            incremental=bool(seed % 2),
-            on_close=lambda _: store.close(),
-            clock=lambda: 1000,
-        )
+        rules = CrawlRules(K, UNCONFIRMED, bool(seed % 2), store.next_sequence, lambda: 1000)
+        self.index = Index(store, rules, lambda _: store.close(), len(store))
         self.store = store
 
     def step(self):
@@ -236,12 +229,12 @@ def clock(monkeypatch):
 
 def test_what_was_not_synced_is_synced_at_close_though_a_synced_write_failed(database, clock):
     store = made(database)
-    store.log(line(1), 2)
+    store.log(line(1))
     assert database.writes[-1][2] is False
     clock[0] += 10
     database.fails = lambda _: True
     with pytest.raises(StorageError):
-        store.log(line(2), 3)
+        store.log(line(2))
     database.fails = lambda _: False
     store.close()
     assert database.writes[-1][2] is True
@@ -261,7 +254,7 @@ def test_a_sync_during_a_write_does_not_count_that_write_as_synced():
             syncs.append(len(self.content))
 
     store = made(Database())
-    store.log(line(1), 2)
+    store.log(line(1))
     before = len(syncs)
     store.sync()
     assert len(syncs) == before + 1
@@ -293,7 +286,7 @@ def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, m
             put(store, 4, "a" if replaced else "d", A, replaced=replaced)
     assert database.content == before
     stored = store.entry("a")
-    store.write(stored._replace(last_sequence=9), stored, (), 10)
+    store.write(stored._replace(last_sequence=9), stored, ())
     assert store.entry("a").last_sequence == 9
     assert contents(store) == {"a": B, "b": C, "c": D}
 
@@ -303,7 +296,7 @@ def closed_rows(database, store):
     """Rows of a closed store with three pages and a line of the log."""
     for number, key in enumerate("abc", 1):
         put(store, number, key, FAR[number])
-    store.log(line(4), 5)
+    store.log(line(4))
     store.close()
     return database.content
 
@@ -470,7 +463,7 @@ def test_tables_that_do_not_fit_are_made_again_and_the_log_says_why(in_files, da
 def test_tables_mostly_of_removed_pages_are_made_again(in_files, caplog, monkeypatch):
     monkeypatch.setattr(store_module, "_MAX_USELESS_ROWS", 10)
     store = made(in_files)
-    store.remove([store.entry(f"{number}") for number in range(1, 36)], 41)
+    store.remove([store.entry(f"{number}") for number in range(1, 36)])
     expected = contents(store)
     store.close()
     with caplog.at_level(logging.INFO):
@@ -553,23 +546,20 @@ def test_after_a_kill_at_any_write_all_is_there_that_was_confirmed(tmp_path, see
 
 
 def test_a_pending_page_that_differs_in_nothing_has_the_row_of_its_entry(store):
-    index_pages = store.pending
+    rules = CrawlRules(K, UNCONFIRMED, crawl_start=2)
     put(store, 1, "a", A)
     stored = store.entry("a")
-    observation = Observation("unchanged", "a", A, None, 0, 2)
-    pending = Pending(observation, stored._replace(last_sequence=2), stored, None)
-    store.hold(pending)
+    _, pending = store.observe(PageToObserve("a", A), rules)
     assert pending.entry.ordinal == stored.ordinal
     assert store.within(A, 0) == ([(0, stored)], [(0, pending.entry)])
-    store.release(2)
+    store.release([pending])
     assert store.within(A, 0) == ([(0, stored)], [])
-    assert index_pages.get(2) is None
+    assert pending.is_settled
 
 
 def test_a_discarded_page_is_found_no_more(store):
-    pending = Pending(Observation("new", "a", A, None, None, 1), entry(1, "a", A), None, None)
-    store.hold(pending)
+    _, pending = store.observe(PageToObserve("a", A), CrawlRules(K, UNCONFIRMED))
     assert store.within(A, 0) == ([], [(0, pending.entry)])
-    store.release(1)
+    store.release([pending])
     assert store.within(A, 0) == ([], [])
     assert list(store._tables.near([(A, b"")], 0)) == [[]]

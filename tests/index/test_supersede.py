@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from scrapy_simhash.errors import IndexClosed, StorageError
-from scrapy_simhash.index.redis.index import RedisIndex
+from scrapy_simhash.index.store import Store
 
 from .backends import FAR, DatabaseBackend, K, checked_entries, flip, found, seen
 
@@ -213,10 +213,9 @@ def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
         raise StorageError("/index", "the disk is full")
 
     with monkeypatch.context() as patch:
-        if isinstance(stored, RedisIndex):
-            patch.setattr(stored.server, "run", fail)
-        else:
-            patch.setattr(stored._shared.store, "write", fail)
+        store = stored._store
+        target = (store, "write") if isinstance(store, Store) else (store.server, "run")
+        patch.setattr(*target, fail)
         with pytest.raises(StorageError, match="full"):
             stored.confirm(page)
     assert found(stored.query(A)) == [("old", A, 0), ("page", NEAR, 1)]

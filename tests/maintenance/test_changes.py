@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -50,7 +51,7 @@ class Played:
         """
         now_s = day * DAY
         with self._opened(incremental=incremental, crawl_start=start) as index:
-            index._clock = lambda: now_s + 1
+            index.rules = replace(index.rules, clock=lambda: now_s + 1)
             history = CrawlHistory(index, clock=lambda: now_s)
             for key, text in pages.items():
                 observation = index.observe(key, TEXTS[text])
@@ -158,13 +159,13 @@ def test_pages_that_could_not_be_judged_are_not_gone(played, monkeypatch):
 def test_crawls_at_the_same_time_share_their_work(played):
     played.crawl(1, {A: "a", B: "b", C: "c"})
     with played._opened(incremental=True) as index, closing(index):
-        index._clock = lambda: 2 * DAY
+        index.rules = replace(index.rules, clock=lambda: 2 * DAY)
         first = CrawlHistory(index, clock=lambda: 2 * DAY)
         index.confirm(index.observe(A, TEXTS["a"]))
         first.judged(Verdict(kind="unchanged", key=A, bits=256))
         second = played._opened(incremental=True)
         with second:
-            second._clock = lambda: 2 * DAY
+            second.rules = replace(second.rules, clock=lambda: 2 * DAY)
             other = CrawlHistory(second, clock=lambda: 2 * DAY)
             second.confirm(second.observe(B, TEXTS["b"]))
             other.judged(Verdict(kind="unchanged", key=B, bits=256))

@@ -78,7 +78,7 @@ def made(directory, *crawls, kind=INSTALLED_KINDS[0]):
 def content(backend):
     """Entries, oldest first, and the log, without numbers and times."""
     with backend.open(incremental=True) as index:
-        store = index._shared.store
+        store = index._store
         entries = list(store.entries())
         entries = sorted(entries, key=lambda entry: entry.number)
         log = [
@@ -92,9 +92,9 @@ def rewrite(directory):
     """The same index in a database of the next generation."""
     with rewriting(directory) as (source, store):
         for entry in source.entries():
-            store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
+            store.write(entry._replace(ordinal=-1), None, ())
         for line in source.near_duplicates():
-            store.log(line, store.next_sequence)
+            store.log(line)
 
 
 def answers(backend):
@@ -188,9 +188,9 @@ def test_what_was_not_seen_for_a_time_expires(pages, seen_s, before_s, log):
             seen_of = dict(zip(KEYS, seen_s, strict=True))
             for entry in source.entries():
                 seen = entry._replace(ordinal=-1, first_seen_s=90, last_seen_s=seen_of[entry.key])
-                store.write(seen, None, (), store.next_sequence)
+                store.write(seen, None, ())
             for line in source.near_duplicates():
-                store.log(replace(line, seen_at_s=seen_of[line.key]), store.next_sequence)
+                store.log(replace(line, seen_at_s=seen_of[line.key]))
         entries, lines = content(index)
         kept = expire(directory, before_s, log=log)
         left = [pair for pair in entries if seen_of[pair[0]] >= before_s]

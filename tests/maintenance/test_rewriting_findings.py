@@ -78,9 +78,9 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
     with rewriting(index) as (source, store):
         [entry] = source.entries()
         late = entry._replace(ordinal=-1, last_sequence=77, first_seen_s=10, last_seen_s=5000)
-        store.write(late, None, (), 78)
+        store.write(late, None, ())
         line = NearDuplicate(entry.key, "gone", 1, 0, 90, 9000)
-        store.log(line, 91)
+        store.log(line)
     reindex(index, PRESETS["classic"].scheme, 3)
     [record] = entry_records(index)
     assert (record["first_seen_s"], record["last_seen_s"]) == (10, 9000)
@@ -162,7 +162,8 @@ def test_numbers_that_have_no_room_are_said(tmp_path):
     for index in (one, other):
         with rewriting(index.directory) as (source, store):
             for entry in source.entries():
-                store.write(entry._replace(ordinal=-1), None, (), records.MAX_SEQUENCE)
+                store.write(entry._replace(ordinal=-1), None, ())
+            store.skip_to(records.MAX_SEQUENCE)
     with pytest.raises(StorageError, match=r"after very many merges, sequence \d+ exceeds"):
         merge(one.directory, other.directory)
     assert content(one)[0] == HOSTS[:1]
@@ -227,6 +228,6 @@ def test_what_an_index_was_made_with_is_what_there_is_now(tmp_path):
     old = {**manifest.environment, "jieba": "0.0.1"}
     with rewriting(index, environment=old) as (source, store):
         for entry in source.entries():
-            store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
+            store.write(entry._replace(ordinal=-1), None, ())
     reindex(index, Scheme.preset("classic"), 3)
     assert Manifest.read(index).environment["jieba"] != "0.0.1"

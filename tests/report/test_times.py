@@ -41,9 +41,9 @@ def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
         for entry in source.entries():
             seen_s = first[entry.key]
             seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
-            store.write(seen, None, (), store.next_sequence)
+            store.write(seen, None, ())
         for number, (key, of, fingerprint, seen_s) in enumerate(lines, 100):
-            store.log(NearDuplicate(key, of, 0, fingerprint, number, seen_s), number + 1)
+            store.log(NearDuplicate(key, of, 0, fingerprint, number, seen_s))
     data = report_data(tmp_path / "i")
     assert sizes(data) == {"story": 2}
     pages = data["pages"]
@@ -68,7 +68,7 @@ def test_the_chart_has_at_most_120_columns(tmp_path, to_s):
     with rewriting(tmp_path / "i") as (source, store):
         for entry, seen_s in zip(source.entries(), (59, to_s), strict=True):
             seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
-            store.write(seen, None, (), store.next_sequence)
+            store.write(seen, None, ())
     columns = report_data(tmp_path / "i")["timeline"]["representatives"]
     assert sum(columns) == 2
     assert len(columns) <= 120
@@ -88,9 +88,9 @@ def test_time_is_cut_in_few_steps_that_hold_everything(tmp_path_factory, first, 
     with rewriting(directory) as (source, store):
         for entry, seen_s in zip(source.entries(), first, strict=False):
             seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
-            store.write(seen, None, (), store.next_sequence)
+            store.write(seen, None, ())
         for number, seen_s in enumerate(later, 1000):
-            store.log(NearDuplicate(f"c{number}", "0", 1, 1, number, seen_s), number + 1)
+            store.log(NearDuplicate(f"c{number}", "0", 1, 1, number, seen_s))
     time = report_data(directory)["timeline"]
     standing = bool(later and not first)  # the earliest one, for a representative that is not there
     assert sum(time["representatives"]) == len(first) + standing

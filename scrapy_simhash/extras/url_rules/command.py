@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.extras.url_rules.listing import KnownRule
     from scrapy_simhash.extras.url_rules.rewriting import Rule
-    from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index import Index
 
 _DESCRIPTION = """\
 Lists the rules of URLs that crawls have learned with SIMHASH_URL_RULES: what they do, the pages for
@@ -121,7 +120,7 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
     }
 
 
-def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> None:
+def _remove(index: Index, stored: list[KnownRule], ids: list[str]) -> None:
     from scrapy_simhash.errors import SimhashError
 
     by_id = {rule.id: rule for rule in stored}

@@ -6,6 +6,7 @@ Start with `open_redis_index`. It needs redis-py: ``pip install scrapy-simhash[r
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +16,22 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.redis.layout import state_key
-from scrapy_simhash.index.redis.manifest import RedisManifest
 from scrapy_simhash.index.redis.urls import masked
-from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.index.spec import (
-    IndexSpec,
-    check_plan,
-    known_scheme,
-    preset_confirmation,
-)
+from scrapy_simhash.index.rules import CrawlRules
+from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.server import Server
+    from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_LEASE_S = 60.0
@@ -62,7 +59,7 @@ def open_redis_index(
     cluster: bool = False,
     parameters: Mapping[str, Any] | None = None,
     create: bool = True,
-) -> RedisIndex:
+) -> Index:
     """Open an index, or create it. `scrapy_simhash.open_index` describes the other parameters.
 
     :param url: ``redis://user:password@host:6379/0``, ``rediss://…`` or ``unix://…``.
@@ -95,30 +92,28 @@ def open_redis_index(
             *([] if crawl is None else [("HGET", crawls, crawl)]),
         ],
     )
-    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index.redis.store import RedisStore
 
     try:
         text, sequence, size, *recorded = server.opening_answers
         if text is None:
             if not create:
                 raise IndexMissing(server.location, "there is no index of that name")
-            new = new_redis_manifest(scheme, max_distance, plan, expected_pages, confirmation)
+            new = IndexSpec("redis", scheme, max_distance, plan, expected_pages, confirmation)
             # NX: another process may have been faster, and then its manifest counts.
             _, text = server.call_all(
-                [("SET", manifest_key, new.to_json(), "NX"), ("GET", manifest_key)]
+                [("SET", manifest_key, new.to_manifest().to_json(), "NX"), ("GET", manifest_key)]
             )
-        manifest = RedisManifest.from_json(server.location, text)
+        manifest = Manifest.from_json(server.location, text)
         IndexSpec("redis", scheme, max_distance, plan).check_existing(
             server.location, manifest, _ADVICE
         )
-        rules = Rules(
-            manifest.max_distance if max_distance is None else max_distance,
-            manifest.confirmation if confirmation is None else confirmation,
-        )
+        k = manifest.max_distance if max_distance is None else max_distance
+        confirmation = manifest.confirmation if confirmation is None else confirmation
         settings = {
-            "max_distance": rules.max_distance,
-            "min_resemblance": rules.confirmation.min_resemblance,
-            "same_name": rules.confirmation.same_name,
+            "max_distance": k,
+            "min_resemblance": confirmation.min_resemblance,
+            "same_name": confirmation.same_name,
             "incremental": incremental,
         }
         first = server.to_number(sequence) + 1
@@ -128,16 +123,8 @@ def open_redis_index(
             first = _shared_start(
                 server, crawls, crawl, recorded[0], first=first, settings=settings
             )
-        return RedisIndex(
-            server,
-            manifest,
-            name,
-            rules=rules,
-            incremental=incremental,
-            crawl_start=first,
-            lease_s=lease_s,
-            size_at_opening=size,
-        )
+        store = RedisStore(server, manifest, name, lease_s)
+        return Index(store, CrawlRules(k, confirmation, incremental, first), store.close, size)
     except BaseException:
         server.close()
         raise
@@ -161,7 +148,7 @@ class RedisAddress:
     def __str__(self) -> str:
         return f"{masked(self.url)} {self.name}"
 
-    def open(self, **options: Any) -> RedisIndex:
+    def open(self, **options: Any) -> Index:
         """Open the index with options of `open_redis_index`, but `create` defaults to False."""
         return open_redis_index(
             self.url,
@@ -171,25 +158,35 @@ class RedisAddress:
             **{"create": False, **options},
         )
 
-    def make(self, manifest: RedisManifest) -> RedisIndex:
-        """Create an index, and open it. :raises StorageError: there is one of that name."""
+    @contextmanager
+    def opened_store(self, new: Manifest | None = None) -> Iterator[RedisStore]:
+        """Open the store of the index, to read and change it without the rules of a crawl.
+
+        :param new: create the index with this manifest.
+        :raises StorageError: there is no index (IndexMissing); or `new` is given, and there is one.
+        """
+        from scrapy_simhash.index.redis.store import RedisStore
+
+        key = state_key(self.name, "manifest")
         server = _connected(self.url, self.name, self.parameters, cluster=self.cluster)
         try:
-            is_new = server.call("SET", state_key(self.name, "manifest"), manifest.to_json(), "NX")
+            if new is not None and not server.call("SET", key, new.to_json(), "NX"):
+                raise StorageError(str(self), "there is an index of that name: choose a new name")
+            text = server.call("GET", key)
+            if text is None:
+                raise IndexMissing(server.location, "there is no index of that name")
+            manifest = Manifest.from_json(server.location, text)
+            yield RedisStore(server, manifest, self.name, DEFAULT_LEASE_S)
         finally:
             server.close()
-        if not is_new:
-            raise StorageError(str(self), "there is an index of that name: choose a new name")
-        return self.open()
 
     def delete(self) -> bool:
         """Delete the index; return False if there is none. :raises IndexLocked: crawls use it."""
         try:
-            index = self.open()
+            with self.opened_store() as store:
+                store.delete()
         except IndexMissing:
             return False
-        with index:
-            index.delete()
         return True
 
 
@@ -213,27 +210,6 @@ def _connected(
         ) from error
     return Server(
         url, name, cluster=cluster, parameters=parameters, opening_commands=opening_commands
-    )
-
-
-def new_redis_manifest(
-    scheme: Scheme | None,
-    max_distance: int | None,
-    plan: TablePlan | None = None,
-    expected_pages: int = DEFAULT_EXPECTED_PAGES,
-    confirmation: Confirmation | None = None,
-) -> RedisManifest:
-    """Return the manifest of a new index. See `open_redis_index` for parameters and errors."""
-    scheme, max_distance = known_scheme(scheme, max_distance)
-    if plan is None:
-        plan = choose_plan(scheme.bits, max_distance, expected_pages)
-    else:
-        check_plan(plan, scheme, max_distance)
-    return RedisManifest(
-        scheme,
-        plan,
-        max_distance,
-        preset_confirmation(scheme) if confirmation is None else confirmation,
     )
 
 

@@ -23,7 +23,13 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from scrapy_simhash.errors import IndexForeign, IndexUnreachable, SchemeError, StorageError
+from scrapy_simhash.errors import (
+    IndexClosed,
+    IndexForeign,
+    IndexUnreachable,
+    SchemeError,
+    StorageError,
+)
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis.urls import masked
@@ -78,6 +84,7 @@ class Server:
             )
         self.cluster = cluster
         retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3, _RETRIED)
+        self._closed = False
         self._away: IndexUnreachable | None = None  # the last error
         self._next_attempt_s = 0.0
         options = {
@@ -166,7 +173,8 @@ class Server:
         return self._away is not None
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections. After that, all methods but this one raise IndexClosed."""
+        self._closed = True
         with self._translated_errors():
             disconnect(self._client)
 
@@ -199,6 +207,8 @@ class Server:
 
         :raises IndexUnreachable: at once, if another command has just failed in this way.
         """
+        if self._closed:
+            raise IndexClosed(self.location, "used after close()")
         away = self._away
         if away is not None:
             if time.monotonic() < self._next_attempt_s:

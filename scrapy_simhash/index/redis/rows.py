@@ -1,8 +1,7 @@
-"""RedisContent: read, load, expire, compact and delete the content of an index in Redis.
+"""RedisRows: read, write, expire, compact and delete the content of an index in Redis.
 
-Crawls may use the index at the same time, except during `load` and `delete`. `compact` must not run
-during `load`.
-docs/decisions/redis.md says why `compact` is safe.
+Crawls may use the index at the same time, except during `write` and `delete`. `compact` must not
+run during `write`. docs/decisions/redis.md says why `compact` is safe.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 import os
 from array import array
 from itertools import islice
-from threading import Event
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
+from scrapy_simhash.errors import IndexLocked, StorageError
+from scrapy_simhash.index.base import Ending
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.records import (
     SEQUENCE_BYTES,
@@ -37,10 +36,10 @@ from scrapy_simhash.index.redis.layout import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
-    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.server import Server
 
 _ENTRIES_AT_ONCE = 100
@@ -49,8 +48,8 @@ _SAMPLES = 1000
 _COMPACTION_TIMEOUT_S = 3600
 
 
-class RedisContent:
-    """The part of a `RedisIndex` that observes no pages. For its keys and values see `Layout`.
+class RedisRows:
+    """The part of a `RedisStore` that observes no pages. For its keys and values see `Layout`.
 
     :param name: name of the index.
     """
@@ -58,14 +57,11 @@ class RedisContent:
     remedy = REDIS_REMEDY
     """What `corrupt` advises for damage."""
 
-    def __init__(self, server: Server, manifest: RedisManifest, name: str) -> None:
+    def __init__(self, server: Server, manifest: Manifest, name: str) -> None:
         self.server = server
         self.location = server.location
         self.manifest = manifest
-        self.scheme = manifest.scheme
-        self.plan = manifest.plan
         self.layout = Layout(name, manifest.plan)
-        self._closing = Event()
 
     @property
     def next_sequence(self) -> int:
@@ -74,7 +70,6 @@ class RedisContent:
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""
-        self._require_open()
         return self._read(key)[0]
 
     def entries(self) -> Iterator[Entry]:
@@ -104,7 +99,6 @@ class RedisContent:
         keys = (self.layout.entries, self.layout.pending)
         remaining = iter(digests)
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
-            self._require_open()
             states = self.server.run(scripts.LOOK, keys, batch)
             for digest, state in zip(batch, states, strict=True):
                 yield digest, State.of(*state)
@@ -129,29 +123,26 @@ class RedisContent:
                 f"crawls use it ({pending} pending pages): wait for their end; nothing was changed",
             )
 
-    def load(self, entries: Iterable[Entry]) -> int:
-        """Store entries of another index unchanged, except those whose page key is stored. Return
-        the number of stored entries. No crawl may use this index, as entries are not compared. Nor
-        may `compact` run, because it would remove rows whose entries are not stored yet.
-
-        The number may be too low if an answer of the server was lost.
+    def write(self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry]) -> None:
+        """Store an entry and remove others, all or none; see `Store.write`. No crawl may use the
+        index.
         """
-        self._require_open()
-        before, last = len(self), 0
-        remaining = iter(entries)
+        del replaced  # it has the key of `put`
+        self.write_all([put], outdated)
+
+    def write_all(self, entries: Iterable[Entry], removed: Iterable[Entry] = ()) -> None:
+        """Store entries, and remove others, a hundred at once. Nothing is compared."""
+        remaining, keys = iter(entries), (self.layout.journal, self.layout.entries)
+        gone, last = [digest_of(entry.key) for entry in removed], 0
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
-            # The rows come first, because an entry without a row would not be found.
-            self._append_rows(batch)
-            self.server.call_all(
-                (
-                    *("HSETNX", self.layout.entries, digest_of(entry.key)),
-                    encode_entry(entry, self.layout.width_bytes),
-                )
-                for entry in batch
-            )
-            last = max(last, *(max(entry.number, entry.last_sequence) for entry in batch))
+            values: list[bytes | int] = [len(batch)]
+            for entry in batch:
+                digest = digest_of(entry.key)
+                values += digest, self.layout.row(digest, new_attempt(), entry)
+                values.append(encode_entry(entry, self.layout.width_bytes))
+                last = max(last, entry.number, entry.last_sequence)
+            self.server.run(scripts.WRITE, keys, (*values, *gone))
         self.skip_to(last + 1)
-        return len(self) - before
 
     def skip_to(self, next_sequence: int) -> None:
         """Make the next sequence number at least this."""
@@ -159,37 +150,25 @@ class RedisContent:
         if missing > 0:
             self.server.call("INCRBY", self.layout.sequence, missing)
 
-    def forget(self, key: str) -> bool:
-        """Remove the stored entry of a page. Return False if there is none, the page is pending, or
-        a crawl has just changed the entry.
+    def remove_pages(self, keys: Iterable[str]) -> list[str]:
+        """Remove the entries of pages one by one, and return the keys whose entries were removed;
+        not if a page is pending, or a crawl has just changed its entry.
 
-        The page's rows stay in the journal until `compact` removes them, but lead to no entry.
+        The pages' rows stay in the journal until `compact` removes them, but lead to no entry.
         """
-        self._require_open()
-        entry, value = self._read(key)
-        return entry is not None and self._remove(entry, value)
-
-    def expire(self, before_s: int, on_progress: Callable[[], object] = lambda: None) -> int:
-        """Remove the entries of pages that were last seen before a Unix time, except pending pages.
-        Return the number of removed entries.
-
-        :param on_progress: called for each entry.
-        """
-        removed = 0
-        for entry in self.entries():
-            if entry.last_seen_s < before_s:
-                removed += self._remove(entry, encode_entry(entry, self.layout.width_bytes))
-            on_progress()
+        removed = []
+        for key in keys:
+            entry, value = self._read(key)
+            if entry is not None and self._remove(entry, value):
+                removed.append(key)
         return removed
 
-    def expire_log(self, before_s: int) -> int:
-        """Remove the lines of the near-duplicate log before a Unix time; return their number."""
-        removed = 0
-        for line in self.lines():
-            if line.seen_at_s < before_s:
-                key = self.layout.log_key(line.sequence)
-                removed += self.server.call("HDEL", key, line.sequence)
-        return removed
+    def remove(self, entries: Iterable[Entry]) -> int:
+        """Remove stored entries one by one, but not those that have changed, or whose pages are
+        pending. Return the number of removed ones.
+        """
+        width_bytes = self.layout.width_bytes
+        return sum(self._remove(entry, encode_entry(entry, width_bytes)) for entry in entries)
 
     def compact(self) -> int:
         """Remove from the journal repeated rows, and those of pages that are neither stored nor
@@ -231,15 +210,12 @@ class RedisContent:
         for key in keys:
             self.server.call("UNLINK", key)
 
-    def lines(self, since: int = 0) -> Iterator[NearDuplicate]:
+    def near_duplicates(self, since: int = 0) -> Iterator[NearDuplicate]:
         """Yield the near-duplicate log from a sequence number on, oldest first."""
-        self._require_open()
         for key in self._log_keys(since):
-            self._require_open()
             part = self.server.call("HGETALL", key)
             for sequence, value in sorted((int(field), value) for field, value in part.items()):
                 if sequence >= since:
-                    self._require_open()
                     yield self._decoded_line(sequence, value)
 
     def _log_keys(self, since: int) -> Iterator[bytes]:
@@ -249,8 +225,7 @@ class RedisContent:
         )
 
     def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
-        """See `ObservingIndex.side_rows`."""
-        self._require_open()
+        """See `Index.side_rows`."""
         rows = self.server.call("HGETALL", self.layout.state(kind))
         try:
             return [(decode_key(name), row) for name, row in rows.items()]
@@ -260,48 +235,53 @@ class RedisContent:
             ) from error
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """See `ObservingIndex.side_row`."""
-        self._require_open()
+        """See `Index.side_row`."""
         row: bytes | None = self.server.call("HGET", self.layout.state(kind), encode_key(name))
         return row
-
-    def change_side_row(
-        self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
-    ) -> None:
-        """See `ObservingIndex.change_side_row`."""
-        while True:
-            before = self.side_row(kind, name)
-            if self.replace_side_row(kind, name, before, change(before)):
-                return
 
     def replace_side_row(
         self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
     ) -> bool:
-        """See `ObservingIndex.replace_side_row`."""
-        self._require_open()
+        """See `Index.replace_side_row`."""
         values = (encode_key(name), before or b"", after or b"")
         return bool(self.server.run(scripts.REPLACE_FIELD, (self.layout.state(kind),), values))
 
-    def write_line(self, line: NearDuplicate) -> None:
+    def log(self, line: NearDuplicate) -> None:
         """Write a line of the near-duplicate log, or replace the line with its sequence number."""
         self.write_lines([line])
+        self.skip_to(line.sequence + 1)
 
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
-        """Do what `write_line` does for each line."""
+        """Write lines of the near-duplicate log whose numbers the server gave."""
         values: dict[bytes, list[bytes | int]] = {}
         for line in lines:
             value = encode_near_duplicate(line, self.layout.width_bytes)
             values.setdefault(self.layout.log_key(line.sequence), []).extend((line.sequence, value))
         self.server.call_all(("HSET", key, *fields) for key, fields in values.items())
 
+    def lines_of(self, sequences: Sequence[int]) -> list[NearDuplicate | None]:
+        """Return the log line with each sequence number, or None."""
+        values = self.server.call_all(
+            ("HGET", self.layout.log_key(sequence), sequence) for sequence in sequences
+        )
+        return [
+            None if value is None else self._decoded_line(sequence, value)
+            for sequence, value in zip(sequences, values, strict=True)
+        ]
+
+    def unlog(self, sequences: Iterable[int]) -> None:
+        """Remove the lines with these sequence numbers, as far as there are any."""
+        self.server.call_all(("HDEL", self.layout.log_key(one), one) for one in sequences)
+
+    def ending(self) -> Ending:
+        """Return the state at the end of a crawl, in one round trip."""
+        layout = self.layout
+        last, size = self.server.call_all([("GET", layout.sequence), ("HLEN", layout.entries)])
+        return Ending(size, self.server.to_number(last) + 1)
+
     def __len__(self) -> int:
-        self._require_open()
         size: int = self.server.call("HLEN", self.layout.entries)
         return size
-
-    def _require_open(self) -> None:
-        if self._closing.is_set():
-            raise IndexClosed(self.location, "used after close()")
 
     def _read(self, key: str) -> tuple[Entry | None, bytes]:
         """Return (stored entry of a page key, its value); (None, b"") if there is none."""
@@ -325,7 +305,6 @@ class RedisContent:
         layout, start, last = self.layout, 0, b""
         keys = (layout.journal, layout.entries, layout.pending, layout.sequence)
         while True:
-            self._require_open()
             arguments = (start, last, -1, 0, 0, 0, 0)
             (at, rows), *_ = self.server.run(scripts.OBSERVE, keys, arguments)
             if at != start:
@@ -339,6 +318,43 @@ class RedisContent:
         """Append rows for entries to the journal."""
         rows = [self.layout.row(digest_of(entry.key), new_attempt(), entry) for entry in entries]
         self.server.call("RPUSH", self.layout.journal, *rows)
+
+    def problems(self, on_progress: Callable[[], object]) -> Iterator[str]:
+        """Yield what is wrong with the content, in sentences: each stored entry must be readable,
+        and have a row in the journal. This takes about 250 MB for a million entries.
+
+        :param on_progress: called for each entry.
+        """
+        last_sequence, size = 0, len(self)
+        entries: dict[bytes, str] = {}
+        count = 0
+        for digest, state in self.states():
+            if not state.stored:
+                continue
+            count += 1
+            on_progress()
+            try:
+                entry = decode_entry(-1, state.stored, self.layout.width_bytes)
+            except ValueError:
+                yield f"the entry with digest {digest.hex()} cannot be read"
+                continue
+            if digest != digest_of(entry.key):
+                yield f"the entry of {entry.key!r} is stored under another digest"
+            last_sequence = max(last_sequence, entry.number, entry.last_sequence)
+            entries[row_id(self.layout.row(digest, new_attempt(), entry))] = entry.key
+        for rows in self.journal():
+            for row in rows:
+                entries.pop(row_id(row), None)
+        for page_key in entries.values():
+            yield f"the entry of {page_key!r} has no row in the journal"
+        if count < min(size, len(self)):
+            yield f"{size - count} of {size} entries have no row in the journal"
+        next_sequence = self.next_sequence
+        if last_sequence >= next_sequence:
+            yield (
+                f"an entry has the sequence number {last_sequence}, but on the server the number "
+                f"{next_sequence} comes next"
+            )
 
     def _row_ids(self) -> Iterator[bytes]:
         """Yield `row_id` of all stored and pending pages."""

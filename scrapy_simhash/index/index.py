@@ -1,0 +1,420 @@
+"""Index: a set of representatives over a store, which is embedded or in Redis.
+
+Several crawlers in one process can use one embedded store, each through its own Index. They share
+entries, pending pages and sequence numbers. Each Index has the rules of its own crawl.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import IndexClosed, SchemeError
+from scrapy_simhash.evidence import NO_EVIDENCE
+from scrapy_simhash.index.base import Ending, Match, PageToObserve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeAlias
+
+    from typing_extensions import Self
+
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.evidence import Evidence
+    from scrapy_simhash.index.base import (
+        Action,
+        Entry,
+        NearDuplicate,
+        Observation,
+        SideKind,
+    )
+    from scrapy_simhash.index.pending import Pending
+    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.redis.store import RedisStore
+    from scrapy_simhash.index.rules import CrawlRules, Neighbour
+    from scrapy_simhash.index.store import Store
+    from scrapy_simhash.index.texts import Texts
+    from scrapy_simhash.scheme import Scheme
+
+    AnyStore: TypeAlias = Store | RedisStore
+
+
+class Index:
+    """A set of representatives, searched by key and by Hamming distance.
+
+    A near-duplicate is within k of a representative, and is confirmed to be a copy of it
+    (`scrapy_simhash.confirmation`). A page within k that is not confirmed is *similar*: it has
+    content of its own, and is stored. Methods are atomic, but in Redis, `observe_all` and
+    `confirm_all` only for each page. Methods may be called from any thread. All raise StorageError
+    if the storage fails, and all but `close` raise IndexClosed after `close`.
+
+    **This crawl and earlier ones.** An index records when a crawl last saw each entry. By default,
+    an entry that this crawl has not seen yet cannot make a page a near-duplicate, because its page
+    may be gone. So a crawl finds the same near-duplicates as with an empty index. Entries of
+    earlier crawls only distinguish unchanged and changed pages from new ones. A page that is stored
+    replaces the entries of earlier crawls that it is a copy of. In an *incremental* crawl, all
+    entries count as seen by this crawl, and none is replaced.
+
+    :param rules: the rules of this crawl.
+    :param on_close: called once, with the pages that are still pending, when the index is closed.
+    :param size_at_opening: number of stored entries.
+    """
+
+    def __init__(
+        self,
+        store: AnyStore,
+        rules: CrawlRules,
+        on_close: Callable[[Sequence[Pending]], None],
+        size_at_opening: int,
+    ) -> None:
+        self._store = store
+        self.rules = rules
+        self._on_close = on_close
+        self.size_at_opening = size_at_opening
+        self._closed = False
+        # The pages that this index made pending. After a failover, a server may give a sequence
+        # number twice.
+        self._pending: dict[tuple[int, str], Pending] = {}
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme that the index was made with."""
+        return self._store.manifest.scheme
+
+    @property
+    def plan(self) -> TablePlan:
+        """The tables that the index was made with."""
+        return self._store.manifest.plan
+
+    @property
+    def location(self) -> str:
+        """Directory of the index, its server and name, or ``memory``."""
+        return self._store.location
+
+    @property
+    def max_distance(self) -> int:
+        """k, the upper limit for the distance of a copy, inclusive."""
+        return self.rules.max_distance
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """Conditions for a page within k bits to count as a copy."""
+        return self.rules.confirmation
+
+    @property
+    def crawl_start(self) -> int:
+        """First sequence number of this crawl."""
+        return self.rules.crawl_start
+
+    @property
+    def texts(self) -> Texts:
+        """The stored texts of pages; an index in Redis has none."""
+        return self._open().texts
+
+    @property
+    def next_sequence(self) -> int:
+        """The sequence number of the next observation."""
+        return self._open().next_sequence
+
+    def observe(
+        self,
+        key: str,
+        fingerprint: int,
+        evidence: Evidence = NO_EVIDENCE,
+        *,
+        in_scope: Callable[[str], bool] | None = None,
+    ) -> Observation:
+        """Return what a page is, and make it pending if its content is to be stored.
+
+        A ``new`` or ``changed`` page becomes *pending*, and so does an ``unchanged`` page that is
+        provisional or that this crawl sees for the first time. Queries find a pending page, but
+        only `confirm` stores it. A near-duplicate is logged with its representative: the nearest,
+        and the oldest of equally near ones. A similar page is pending and logged.
+
+        :param key: identity of the page, such as its URL.
+        :param evidence: properties of the page that confirm a copy; its certainty directs probing.
+        :param in_scope: returns True for keys of pages that may be found or replaced; None allows
+            all.
+        :raises SchemeError: the key is empty or no string, or the fingerprint does not fit.
+        """
+        store = self._store
+        with store.lock:
+            self._open()
+            check_page(store.manifest.scheme, key, fingerprint)
+            page = PageToObserve(key, fingerprint, evidence, in_scope)
+            observation, pending = store.observe(page, self.rules)
+            if pending is not None:
+                self._pending[observation.sequence, key] = pending
+            return observation
+
+    def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
+        """Observe pages in turn, and return their observations.
+
+        This takes less time than `observe` for each: an embedded index searches for all together,
+        and a single Redis server answers for many in one round trip. If it raises an error, no page
+        stays pending; in Redis, until leases end at the latest.
+        """
+        with self._store.lock:
+            store = self._open()
+            for page in pages:
+                check_page(store.manifest.scheme, page.key, page.fingerprint)
+            observed = store.observe_all(pages, self.rules)
+            for observation, pending in observed:
+                if pending is not None:
+                    self._pending[observation.sequence, observation.key] = pending
+            return [observation for observation, _ in observed]
+
+    def prefetch(self, pages: Sequence[tuple[int, Evidence]]) -> None:
+        """Search for several pages at once, so that the next calls of `observe` are faster.
+
+        :param pages: (fingerprint, evidence).
+        """
+        mark = self.rules.mark
+        queries = [
+            (fingerprint, evidence.certainty, mark(evidence)) for fingerprint, evidence in pages
+        ]
+        with self._store.lock:
+            self._open().prefetch(queries, self.max_distance)
+
+    def accept(self, observed: Observation) -> None:
+        """Make a near-duplicate pending, so that `confirm` stores it beside its representative."""
+        self._hold(observed, None)
+
+    def supersede(self, observed: Observation) -> None:
+        """Make a near-duplicate pending as the successor of its representative.
+
+        `confirm` stores the page, removes the representative, and logs the representative as a
+        near-duplicate of the page. If the representative is no longer stored, or no longer a copy
+        of the page, `confirm` only stores the page.
+        """
+        self._hold(observed, observed.representative)
+
+    def confirm(self, observed: Observation | str, *, gave_items: bool = True) -> None:
+        """Store a pending page that was handled without an error: all of its rows, or none.
+
+        :param observed: an observation, or a key for all pending observations that were made under
+            it through this object. If none is pending, this has no effect.
+        :param gave_items: the page gave an item that the pipelines kept. See `Earlier`.
+        """
+        with self._store.lock:
+            self._confirm(self._select(observed), gave_items=gave_items)
+
+    def confirm_all(self, observed: Iterable[Observation], *, gave_items: bool = True) -> None:
+        """Confirm observations in turn, which takes less time on a single Redis server than
+        `confirm` for each. If it raises an error, those that were not stored yet stay pending.
+        """
+        with self._store.lock:
+            pages = [page for one in observed for page in self._select(one)]
+            self._confirm(pages, gave_items=gave_items)
+
+    def discard(self, observed: Observation | str) -> None:
+        """Forget a pending page that failed, so that a copy can take its place.
+
+        The log line of a similar page is removed. The stored entry of the key remains.
+
+        :param observed: see `confirm`.
+        """
+        with self._store.lock:
+            self._discard(self._select(observed))
+
+    def discard_all(self, observed: Iterable[Observation]) -> None:
+        """Discard observations, which may take less time than `discard` for each."""
+        with self._store.lock:
+            self._discard([page for one in observed for page in self._select(one)])
+
+    def acted(self, observed: Observation, action: Action | None) -> None:
+        """Record what was done with a page in its line of the near-duplicate log, if it has one.
+
+        :param action: None removes the line, because the observation was only a second look.
+        """
+        if action is not None:
+            self.acted_all([(observed, action)])
+            return
+        with self._store.lock:
+            self._open()
+            if _is_logged(observed):
+                self._unlog([observed])
+
+    def acted_all(self, observed: Iterable[tuple[Observation, Action]]) -> None:
+        """Record what was done with several pages; see `acted`."""
+        with self._store.lock:
+            pairs = [(one, action) for one, action in observed if _is_logged(one)]
+            lines = self._lines_of([one for one, _ in pairs])
+            self._open().write_lines(
+                [
+                    replace(line, action=action)
+                    for line, (_, action) in zip(lines, pairs, strict=True)
+                    if line is not None
+                ]
+            )
+
+    def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
+        """Return a match for each key of a stored or pending page within k, sorted: confirmed
+        matches first, then by distance, then by age.
+
+        No page within the plan's guaranteed distance is missed. For larger distances see
+        `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
+        """
+        with self._store.lock:
+            store = self._open()
+            store.manifest.scheme.check_fingerprint(fingerprint)
+            stored, pending = store.within(fingerprint, self.max_distance, evidence.certainty)
+            return _matches(self.rules.neighbours(evidence, stored + pending))
+
+    def entry(self, key: str) -> Entry | None:
+        """Return the stored entry of a key, or None."""
+        with self._store.lock:
+            return self._open().entry(key)
+
+    def remove(self, keys: Iterable[str]) -> list[str]:
+        """Remove the entries of pages and their texts, and return the keys that had an entry.
+
+        On disk, all entries are removed in one write. In Redis, the entries of pages that a crawl
+        is handling stay.
+
+        :raises IndexLocked: this process has an index on disk open elsewhere.
+        """
+        with self._store.lock:
+            return self._open().remove_pages(keys)
+
+    def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
+        """Return the lines of the near-duplicate log, or only those of this crawl, oldest first."""
+        with self._store.lock:
+            return self._open().near_duplicates(self.crawl_start if this_crawl else 0)
+
+    def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
+        """Return (name, row) of all side rows of a kind."""
+        with self._store.lock:
+            return list(self._open().side_rows(kind))
+
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """Return the side row of this name, or None."""
+        with self._store.lock:
+            return self._open().side_row(kind, name)
+
+    def change_side_row(
+        self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
+    ) -> None:
+        """Change a side row atomically.
+
+        :param change: called with the stored row, returns the new one; None means no row. In Redis,
+            it may be called more than once.
+        """
+        while True:
+            before = self.side_row(kind, name)
+            if self.replace_side_row(kind, name, before, change(before)):
+                return
+
+    def replace_side_row(
+        self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
+    ) -> bool:
+        """Replace the side row `before`; None means no row. Return False if there is another."""
+        with self._store.lock:
+            return self._open().replace_side_row(kind, name, before, after)
+
+    def ending(self) -> Ending:
+        """Return what a crawl needs to know of the index when it ends."""
+        with self._store.lock:
+            return self._open().ending()
+
+    def sync(self) -> None:
+        """Sync earlier writes, if the policy is ``everysec``; no effect in Redis. Call this from a
+        separate thread, because it waits for the disk.
+        """
+        self._open().sync()
+
+    def stop_waiting(self) -> None:
+        """If the index is on a server that cannot be reached, let further calls fail at once."""
+        self._store.stop_waiting()
+
+    def close(self) -> None:
+        """Close the index and discard pending observations. A second call has no effect."""
+        with self._store.lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._on_close(list(self._pending.values()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """Return the number of stored entries; pending ones don't count."""
+        with self._store.lock:
+            return len(self._open())
+
+    def _open(self) -> AnyStore:
+        if self._closed:
+            raise IndexClosed(self._store.location, "used after close()")
+        return self._store
+
+    def _hold(self, observed: Observation, supersedes: str | None) -> None:
+        with self._store.lock:
+            pending = self._open().hold(observed, self.rules, supersedes)
+            self._pending[observed.sequence, observed.key] = pending
+
+    def _select(self, observed: Observation | str) -> list[Pending]:
+        """Return the pending pages that an argument of `confirm` or `discard` means."""
+        self._open()
+        if isinstance(observed, str):
+            pages = [page for page in self._pending.values() if page.observation.key == observed]
+            return sorted(pages, key=lambda page: page.observation.sequence)
+        page = self._pending.get((observed.sequence, observed.key))
+        # Identity is tested first, because comparing by value is slow.
+        if page and (page.observation is observed or page.observation == observed):
+            return [page]
+        return []
+
+    def _confirm(self, pages: Sequence[Pending], *, gave_items: bool) -> None:
+        for page in pages:
+            page.gave_items = gave_items
+        try:
+            self._store.confirm(pages, self.rules)
+        finally:
+            for page in pages:
+                if page.is_settled:
+                    self._pending.pop((page.observation.sequence, page.observation.key), None)
+
+    def _discard(self, pages: Sequence[Pending]) -> None:
+        self._store.release(pages)
+        for page in pages:
+            self._pending.pop((page.observation.sequence, page.observation.key), None)
+        self._unlog([page.observation for page in pages if page.observation.similar_to is not None])
+
+    def _unlog(self, observed: Sequence[Observation]) -> None:
+        """Remove the lines of observations from the near-duplicate log."""
+        there = [line.sequence for line in self._lines_of(observed) if line is not None]
+        self._open().unlog(there)
+
+    def _lines_of(self, observed: Sequence[Observation]) -> list[NearDuplicate | None]:
+        """Return the log line of each observation; None if it has none."""
+        lines = self._open().lines_of([one.sequence for one in observed])
+        pairs = zip(observed, lines, strict=True)
+        return [line if line is not None and line.key == one.key else None for one, line in pairs]
+
+
+def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
+    """Raise SchemeError if the key is empty or no string, or the fingerprint does not fit."""
+    if not isinstance(key, str) or not key:
+        raise SchemeError(f"the key of a page is {key!r}: it must be a string that is not empty")
+    scheme.check_fingerprint(fingerprint)
+
+
+def _is_logged(observed: Observation) -> bool:
+    return observed.representative is not None or observed.similar_to is not None
+
+
+def _matches(neighbours: Iterable[Neighbour]) -> list[Match]:
+    """Return one match for each key, confirmed ones first. A key may have two neighbours, because
+    its page may be stored and pending.
+    """
+    by_key: dict[str, Match] = {}
+    for neighbour in sorted(neighbours, key=lambda neighbour: not neighbour.confirmed):
+        distance, entry, similarity, against = neighbour
+        label = entry.evidence.label.decode("utf-8", "replace")
+        match = Match(entry.key, entry.fingerprint, distance, similarity, against, label)
+        by_key.setdefault(entry.key, match)
+    return list(by_key.values())
