@@ -14,6 +14,7 @@ from scrapy_simhash.dedupe import run as run_module
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.state import State
 from scrapy_simhash.index import Index
+from scrapy_simhash.index.store import Store
 
 from .samples import run
 
@@ -27,7 +28,7 @@ STEPS = {
     "journal": (State, "append"),
     "observe": (Index, "observe"),
     "acted": (Index, "acted"),
-    "confirm": (Index, "confirm"),
+    "confirm": (Store, "_confirm"),
     "close": (Index, "close"),
     "output": (writing, "json_tagger"),  # what it makes is called for each record that is kept
     "replace": (Path, "replace"),
