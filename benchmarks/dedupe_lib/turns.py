@@ -16,14 +16,14 @@ from crawl_lib.processes import stolen_s
 from scrapy_simhash import Scheme
 from scrapy_simhash.dedupe import run
 from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
-from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
+from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from pathlib import Path
 
-    from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Job
+    from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job
 
 _PARTS = 10
 
@@ -49,9 +49,9 @@ def in_turns(feed: Path, workers: int, *, jobs: int) -> dict[str, Any]:
     class TakingTurns:
         """In the place of `Workers`."""
 
-        def __init__(self, job_spec: dict[str, Any], count: int) -> None:
-            self._job_spec = job_spec
-            self._workers = Workers(job_spec, count)
+        def __init__(self, fingerprinter: Fingerprinter, count: int) -> None:
+            self._fingerprinter = fingerprinter
+            self._workers = Workers(fingerprinter, count)
 
         def fingerprints(
             self, all_jobs: Iterable[Job]
@@ -63,7 +63,7 @@ def in_turns(feed: Path, workers: int, *, jobs: int) -> dict[str, Any]:
                 some = chain([first], islice(left, jobs - 1))
                 alone = turn % 2 == 0
                 jobs_done = (
-                    fingerprints_here(self._job_spec, some)
+                    map(self._fingerprinter.fingerprint, some)
                     if alone
                     else self._workers.fingerprints(some)
                 )

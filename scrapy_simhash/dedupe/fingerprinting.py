@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +19,6 @@ from scrapy_simhash.documents.warc import read_page
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.identities import IDENTITY_FIELDS, identities_of_record
 from scrapy_simhash.markup import is_html, kind_of
-from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.sites import page_url
 
 if TYPE_CHECKING:
@@ -61,50 +59,37 @@ class Fingerprinted(NamedTuple):
     page: PageFingerprint
 
 
-def make_job_spec(
-    options: DedupeOptions,
-    fields: Fields,
-    *,
-    record_format: Format = "json-lines",
-    encoding: str = "utf-8",
-) -> dict[str, Any]:
-    """Return the parameters of a `Fingerprinter`, as values for JSON.
+class Fingerprinter:
+    """The part of a run that reads records of one format and fingerprints them. It can be pickled.
 
+    :param options: those of the run.
     :param fields: the fields to read.
     :param encoding: encoding of JSON.
     """
-    return {
-        "format": record_format,
-        "fields": asdict(fields),
-        "scheme": options.scheme.to_dict(),
-        "min_tokens": options.min_tokens,
-        "sketches": options.confirmation != UNCONFIRMED,
-        "max_bytes": options.max_bytes,
-        "encoding": encoding,
-        "timeout_ms": options.timeout_ms,
-    }
 
-
-class Fingerprinter:
-    """The part of a run that reads records of one format and fingerprints them.
-
-    :param job_spec: see `make_job_spec`.
-    """
-
-    def __init__(self, job_spec: dict[str, Any]) -> None:
-        self._spec = job_spec
-        self._fields = job_spec["fields"]
+    def __init__(
+        self,
+        options: DedupeOptions,
+        fields: Fields,
+        *,
+        record_format: Format = "json-lines",
+        encoding: str = "utf-8",
+    ) -> None:
+        self.timeout_ms = options.timeout_ms
+        self._fields = fields
+        self._encoding = encoding
+        self._max_bytes = options.max_bytes
         self._detector = Detector(
-            Scheme.from_dict(job_spec["scheme"]),
-            min_tokens=job_spec["min_tokens"],
-            sketches=job_spec["sketches"],
-            distinct=tuple(n for n in self._fields.get("distinct", ()) if not n.isidentifier()),
+            options.scheme,
+            min_tokens=options.min_tokens,
+            sketches=options.confirmation != UNCONFIRMED,
+            distinct=tuple(name for name in fields.distinct if not name.isidentifier()),
         )
         readers: dict[str, Callable[[bytes, str], _Read]] = {
             "html": self._html_file,
             "warc": self._warc_record,
         }
-        self._read = readers.get(job_spec["format"], self._record)
+        self._read = readers.get(record_format, self._record)
 
     def fingerprint(self, job: Job) -> list[Fingerprinted]:
         """Return the fingerprints of the records of a job. A record with an error is skipped."""
@@ -126,25 +111,23 @@ class Fingerprinter:
 
     def _record(self, content: bytes, default_key: str) -> _Read:
         """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
-        spec, fields = self._spec, self._fields
-        record = parse_json(content, spec["encoding"])
-        key = _key(value_of(record, fields["key"]) if fields["key"] else None) or default_key
-        name = next(
-            filter(None, (_text_of(value_of(record, n)) for n in fields["names"] or ())), ""
-        )
+        fields = self._fields
+        record = parse_json(content, self._encoding)
+        key = _key(value_of(record, fields.key) if fields.key else None) or default_key
+        name = next(filter(None, (_text_of(value_of(record, n)) for n in fields.names or ())), "")
         chosen = {
             n: [text for value in _values(value_of(record, n)) if (text := str(value))]
-            for n in fields.get("distinct", ())
+            for n in fields.distinct
         }
-        if fields["html"] is not None:
-            value = value_of(record, fields["html"])
+        if fields.html is not None:
+            value = value_of(record, fields.html)
             if value is None:
                 raise Unreadable("no_field", key)
             html = without_surrogates(str(value))
             if kind_of(html) != "text":
                 return key, html, chosen
             return key, Extraction(plain_text(html), name, distinct=chosen)
-        values = [value_of(record, field) for field in fields["text"]]
+        values = [value_of(record, field) for field in fields.text]
         texts = [_text_of(value) for value in values if value is not None]
         if not texts:
             raise Unreadable("no_field", key)
@@ -157,13 +140,13 @@ class Fingerprinter:
     def _html_file(self, content: bytes, key: str) -> tuple[str, str]:
         try:
             with Path(os.fsdecode(content)).open("rb") as file:
-                body = file.read(self._spec["max_bytes"] + 1)
+                body = file.read(self._max_bytes + 1)
         except OSError:
             raise Unreadable("unreadable", key) from None
         return self._page(key, body, None)
 
     def _warc_record(self, content: bytes, _default_key: str) -> tuple[str, str | Extraction]:
-        page = read_page(content, self._spec["max_bytes"])
+        page = read_page(content, self._max_bytes)
         key = page_url(without_surrogates(page.url))
         if page.kind == "conversion" and (page.content_type or "").startswith("text/plain"):
             key, text = self._page(key, page.body, page.content_type)
@@ -181,7 +164,7 @@ class Fingerprinter:
     def _page(self, key: str, body: bytes, content_type: str | None) -> tuple[str, str]:
         if not body:
             raise Unreadable("empty", key)
-        if len(body) > self._spec["max_bytes"]:
+        if len(body) > self._max_bytes:
             raise Unreadable("too_large", key)
         return key, decoded(body, content_type)
 

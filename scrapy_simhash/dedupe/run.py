@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
-from scrapy_simhash.dedupe.fingerprinting import Job, make_job_spec
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
 from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.dedupe.known import index_among, opened_known
@@ -18,15 +18,16 @@ from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
 from scrapy_simhash.dedupe.paths import check_free, check_paths, real_path
 from scrapy_simhash.dedupe.state import State
 from scrapy_simhash.dedupe.summary import DedupeSummary
-from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
+from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.workers.need import available_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.dedupe.known import KnownRecords
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
@@ -191,19 +192,20 @@ class _Run:
                 )
             known = self._known(stack)
             judge = Judge(state, index, options, checkpoint, inputs.damaged, known=known)
-            job_spec = make_job_spec(
+            fingerprinter = Fingerprinter(
                 options,
                 inputs.fields,
                 record_format=inputs.format,
                 encoding=inputs.record_encoding,
             )
             jobs = _jobs(inputs, judge.records_judged)
+            records_of_jobs: Iterable[list[Fingerprinted]]
             if (count := self._worker_count()) > 1:
-                workers = stack.enter_context(closing(Workers(job_spec, count)))
+                workers = stack.enter_context(closing(Workers(fingerprinter, count)))
                 records_of_jobs = workers.fingerprints(jobs)
             else:
-                records_of_jobs = fingerprints_here(job_spec, jobs)
-            for records in stack.enter_context(closing(records_of_jobs)):
+                records_of_jobs = map(fingerprinter.fingerprint, jobs)
+            for records in records_of_jobs:
                 judge.add_all(records)
                 self.on_progress(judge.records_judged)
             self.summary.index_entries = judge.finish()

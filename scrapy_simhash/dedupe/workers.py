@@ -1,48 +1,34 @@
-"""Fingerprint records in worker processes, or in this one."""
+"""Fingerprint records in worker processes."""
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job, skipped
 from scrapy_simhash.detector import PageFingerprint
-from scrapy_simhash.evidence import evidence_from, plain_evidence
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S, WorkerPool
 from scrapy_simhash.workers.process import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable
     from concurrent.futures import Future
 
 # Jobs that are queued or at work for each worker, so that none waits for the oldest job.
 _JOBS_AHEAD = 6
 
 
-def fingerprints_here(
-    job_spec: dict[str, Any], jobs: Iterable[Job]
-) -> Generator[list[Fingerprinted], None, None]:
-    """Yield the fingerprints of each job, computed in this process."""
-    fingerprinter = Fingerprinter(job_spec)
-    for job in jobs:
-        yield fingerprinter.fingerprint(job)
-
-
 class Workers:
-    """Worker processes that fingerprint the records of jobs.
+    """Worker processes that fingerprint the records of jobs."""
 
-    :param job_spec: see `make_job_spec`.
-    """
-
-    def __init__(self, job_spec: dict[str, Any], count: int) -> None:
-        work: Work[Job, bytes | str] = Work(
-            server="scrapy_simhash.dedupe.workers:serve_jobs",
-            job_spec=job_spec,
-            timeout_ms=job_spec["timeout_ms"],
-            encode=encode_job,
-            decode=bytes,  # `_result` decodes it, when the answers of all earlier jobs are known
+    def __init__(self, fingerprinter: Fingerprinter, count: int) -> None:
+        work: Work[Job, list[Fingerprinted] | str] = Work(
+            serve=serve_jobs,
+            spec=fingerprinter,
+            result_classes=(Fingerprinted, PageFingerprint, Evidence),
+            timeout_ms=fingerprinter.timeout_ms,
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
         )
@@ -54,7 +40,7 @@ class Workers:
 
         :raises WorkerError: no worker can be started, or a job failed in a worker.
         """
-        waiting: deque[tuple[Job, Future[bytes | str]]] = deque()
+        waiting: deque[tuple[Job, Future[list[Fingerprinted] | str]]] = deque()
         for job in jobs:
             if len(waiting) == self._max_waiting:
                 yield self._result(*waiting.popleft())
@@ -67,16 +53,16 @@ class Workers:
         """Kill the workers at once."""
         self.pool.close()
 
-    def _submit(self, job: Job) -> Future[bytes | str]:
+    def _submit(self, job: Job) -> Future[list[Fingerprinted] | str]:
         return self.pool.submit(lambda: job)
 
-    def _result(self, job: Job, future: Future[bytes | str]) -> list[Fingerprinted]:
+    def _result(self, job: Job, future: Future[list[Fingerprinted] | str]) -> list[Fingerprinted]:
         """Return the fingerprints of a job. If it was lost, try its records one by one."""
         while not future.done():
             self.pool.step(STEP_INTERVAL_S)
         result = future.result()
-        if isinstance(result, bytes):
-            return decode_answer(result)
+        if not isinstance(result, str):
+            return result
         if len(job.contents) == 1:  # `result` is the reason
             return [skipped(job.default_key(0), result)]
         singles = (
@@ -86,54 +72,19 @@ class Workers:
         return list(chain.from_iterable(self.fingerprints(singles)))
 
 
-def serve_jobs(job_spec: dict[str, Any]) -> Callable[[bytes], bytes]:
-    """Return a function that answers the message of a job. Runs in a worker."""
-    fingerprinter = Fingerprinter(job_spec)
+def serve_jobs(fingerprinter: Fingerprinter) -> Callable[[Job], list[Fingerprinted]]:
+    """Return a function that fingerprints the records of a job. Runs in a worker."""
 
-    def answer(message: bytes) -> bytes:
-        return encode_answer(fingerprinter.fingerprint(decode_job(message)))
+    def fingerprint(job: Job) -> list[Fingerprinted]:
+        # Without texts and times, which `dedupe` does not use.
+        return [
+            Fingerprinted(
+                key,
+                PageFingerprint(
+                    fingerprint=page.fingerprint, evidence=page.evidence, skipped=page.skipped
+                ),
+            )
+            for key, page in fingerprinter.fingerprint(job)
+        ]
 
-    return answer
-
-
-def encode_job(job: Job) -> list[bytes]:
-    """Return the message for a job, in parts: a line of JSON, then the contents as they are."""
-    parts = [part if isinstance(part, str) else len(part) for part in job.contents]
-    head = json.dumps([job.name, job.first_number, parts]).encode("ascii")
-    return [head, b"\n", *(part for part in job.contents if isinstance(part, bytes))]
-
-
-def decode_job(message: bytes) -> Job:
-    """Return the job that `encode_job` encoded."""
-    start = message.index(b"\n") + 1
-    name, number, parts = json.loads(message[: start - 1])
-    contents: list[bytes | str] = []
-    for part in parts:
-        if isinstance(part, str):
-            contents.append(part)
-        else:
-            contents.append(message[start : start + part])
-            start += part
-    return Job(name, number, contents)
-
-
-def encode_answer(records: Sequence[Fingerprinted]) -> bytes:
-    """Return the answer with the records of a job, as JSON: without texts and times."""
-    values = [
-        (key, page.fingerprint, page.skipped, plain_evidence(page.evidence))
-        for key, page in records
-    ]
-    return json.dumps(values).encode("ascii")
-
-
-def decode_answer(answer: bytes) -> list[Fingerprinted]:
-    """Return the records that `encode_answer` encoded."""
-    return [
-        Fingerprinted(
-            key,
-            PageFingerprint(
-                fingerprint=fingerprint, skipped=reason, evidence=evidence_from(evidence)
-            ),
-        )
-        for key, fingerprint, reason, evidence in json.loads(answer)
-    ]
+    return fingerprint

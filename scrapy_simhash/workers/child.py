@@ -1,14 +1,14 @@
 """Receive messages in a worker process, and answer them one at a time.
 
 A worker is a fresh interpreter, not a fork, and does not import the main module of its parent. It
-receives its specification as JSON. Messages and answers are bytes, each after its length, and
-nothing is unpickled, so page content cannot run code.
+trusts its parent, but not the other way round: messages and answers are pickled, each after its
+length, and the parent unpickles no class but those of results (`process.py`).
 """
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import resource
 import signal
 import socket
@@ -16,7 +16,6 @@ import struct
 import sys
 import traceback
 from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -66,16 +65,16 @@ def _serve(parent: socket.socket) -> None:
     with suppress(ValueError, OSError):  # a lower limit is set already
         resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     messages = parent.makefile("rb")
-    spec = json.loads(_next_message(messages))
-    module, _, name = spec["server"].partition(":")
+    first = _next_message(messages)
     try:
-        compute_answer = getattr(import_module(module), name)(spec["job_spec"])
+        serve, spec, timeout_ms = pickle.loads(first)  # noqa: S301 - from the parent
+        compute_result = serve(spec)
     except BaseException as error:  # noqa: BLE001 - an extractor may raise anything
         _send(parent, _error_answer(error))
         return
     # The parent kills a worker that hangs, but may be dead itself. Then the kernel must: a regular
     # expression that hangs blocks all Python code of the worker, signal handlers too.
-    alarm_s = ALARM_FACTOR * spec["timeout_ms"] / 1000
+    alarm_s = ALARM_FACTOR * timeout_ms / 1000
     answer = RESULT  # an empty result: the worker is ready
     while answer != MEMORY:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -83,7 +82,8 @@ def _serve(parent: socket.socket) -> None:
         message = _next_message(messages)
         signal.setitimer(signal.ITIMER_REAL, alarm_s)
         try:
-            answer = RESULT + compute_answer(message)
+            result = compute_result(pickle.loads(message))  # noqa: S301 - from the parent
+            answer = RESULT + pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except MemoryError:
             answer = MEMORY
         except BaseException as error:  # noqa: BLE001 - an extractor may even exit

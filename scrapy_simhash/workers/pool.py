@@ -186,7 +186,7 @@ class WorkerPool(Generic[Content, Result]):
         try:
             if kind == ERROR:
                 raise WorkerError(content.decode("utf-8", "surrogatepass"))
-            future.set_result(self._work.decode(content))
+            future.set_result(self._work.result(content))
         except BaseException as error:  # noqa: BLE001 - the future raises it
             future.set_exception(error)
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 from collections import deque
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.child import ALARM_FACTOR, IGNORED_SIGNALS, LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from concurrent.futures import Future
 
 Content = TypeVar("Content")
@@ -48,24 +50,41 @@ _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 class Work(Generic[Content, Result]):
     """The work of worker processes. A job is one message to a worker and the worker's answer.
 
-    :param server: ``module:function`` that the worker imports. The function takes `job_spec`, and
-        returns a function that takes a message and returns the answer, both as bytes.
+    :param serve: a function of a module. A worker calls it with `spec`, and the function that it
+        returns with the content of each job, to get its result.
+    :param result_classes: the classes that results contain, besides strings, numbers, tuples, …
     :param timeout_ms: wall-clock limit for one job. In case the parent is dead, the worker also has
         an alarm, which kills it after twice this time.
-    :param encode: returns the message for the content of a job, in parts.
-    :param decode: returns the result from the answer.
     :param lost_result: returns the result of a job without an answer, from the reason: ``timeout``,
         ``memory`` or ``worker_died``.
     :param without_workers: advice for error messages, such as "use --workers 1".
     """
 
-    server: str
-    job_spec: dict[str, Any]
+    serve: Callable[[Any], Callable[[Content], Result]]
+    spec: Any
+    result_classes: tuple[type, ...]
     timeout_ms: int
-    encode: Callable[[Content], Iterable[bytes]]
-    decode: Callable[[bytes], Result]
     lost_result: Callable[[str], Result]
     without_workers: str
+
+    def result(self, answer: bytes) -> Result:
+        """Return the result in an answer. :raises pickle.UnpicklingError: it has other classes."""
+        reader = _AnswerReader(BytesIO(answer))
+        reader.classes = {(one.__module__, one.__qualname__): one for one in self.result_classes}
+        result: Result = reader.load()
+        return result
+
+
+class _AnswerReader(pickle.Unpickler):
+    """Reads an answer, which a page that has taken over the worker may have forged."""
+
+    classes: dict[tuple[str, str], type]
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = self.classes.get((module, name))
+        if found is None:
+            raise pickle.UnpicklingError(f"an answer of a worker contains {module}.{name}")
+        return found
 
 
 @dataclass(eq=False)
@@ -123,8 +142,7 @@ class WorkerProcess(Generic[Content, Result]):
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
-        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": work.timeout_ms}
-        self._send(json.dumps(spec).encode("ascii"))
+        self._send((work.serve, work.spec, work.timeout_ms))
 
     def fileno(self) -> int:
         """Return the file descriptor of the socket."""
@@ -138,7 +156,7 @@ class WorkerProcess(Generic[Content, Result]):
 
     def take(self, job: Job[Content, Result], now_s: float) -> None:
         """Take a job. :raises Exception: the content of the job cannot be had."""
-        self._send(*self._work.encode(job.make_content()))
+        self._send(job.make_content())
         if not self.jobs:
             self._since_s = now_s
         self.jobs.append(job)
@@ -189,9 +207,9 @@ class WorkerProcess(Generic[Content, Result]):
         self._socket.close()
         self.process.wait()
 
-    def _send(self, *parts: bytes) -> None:
-        length = LENGTH.pack(sum(map(len, parts)))
-        self.unsent = memoryview(b"".join((self.unsent, length, *parts)))
+    def _send(self, value: object) -> None:
+        message = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        self.unsent = memoryview(b"".join((self.unsent, LENGTH.pack(len(message)), message)))
         self.flush()
 
 

@@ -79,8 +79,8 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
     `passages` `Reading`.
     """
     text = response(body).text
-    message = b"".join(pages.encode_page(page_for_worker(response(body))))
-    assert pages.decode_page(message) == text  # in a worker of a crawl
+    content = page_for_worker(response(body))
+    assert pages.text_of_page(content) == text  # in a worker of a crawl
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.html").write_bytes(body)
     if not body:

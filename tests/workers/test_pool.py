@@ -365,7 +365,7 @@ def test_a_specification_that_is_not_read_blocks_nothing(start_pool, monkeypatch
     monkeypatch.setattr(process_module, "_BOOTSTRAP", "import time; time.sleep(3600)")
     began = time.monotonic()
     spec = {"larger than any buffer": "x" * 10_000_000}
-    pool = Driven(pool_module.WorkerPool(replace(start_pool().pool._work, job_spec=spec), 1))
+    pool = Driven(pool_module.WorkerPool(replace(start_pool().pool._work, spec=spec), 1))
     page = pool.ask()
     pool.pool.step()
     pool.close()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd  # not only for type checkers: Spark reads the annotations
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import BinaryType
 
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job, make_job_spec
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.evidence import encode_evidence
@@ -32,11 +30,10 @@ def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Co
 
     :param content: a column of records as JSON objects, in bytes.
     """
-    spec = json.dumps(make_job_spec(options, fields, encoding=options.encoding))
+    fingerprinter = Fingerprinter(options, fields, encoding=options.encoding)
     max_bytes, width = options.max_bytes, options.scheme.bits // 8
 
     def fingerprint_batch(contents: pd.Series) -> pd.DataFrame:
-        fingerprinter = _fingerprinter(spec)
         rows = [
             # A string is the reason why a record is skipped.
             _row(fingerprinter, content if len(content) <= max_bytes else "too_large", width)
@@ -76,12 +73,6 @@ def column_named(name: str) -> Column:
     """Return the column with a name that may contain dots, which Spark takes for a path."""
     quoted = name.replace("`", "``")
     return F.col(f"`{quoted}`")
-
-
-@lru_cache(maxsize=8)
-def _fingerprinter(spec: str) -> Fingerprinter:
-    """Return the fingerprinter for a job spec. Making it takes longer than a small batch."""
-    return Fingerprinter(json.loads(spec))
 
 
 def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tuple[Any, ...]:
