@@ -181,13 +181,6 @@ class Arguments:
         keywords = [name for name in request.cb_kwargs if name not in self._ignored]
         return [name for name in request.meta if self._counts(name)], keywords, ()
 
-    def added_to(self, page: PageFingerprint, request: Request) -> PageFingerprint:
-        """Return a page with what its callback is called with, and its depth."""
-        depth = request.meta.get("depth")
-        depth = depth if isinstance(depth, int) else 0
-        evidence = page.evidence._replace(request=self.hash(request), depth=depth)
-        return replace(page, evidence=evidence)
-
     def same_callback(self, one: Request, other: Request) -> bool:
         """Return True if two requests call the same callback, or rule of a CrawlSpider."""
         spider = self._spider
@@ -222,6 +215,13 @@ class Arguments:
         if name in _SCRAPY or name in self._ignored:
             return False
         return not str(name).startswith(_PREFIXES)
+
+
+def with_request(page: PageFingerprint, request: Request, request_hash: bytes) -> PageFingerprint:
+    """Return a page with what its callback is called with (`Arguments.hash`), and its depth."""
+    depth = request.meta.get("depth")
+    depth = depth if isinstance(depth, int) else 0
+    return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
 
 
 def _rule(request: Request, spider: Spider | None) -> Any:

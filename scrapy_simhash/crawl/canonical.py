@@ -50,8 +50,12 @@ class CanonicalUrls:
 
 
 def canonical_url(response: Response, href: str) -> str | None:
-    """Return a page's canonical URL, absolute and `comparable`; None if it is unusable."""
+    """Return a page's canonical URL, absolute and `comparable`; None if it is unusable, or
+    the URL of the page itself.
+    """
     if not 0 < len(href) <= MAX_CANONICAL_CHARACTERS or not isinstance(response, TextResponse):
+        return None
+    if href == response.url:  # that of most pages, and then it says nothing
         return None
     try:
         # The base comes from the first 4 KB of the page, as in Scrapy's link extractors.

@@ -15,6 +15,7 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash import signals
+from scrapy_simhash.crawl.arguments import with_request
 from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, VERDICT_META_KEY
 
@@ -60,7 +61,7 @@ class SimhashDownloaderMiddleware(Component):
         page = await self._fingerprint(request, response)
         self._arrivals.downloaded(request, response, page)
         if page is not None and page.fingerprint is not None and self._pages.calls.in_threads:
-            page = self._arguments.added_to(page, request)
+            page = with_request(page, request, self._arguments.hash(request))
             await self._pages.ask_early(self._identity.key(request), page, response)
             self._fingerprinted[response] = page, None
         return response

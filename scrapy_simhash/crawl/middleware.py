@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
+from scrapy_simhash.crawl.arguments import CARRIED_META_KEY, with_request
 from scrapy_simhash.crawl.canonical import canonical_url
 from scrapy_simhash.crawl.downloader_middleware import FLAG
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
@@ -237,9 +237,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             self._act_on_given(response, repeatable, key, *given)
             return
         verdict, reason = None, page.skipped
-        asked_with = page.evidence.request
+        asked_with = page.evidence.request  # an index on the network was asked before
         if reason is None:
-            page = self._arguments.added_to(page, request)
+            page = with_request(page, request, request_hash)
             verdict = self._pages.judge(
                 key, page, canonical_url(response, page.canonical), response
             )

@@ -135,3 +135,21 @@ def test_the_last_retry_of_a_ban_is_a_copy_of_a_pending_page(site, tmp_path):
     # The last retry of /banned has refused content, so it passes while /slow is pending.
     assert crawl.stat("dropped") == 0
     assert {item["url"] for item in crawl.items} == {banned, slow}
+
+
+def test_what_downloader_middlewares_add_does_not_tell_copies_apart_but_headers_do(site, tmp_path):
+    urls = [site.put(f"/stamped/{number}", story(7)) for number in range(4)]
+    stamping = "tests.crawl.generated_components.StampingMiddleware"
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=[
+                *urls[:2],
+                *({"url": url, "headers": {"X-Country": "de"}} for url in urls[2:]),
+            ],
+            settings={"DOWNLOADER_MIDDLEWARES": {stamping: 500}} | IN_ORDER,
+            arguments={"at_once": True},
+        ),
+    )
+    assert [item["url"] for item in crawl.items] == [urls[0], urls[2]]
+    assert crawl.stat("dropped") == 2
