@@ -122,17 +122,26 @@ HASHES: Mapping[str, Callable[[str, int], int]] = {
 }
 
 
-def simhash(
-    features: Mapping[str, float], bits: int, hashed: Callable[[str, int], int], tie: str = "zero"
-) -> int:
+def sums_of(
+    features: Mapping[str, float], bits: int, hashed: Callable[[str, int], int] = xxh3
+) -> list[Fraction]:
     """Follow Manku et al., section 2.1: a vector of f sums, the first bit first."""
     sums = [Fraction(0)] * bits
     for feature, weight in features.items():
         value = hashed(feature, bits)
         for bit in range(bits):
             sums[bit] += Fraction(weight) if value >> (bits - 1 - bit) & 1 else -Fraction(weight)
+    return sums
+
+
+def simhash(
+    features: Mapping[str, float],
+    bits: int,
+    hashed: Callable[[str, int], int] = xxh3,
+    tie: str = "zero",
+) -> int:
     fingerprint = 0
-    for total in sums:
+    for total in sums_of(features, bits, hashed):
         fingerprint = fingerprint << 1 | int(total > 0 or (total == 0 and tie == "one"))
     return fingerprint
 

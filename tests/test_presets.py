@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import random
 import re
+import subprocess
+import sys
 import warnings
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,6 +175,28 @@ class TestGolden:
 
     def test_every_preset_has_a_golden_fingerprint(self):
         assert {name for name, _ in GOLDEN} == set(PRESETS)
+
+    @pytest.mark.parametrize("hash_seed", ["0", "20260101"])
+    def test_other_processes_get_the_same_fingerprints_and_print_nothing(self, hash_seed):
+        child = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", OTHER_PROCESS],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            cwd=Path(__file__).parents[1],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(child.stdout) == [*GOLDEN.values()]
+        assert child.stderr == ""
+
+
+OTHER_PROCESS = """
+import json
+from scrapy_simhash.scheme import Scheme
+from tests.test_presets import GOLDEN, TEXTS, to_hex
+schemes = [(Scheme.preset(name), TEXTS[text]) for name, text in GOLDEN]
+print(json.dumps([to_hex(scheme.fingerprint(text), scheme.bits) for scheme, text in schemes]))
+"""
 
 
 @lru_cache(maxsize=1)
