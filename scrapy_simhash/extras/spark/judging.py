@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.evidence import decode_evidence
-from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch, ShardRows
+from scrapy_simhash.extras.spark.candidates import FOUND_SCHEMA, MORE, SHARD_SCHEMA, CandidateSearch
 from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
@@ -36,12 +36,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Comparison, Confirmation
     from scrapy_simhash.evidence import Evidence
 
-_SHARD_SCHEMA = (
-    "shard int, record long, prefix long, uncertain binary, subsets long, fingerprint binary, "
-    "asks boolean, stored boolean"
-)
-_FOUND_SCHEMA = "record long, other long, distance smallint"
-_LINK_SCHEMA = f"{_FOUND_SCHEMA}, similarity double, confirmed boolean, reason string"
+_LINK_SCHEMA = f"{FOUND_SCHEMA}, similarity double, confirmed boolean, reason string"
 _FIRST_MAX_CANDIDATES = 8
 _GROWTH = 8
 _UNLIMITED = 1 << 62
@@ -186,16 +181,21 @@ class Judging:
     def _links(self, records: DataFrame, max_candidates: int) -> tuple[DataFrame, DataFrame]:
         """Return (links of records that ask, incomplete records)."""
         search, confirmation = self.search, self.confirmation
+
+        def shard_rows(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for frame in frames:
+                yield from map(pd.DataFrame, search.shard_rows(_columns(frame)))
+
         shards = records.select(
             "position", "fingerprint", "certainty", "asks", "stored"
-        ).mapInPandas(partial(_shard_rows, search), _SHARD_SCHEMA)
+        ).mapInPandas(shard_rows, SHARD_SCHEMA)
 
         # Not a `partial`, because Spark reads the signature.
         def search_shard(frame: pd.DataFrame) -> pd.DataFrame:
-            return _search(search, frame, max_candidates)
+            return pd.DataFrame(search.search(_columns(frame), max_candidates))
 
         pairs, _ = self.work.write(
-            shards.groupBy("shard").applyInPandas(search_shard, _FOUND_SCHEMA).distinct()
+            shards.groupBy("shard").applyInPandas(search_shard, FOUND_SCHEMA).distinct()
         )
         incomplete = pairs.where(F.col("other") == MORE).select("record")
         pairs = self._with_parts(pairs, ("evidence",))
@@ -280,31 +280,8 @@ def nearest(links: DataFrame) -> DataFrame:
     return links.groupBy("record").agg(best).select("record", *[f"best.{name}" for name in values])
 
 
-def _shard_rows(search: CandidateSearch, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for frame in frames:
-        positions = frame["position"].to_numpy(np.int64)
-        order = np.argsort(positions)
-        asks = frame["asks"].to_numpy(bool)
-        for rows in search.rows(
-            positions, list(frame["fingerprint"]), list(frame["certainty"]), asks
-        ):
-            at = order[np.searchsorted(positions, rows.record, sorter=order)]
-            columns = rows._asdict() | {"subsets": rows.subsets.view(np.int64)}
-            stored = frame["stored"].to_numpy(bool)[at]
-            yield pd.DataFrame({**columns, "asks": asks[at], "stored": stored})
-
-
-def _search(search: CandidateSearch, frame: pd.DataFrame, max_candidates: int) -> pd.DataFrame:
-    rows = ShardRows(
-        frame["shard"].to_numpy(np.int32),
-        frame["record"].to_numpy(np.int64),
-        frame["prefix"].to_numpy(np.int64),
-        list(frame["uncertain"]),
-        frame["subsets"].to_numpy(np.int64).view(np.uint64),
-        list(frame["fingerprint"]),
-    )
-    asks, stored = frame["asks"].to_numpy(bool), frame["stored"].to_numpy(bool)
-    return pd.DataFrame(search.search(rows, asks, stored, max_candidates)._asdict())
+def _columns(frame: pd.DataFrame) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: frame[name].to_numpy() for name in frame.columns}
 
 
 def _confirmed(

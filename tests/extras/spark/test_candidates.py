@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.spark import candidates
-from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch, ShardRows
+from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
 
@@ -46,23 +46,24 @@ def records(bits, noise=0.35):
 def searched(search, made, most=ALL, asks=None, stored=None):
     """({(record, other, distance)}, records with more)."""
     everyone = np.ones(len(made), bool)
-    asks, stored = (everyone if one is None else one for one in (asks, stored))
-    by_shard = {}
-    fingerprints, certainties = zip(*made, strict=True)
-    for rows in search.rows(np.arange(len(made)), fingerprints, certainties, asks):
-        for row in zip(*rows, strict=True):
-            by_shard.setdefault(int(row[0]), []).append(row)
+    fingerprints, certainties = (np.array(column, object) for column in zip(*made, strict=True))
+    columns = {
+        "position": np.arange(len(made)),
+        "fingerprint": fingerprints,
+        "certainty": certainties,
+        "asks": everyone if asks is None else asks,
+        "stored": everyone if stored is None else stored,
+    }
+    batches = [*search.shard_rows(columns)]
+    rows = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    order = np.random.default_rng(1).permutation(len(rows["shard"]))
     found, more = set(), set()
-    for rows in by_shard.values():
-        np.random.default_rng(1).shuffle(rows)
-        columns = dict(zip(ShardRows._fields, zip(*rows, strict=True), strict=True))
-        for name, kind in (("shard", "i4"), ("record", "i8"), ("prefix", "i8"), ("subsets", "u8")):
-            columns[name] = np.array(columns[name], kind)
-        at = columns["record"]
-        result = search.search(ShardRows(**columns), asks[at], stored[at], most)
-        reported = Counter(result.record.tolist())
+    for shard in set(rows["shard"].tolist()):
+        at = order[rows["shard"][order] == shard]
+        result = search.search({name: column[at] for name, column in rows.items()}, most)
+        reported = Counter(result["record"].tolist())
         assert all(count <= most + 1 for count in reported.values())  # with MORE
-        for record, other, distance in zip(*map(np.ndarray.tolist, result), strict=True):
+        for record, other, distance in zip(*map(np.ndarray.tolist, result.values()), strict=True):
             if other == MORE:
                 more.add(record)
             else:
@@ -120,25 +121,4 @@ def test_only_those_that_ask_ask_and_only_stored_ones_are_found():
 def test_what_another_scheme_made_is_refused(fingerprint, certainty, message):
     search = CandidateSearch(PROBED, 24, 1)
     with pytest.raises(SimhashError, match=message):
-        [*search.rows(np.arange(1), [fingerprint], [certainty], np.ones(1, bool))]
-
-
-def test_subsets_are_the_probes_of_a_single_page():
-    made = records(128)
-    prober = Prober(PROBED)
-    known = np.frombuffer(b"".join(certainty[:96] for _, certainty in made), np.uint8)
-    least, chosen = prober.subsets(known.reshape(COUNT, 6, 16))
-    flips = candidates._flips(least, 16)
-    for number, (packed, certainty) in enumerate(made):
-        value = int.from_bytes(packed, "big")
-        probes = prober.probes(value, certainty)
-        own = np.array(PROBED.prefixes(value))
-        expected = set(
-            zip(
-                probes.tables.tolist(), (probes.prefixes ^ own[probes.tables]).tolist(), strict=True
-            )
-        )
-        table, subset = np.nonzero(chosen[number])
-        assert (
-            set(zip(table.tolist(), flips[number][table, subset].tolist(), strict=True)) == expected
-        )
+        searched(search, [(fingerprint, certainty)])
