@@ -129,7 +129,3 @@ class TestSwitches:
     def test_unconfirmed_accepts_every_page(self):
         others = [page("Boat 8", "Boat 8", words(2000, 4000)), NO_EVIDENCE, self.ONE]
         assert all(UNCONFIRMED.compare(self.ONE, other).is_copy for other in others)
-
-    def test_the_default_compares_names_and_resemblance(self):
-        assert Confirmation() == Confirmation(min_resemblance=0.6, same_name=True)
-        assert MIN_RESEMBLANCE_IN_DOUBT == 0.85

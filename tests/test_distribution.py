@@ -82,13 +82,6 @@ def test_the_wheel_contains_only_the_package(wheel):
     assert "scrapy_simhash/py.typed" in packaged
 
 
-def test_the_sdist_has_what_its_tests_and_documentation_need(built, tmp_path):
-    source = unpacked(built, tmp_path)
-    for name in ("tests", "docs", "benchmarks", "example_project", "Makefile", "mkdocs.yml"):
-        assert (source / name).exists(), name
-    assert [path for path in source.rglob("*") if path.suffix in {".pyc", ".ldb"}] == []
-
-
 def test_the_metadata_names_version_licence_and_entry_point(wheel):
     folder = f"scrapy_simhash-{VERSION}.dist-info"
     metadata = Parser().parsestr(wheel.read(f"{folder}/METADATA").decode())

@@ -79,10 +79,6 @@ def test_the_first_of_equally_long_sentences_is_taken():
     ]
 
 
-def test_without_parts_the_text_is_unchanged():
-    assert select_parts(TEXT, [], "A title") == TEXT
-
-
 @pytest.mark.parametrize("part", [*PARTS, TITLE_PART])
 def test_an_empty_text_has_no_parts(part):
     assert select_parts("", [part]) == select_parts(" \n \n", [part]) == ""

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import get_args
 
 import pytest
@@ -43,11 +42,6 @@ def test_the_whole_table(action, follow, incremental, kind, similar_to):
     seen = (kind, incremental) in COUNTS_AS_SEEN
     assert policy.seen(verdict) is seen, "similar to another page or not"
     assert policy.decide(verdict) == (SEEN[action, follow] if seen else ALL, None)
-
-
-def test_the_table_is_whole():
-    assert set(SEEN) == set(itertools.product(get_args(PolicyAction), [False, True]))
-    assert set(KINDS) == {"new", "near-duplicate", "unchanged", "changed", "error-page", "skipped"}
 
 
 @pytest.mark.parametrize("action", get_args(PolicyAction))
@@ -142,9 +136,7 @@ def copy_of(**earlier):
 )
 def test_what_earlier_copies_have_done(earlier, around, decision):
     assert Policy().decide(copy_of(**earlier), Circumstances(**around)) == decision
-
-
-def test_where_links_are_followed_the_callback_runs_and_its_items_pass():
+    # Where links are followed, the callback runs, and its items pass.
     assert Policy(follow=True).decide(copy_of(gave_items=False)) == (PASS, "no_items")
 
 
@@ -153,13 +145,6 @@ def test_a_copy_may_take_the_place_of_a_page_without_items(reason):
     assert stands_in(copy_of(gave_items=False), reason)
     assert not stands_in(copy_of(), reason)
     assert not stands_in(copy_of(gave_items=False), None)
-
-
-@pytest.mark.parametrize("value", [Policy(), PASS])
-def test_policies_and_actions_are_frozen(value):
-    name = dataclasses.fields(value)[0].name
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(value, name, None)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from jieba import posseg
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
-from scrapy_simhash.errors import EmptyText, PlanError, SchemeError, SimhashError, UnsupportedText
+from scrapy_simhash.errors import EmptyText, SchemeError, SimhashError, UnsupportedText
 from scrapy_simhash.fingerprint import hamming_distance, to_hex
 from scrapy_simhash.index import choose_plan, open_index
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme, preset
@@ -66,32 +66,6 @@ class TestTable:
         confirmations = {name: found.confirmation for name, found in PRESETS.items()}
         assert confirmations.pop("wide") == Confirmation()
         assert set(confirmations.values()) == {UNCONFIRMED}
-
-    @each
-    def test_presets_name_their_source_and_are_frozen(self, name):
-        found = preset(name)
-        assert found is PRESETS[name]
-        assert found.scheme is Scheme.preset(name)
-        assert len(found.source) > 30
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            found.max_distance = 1
-        with pytest.raises(TypeError):
-            PRESETS[name] = found
-
-    def test_their_ids_are_distinct(self):
-        assert len({found.scheme.id for found in PRESETS.values()}) == len(PRESETS)
-
-    @each
-    def test_has_tables_says_if_tables_can_be_chosen(self, name):
-        found = preset(name)
-        if found.has_tables:
-            plan = choose_plan(found.scheme.bits, found.max_distance)
-            # Probed tables state the recall of real near-duplicates, others that of pairs at distance k.
-            least = 0.985 if plan.prefix_bits else 0.95
-            assert plan.recall(found.max_distance) >= least
-        else:
-            with pytest.raises(PlanError):
-                choose_plan(found.scheme.bits, found.max_distance)
 
     @pytest.mark.parametrize("name", ["", "Classic", "none", None, ["classic"]])
     def test_unknown_names_are_refused_with_the_valid_ones(self, name):
@@ -207,15 +181,7 @@ def tagger() -> Tagger:
 class TestLyq:
     SCHEME = Scheme.preset("lyq")
 
-    @pytest.mark.parametrize("bits", [8, 16, 24, 32, 40, 64])
-    @given(st.lists(st.tuples(words, st.sampled_from(["n", "v", "wd", "wn", "w"])), min_size=1))
-    def test_every_width_follows_the_definition(self, bits, tagged):
-        tagged.append(("渡轮", "n"))
-        text = " ".join(f"{word}/{tag}" for word, tag in tagged)
-        scheme = dataclasses.replace(self.SCHEME, bits=bits)
-        assert scheme.fingerprint(text) == oracles.lyq(text, bits)
-
-    @pytest.mark.parametrize("bits", [16, 32])
+    @pytest.mark.parametrize("bits", [8, 16, 32, 40, 64])
     @given(
         st.lists(
             st.sampled_from(
@@ -258,10 +224,6 @@ class TestLyq:
         found = [(one.word, one.flag) for one in tagger().cut(text)]
         assert found == expected
 
-    def test_an_edited_text_without_tags_has_a_near_fingerprint(self):
-        a, b = map(self.SCHEME.fingerprint, (CHINESE, CHINESE.replace("面包", "水果")))
-        assert hamming_distance(a, b) < 0.1 * 32
-
     def test_a_linear_scan_finds_fingerprints_up_to_k(self):
         found = PRESETS["lyq"]
         fingerprint = self.SCHEME.fingerprint(TAGGED)
@@ -299,14 +261,6 @@ class TestLevels:
         assert max(off) <= 2
         assert sum(off) <= 8
 
-    def test_function_words_have_level_one(self):
-        features = self.SCHEME.features(self.SCHEME.tokens(CHINESE * 3 + "岛的船的码头的报纸的"))
-        assert features["的"] == 1
-        assert features["渡轮"] >= 4
-
-    def test_stop_words_are_left_out(self):
-        assert "the" not in self.SCHEME.features(self.SCHEME.tokens(ENGLISH))
-
 
 class TestAsciiMt19937:
     SCHEME = Scheme.preset("ascii-mt19937")
@@ -333,13 +287,6 @@ class TestAsciiMt19937:
         with pytest.raises(UnsupportedText, match=r"ascii|ASCII"):
             self.SCHEME.fingerprint(text)
         assert issubclass(UnsupportedText, SimhashError)
-
-    def test_distance_below_three_is_k_of_two(self):
-        fingerprint = self.SCHEME.fingerprint(ENGLISH)
-        with open_index("memory:", self.SCHEME) as index:
-            index.confirm(index.observe("a", fingerprint))
-            assert [match.distance for match in index.query(fingerprint ^ 0b11)] == [2]
-            assert index.query(fingerprint ^ 0b111) == []
 
 
 class TestLeonsim:

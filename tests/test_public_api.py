@@ -7,8 +7,6 @@ from importlib import metadata
 import pytest
 
 import scrapy_simhash
-from scrapy_simhash.errors import SimhashError
-from tests.samples import ENGLISH
 
 NAMES = [
     "Addon",
@@ -40,12 +38,6 @@ def test_every_name_is_bound_to_its_object(name):
     assert inspect.getdoc(value)
 
 
-def test_a_star_import_imports_all_names():
-    names = {}
-    exec("from scrapy_simhash import *", names)
-    assert set(names) - {"__builtins__"} == set(NAMES)
-
-
 def test_unknown_names_raise_attribute_error():
     with pytest.raises(AttributeError, match="'scrapy_simhash' has no attribute 'Simhash'"):
         scrapy_simhash.Simhash  # noqa: B018 - the access is the test
@@ -60,34 +52,3 @@ def test_exceptions_of_crawls_are_subclasses_of_scrapys():
 
     assert issubclass(scrapy_simhash.NearDuplicatePage, IgnoreRequest)
     assert issubclass(scrapy_simhash.NearDuplicateItem, DropItem)
-    assert issubclass(scrapy_simhash.EmptyText, SimhashError)
-
-
-def test_a_scheme_has_the_documented_attributes():
-    scheme = scrapy_simhash.Scheme.preset("classic")
-    assert scheme.bits == 64
-    assert 0 <= scheme.fingerprint("some text") < 2**64
-    assert scheme.fingerprint_tokens(["some", "text"]) == scheme.fingerprint("some text")
-    assert scheme.fingerprint_features({"some": 1, "text": 1.0}) == scheme.fingerprint("some text")
-    assert scrapy_simhash.hamming_distance(0b1011, 0b0001) == 2
-    with pytest.raises(scrapy_simhash.EmptyText):
-        scheme.fingerprint("…")
-    with pytest.raises(ValueError, match="no preset"):
-        scrapy_simhash.Scheme.preset("none")
-    assert scrapy_simhash.Scheme.from_dict(scheme.to_dict()) == scheme
-
-
-def test_the_public_names_work_together():
-    scheme = scrapy_simhash.Scheme.preset("classic")
-    fingerprint = scheme.fingerprint(ENGLISH)
-    edited = scheme.fingerprint(ENGLISH + " The end.")
-    distance = scrapy_simhash.hamming_distance(fingerprint, edited)
-    with scrapy_simhash.open_index("memory:", scheme, max_distance=distance) as index:
-        seen = index.observe("https://a.example/1", fingerprint)
-        assert seen.kind == "new"
-        again = index.observe("https://a.example/2", edited)
-        assert (again.kind, again.representative) == ("near-duplicate", "https://a.example/1")
-        assert [match.distance for match in index.query(edited)] == [distance]
-    with scrapy_simhash.open_index("memory:", scheme, max_distance=distance - 1) as index:
-        index.observe("https://a.example/1", fingerprint)
-        assert index.observe("https://a.example/2", edited).kind == "new"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash import resemblance as module
-from scrapy_simhash.resemblance import resemblance, shingle_length, shingle_tokens, shingles
+from scrapy_simhash.resemblance import resemblance, shingle_length, shingle_tokens
 
 # Few different ones, so that texts share some.
 WORDS = st.lists(st.sampled_from("boat sea Pier nine 九 点 渡 轮 , . \n".split()), max_size=30)
@@ -64,9 +64,3 @@ def test_a_shingle_is_longer_where_tokens_are_characters():
     assert shingle_length([["boat"], list("渡轮九点")]) == 5
     assert shingle_length([["boat"], list("渡轮九点去")]) == 8
     assert shingle_length([]) == 5
-
-
-def test_shingles():
-    assert shingles(["a", "b", "c"], 2) == {("a", "b"), ("b", "c")}
-    assert shingles(["a"], 2) == {("a",)}
-    assert shingles([], 2) == set()

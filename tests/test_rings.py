@@ -68,7 +68,3 @@ def test_changed_files_of_a_commit(tmp_path, monkeypatch):
     assert rings.changed_files(commit()) == []
     (tmp_path / "one.py").touch()
     assert rings.changed_files(commit()) == ["one.py"]
-
-
-def test_there_are_files_to_choose_from():
-    assert {"tests/index/test_power_loss.py", "tests/test_install.py"} <= {*rings.test_files()}

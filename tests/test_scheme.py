@@ -11,7 +11,6 @@ from hypothesis import given
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.scheme import Scheme
-from tests.samples import TOKENS
 from tests.schemes import schemes
 
 
@@ -104,22 +103,12 @@ class TestParameters:
         with pytest.raises(SchemeError, match="selector"):
             Scheme(**{name: ["p", selector]})
 
-    @pytest.mark.parametrize("bits", [8, 512])
-    @pytest.mark.parametrize("shingle_length", [1, 16])
-    def test_ranges_include_their_limits(self, bits, shingle_length):
-        scheme = Scheme(bits=bits, shingle_length=shingle_length)
-        assert 0 <= scheme.fingerprint_tokens(TOKENS) < 1 << bits
-
     def test_schemes_are_frozen_and_hashable(self):
         scheme = Scheme()
         for field in dataclasses.fields(Scheme):
             with pytest.raises(dataclasses.FrozenInstanceError):
                 setattr(scheme, field.name, getattr(scheme, field.name))
         assert len({scheme, Scheme(), Scheme(bits=64)}) == 2
-
-    def test_parameters_are_keyword_only(self):
-        with pytest.raises(TypeError):
-            Scheme(64)
 
 
 CHANGES = [
@@ -193,9 +182,6 @@ class TestId:
         for name, two in (("select", ["p", "h1"]), ("parts", ["title", "first-sentences"])):
             assert Scheme(**{name: two}).id != Scheme(**{name: two[::-1]}).id
 
-    def test_a_stop_word_with_quotes_is_not_two_words(self):
-        assert Scheme(stop_words=["a", "b"]).id != Scheme(stop_words=["a', 'b"]).id
-
     def test_case_and_order_of_stop_words_do_not_count(self):
         one = Scheme(stop_words=["The", "of", "A"])
         other = Scheme(stop_words=("a", "OF", "the", "THE"))
@@ -220,9 +206,6 @@ class TestDict:
         assert back == scheme
         assert back.id == scheme.id
         assert pickle.loads(pickle.dumps(scheme)) == scheme
-
-    def test_to_dict_has_every_parameter(self):
-        assert set(Scheme().to_dict()) == {field.name for field in dataclasses.fields(Scheme)}
 
     @pytest.mark.parametrize(
         ("values", "says"),
