@@ -64,41 +64,31 @@ class Following:
         else:
             self._barren.pop(page.key, None)
 
-    def lets_pass(self, page: PageState, request: Request) -> bool:
-        """Return True if a request of a copy passes. Keep it if this is not known yet."""
-        if page.may_follow:
-            return True
-        if (
-            page.in_chain
-            and page.own_requests == 1
-            and self._arguments.same_callback(request, page.request)
-        ):
-            return True
-        page.kept_requests.append(request)
-        return False
+    def passing(self, page: PageState) -> Sequence[Request]:
+        """Return the kept requests of a copy that pass, when its output has ended; count the others
+        as withheld.
 
-    def released(self, page: PageState) -> Sequence[Request]:
-        """Remove and return the kept requests of a copy that pass, because it has given an item."""
-        return page.take_kept_requests() if page.may_follow else ()
-
-    def rest(self, page: PageState) -> Sequence[Request]:
-        """Return the kept requests of a copy that pass at the end of its output: the only one, or
-        all if the representative has given a single one, so that those of the copy say more.
-
-        With the state that the representative hands on, it would only bring the same again.
+        The first for its own callback passes, or the only one, or all if the representative has
+        given a single one, so that those of the copy say more. With the values that the
+        representative hands on, the only one would bring the same again.
         """
-        requests = page.take_kept_requests()
+        requests = page.kept_requests
         if page.may_follow:
             return requests
         representative = (page.verdict and page.verdict.representative) or page.key
         number, handed_on = self._leading.get(representative, (0, None))
-        if page.in_chain and page.requests > number == 1:
-            return requests
-        page.withheld += len(requests)
-        if not page.in_chain or page.requests != 1 or not requests:
-            return ()
-        has_state = any(self._arguments.names(requests[0]))
-        if has_state and handed_on == self._arguments.hash(requests[0]):
-            return ()
-        page.withheld -= 1
-        return requests
+        if not page.in_chain:
+            passing = []
+        elif page.requests > number == 1:
+            passing = requests
+        else:
+            is_own = self._arguments.same_callback
+            passing = [one for one in requests if is_own(one, page.request)][:1]
+            if not passing and page.requests == 1:
+                passing = [one for one in requests if not self._hands_on(one, handed_on)]
+        page.withheld += len(requests) - len(passing)
+        return passing
+
+    def _hands_on(self, request: Request, handed_on: bytes | None) -> bool:
+        """Return True if a request carries values, and those that the representative hands on."""
+        return any(self._arguments.names(request)) and handed_on == self._arguments.hash(request)

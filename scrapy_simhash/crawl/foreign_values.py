@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.arguments import Arguments
     from scrapy_simhash.crawl.settlement import PageState
 
-_TRUSTED_AFTER_ITEMS = 20
-_TRUSTED_AFTER_COPIES = 3
+# A callback is trusted with 20 points: an item without foreign words gives one, a copy whose items
+# have no foreign words of its own seven. One that has some rules trust out.
+_TRUSTED = 20
+_COPY_POINTS = 7
+_NEVER = -1_000_000
 _REMEMBERED_PAGES = 10_000
 _MAX_ITEMS = 3  # of a page
 # Longer texts are from the page.
@@ -49,15 +52,14 @@ class ForeignValues:
         self._arguments = arguments
         # Key of a page whose items have foreign words → all words of its items.
         self._words: LocalCache[str, set[str]] = LocalCache(_REMEMBERED_PAGES)
-        self._clean: Counter[str] = Counter()
-        self._same: Counter[str] = Counter()
+        # Callback → its points.
+        self._points: Counter[str] = Counter()
         self._suspected: set[str] = set()
-        self._trusted: set[str] = set()
 
     def gave(self, page: PageState, response: Response, item: Any) -> None:
         """Record an item of a page that is no copy, or takes the place of one."""
         callback = self._arguments.callback_name(page.request)
-        if callback in self._trusted or page.items_looked_at >= _MAX_ITEMS:
+        if self._points[callback] >= _TRUSTED or page.items_looked_at >= _MAX_ITEMS:
             return
         page.items_looked_at += 1
         words = _words(item)
@@ -66,16 +68,15 @@ class ForeignValues:
             self._suspected.add(callback)
             self._words.setdefault(page.key, set()).update(words)
         elif callback not in self._suspected:
-            self._clean[callback] += 1
-            if self._clean[callback] >= _TRUSTED_AFTER_ITEMS:
-                self._trusted.add(callback)
+            self._points[callback] += 1
 
     def has_foreign(self, key: str, request: Request) -> bool:
         """Return True if items of a page have foreign words, so that those of copies may differ.
 
         :param request: of the page, or of a copy with the same callback.
         """
-        return key in self._words and self._arguments.callback_name(request) not in self._trusted
+        callback = self._arguments.callback_name(request)
+        return key in self._words and self._points[callback] < _TRUSTED
 
     def differs(self, page: PageState, response: Response, item: Any) -> bool:
         """Return True if an item of a copy has foreign words that the representative's lack."""
@@ -83,11 +84,7 @@ class ForeignValues:
         known = self._words.get(representative or page.key, set())
         differs = any(self._foreign(_words(item) - known, page, response))
         callback = self._arguments.callback_name(page.request)
-        self._same[callback] += 0 if differs else 1
-        if differs:
-            self._same[callback] -= _REMEMBERED_PAGES  # never trusted
-        elif self._same[callback] >= _TRUSTED_AFTER_COPIES:
-            self._trusted.add(callback)
+        self._points[callback] += _NEVER if differs else _COPY_POINTS
         return differs
 
     def _foreign(self, words: set[str], page: PageState, response: Response) -> Iterator[str]:

@@ -63,7 +63,6 @@ class _SpiderMiddleware(Component):
             for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
-                    yield from self._released(page)
             yield from self._rest(page)
 
     async def process_spider_output_async(
@@ -74,8 +73,6 @@ class _SpiderMiddleware(Component):
             async for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
-                    for request in self._released(page):
-                        yield request
             for request in self._rest(page):
                 yield request
 
@@ -102,10 +99,6 @@ class _SpiderMiddleware(Component):
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
-
-    def _released(self, page: PageState | None) -> Iterable[Request]:  # noqa: ARG002
-        """Return requests that pass now, although they did not before."""
-        return ()
 
     def _rest(self, page: PageState | None) -> Iterable[Request]:  # noqa: ARG002
         """Return requests that pass at the end of the output."""
@@ -358,21 +351,20 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if page.dropped or self._identity.repeats(response, request):
             return True
         self._following.given(page, request)
-        return page.action.follow or self._following.lets_pass(page, request)
+        if not page.action.follow:
+            page.kept_requests.append(request)
+        return page.action.follow
 
     def _takes_place(self, page: PageState) -> bool:
         """Return True for a copy whose callback runs for items that its original did not give."""
         calls_for_items = page.reason in ("no_items", "values")
         return calls_for_items and self._pages.policy.follow_chains
 
-    def _released(self, page: PageState | None) -> Iterable[Request]:
-        return () if page is None else self._following.released(page)
-
     def _rest(self, page: PageState | None) -> Iterable[Request]:
         if page is None:
             return ()
         withheld = page.withheld
-        passing = self._following.rest(page)
+        passing = self._following.passing(page)
         if page.withheld > withheld:
             self._pages.stats.count("dropped_requests", page.withheld - withheld)
         return passing

@@ -47,7 +47,7 @@ class PageState:
     :param in_chain: a copy of a page that leads on, so the request for the next page passes, see
         `scrapy_simhash.crawl.following`.
     :param may_follow: a copy all of whose requests pass.
-    :param kept_requests: pass later if it turns out that they may.
+    :param kept_requests: may pass when the output has ended.
     :param handled: the output of the callback (or errback) was read to its end, or the callback did
         not run, because the page was dropped.
     :param items: number of items that went to the pipelines, also those that middlewares added.
@@ -111,11 +111,6 @@ class PageState:
     def leads_on(self) -> bool:
         """Return True if the callback has given one request, or one for itself."""
         return self.requests == 1 or self.own_requests == 1
-
-    def take_kept_requests(self) -> Sequence[Request]:
-        """Remove and return the kept requests."""
-        kept, self.kept_requests = self.kept_requests, []
-        return kept
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""

@@ -1,0 +1,130 @@
+"""Judging: what becomes of a page in the index, by what was done with it and what it gave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
+
+from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.crawl.contents import Contents
+from scrapy_simhash.crawl.fingerprinting import Fingerprinter
+from scrapy_simhash.crawl.identity import Identity
+from scrapy_simhash.crawl.jobdir import CrawlStarts
+from scrapy_simhash.crawl.judging import Judging
+from scrapy_simhash.crawl.settings import SimhashSettings
+from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
+from scrapy_simhash.evidence import UNLIKE_ANY
+from scrapy_simhash.index import PageToObserve
+from scrapy_simhash.index.rules import Rules
+from scrapy_simhash.policy import Circumstances
+from tests.crawl.pages import page as html
+
+ONE, OTHER = b"request1", b"request2"
+
+
+class World:
+    """The pages of a crawl, which this class judges, acts on and settles as middlewares do."""
+
+    def __init__(self, directory, **given):
+        settings = SimhashSettings(Settings({"SIMHASH_DIR": str(directory)} | given), "spider")
+        crawler = SimpleNamespace(spider=None, settings=Settings(), stats=None)
+        stats = CrawlStats(MemoryStatsCollector(SimpleNamespace(settings=Settings())), "simhash")
+        self.detector = Fingerprinter(settings).detector
+        self.requested = []
+        self.judging = Judging(
+            "page",
+            settings,
+            self.detector,
+            identity=Identity(lambda _: b"", "all"),
+            stats=stats,
+            errors=ErrorLog(crawler, stats),
+            schedule=self.requested.append,
+        )
+        self.judging.open(CrawlStarts(Settings()))
+
+    def arrives(self, key, request=ONE, *, text="mill"):
+        """Judge a page, and return its state. Its callback has not run yet."""
+        page = self.detector.fingerprint_page(html(text))
+        page = replace(page, evidence=page.evidence._replace(request=request))
+        response, repeated = HtmlResponse(f"https://x.test/{key}"), Request(f"https://x.test/{key}")
+        verdict = self.judging.judge(key, page, None, response)
+        action, reason = self.judging.act_on(verdict, repeated, Circumstances(), response)
+        state = PageState(key, verdict, action, repeated, dropped=not action.call)
+        state.reason = reason
+        return state
+
+    def ends(self, state, *, items=True, confirmed=True):
+        """Settle a page whose callback has run."""
+        state.outputs, state.gave_items, state.failed = int(items), items, not confirmed
+        self.judging.settle_page(state, confirmed)
+
+    def stored(self):
+        """Return the keys of the stored pages."""
+        return {key for key in "abc" if self.judging.index.entry(key) is not None}
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = World(tmp_path)
+    yield world
+    world.judging.close()
+
+
+def test_a_copy_that_gives_no_items_does_not_take_the_place_of_a_page_without_items(world):
+    world.judging.retries.begin_giving()
+    world.ends(world.arrives("a"), items=False)
+    copy = world.arrives("b")
+    assert copy.reason == "no_items"
+    world.ends(copy, items=False)
+    assert world.stored() == {"a"}
+    giving = world.arrives("c")
+    world.ends(giving)
+    assert world.stored() == {"c"}
+
+
+def test_a_dropped_page_that_is_seen_twice_is_not_pending(tmp_path):
+    world = World(tmp_path, SIMHASH_INCREMENTAL=True, SIMHASH_FOLLOW=False)
+    first = world.arrives("a")
+    again = world.arrives("a")
+    assert (again.verdict.kind, again.dropped) == ("unchanged", True)
+    world.ends(first, confirmed=False)
+    assert [request.url for request in world.requested] == ["https://x.test/a"]
+    # Nothing is left of the failed page that its copies would be dropped for.
+    assert world.arrives("b").verdict.kind == "new"
+    world.judging.close()
+
+
+@pytest.mark.parametrize("request_hash", [OTHER, UNLIKE_ANY])
+def test_a_copy_with_other_arguments_stands_for_its_like_if_they_can_be_compared(
+    world, request_hash
+):
+    world.ends(world.arrives("a"))
+    copy = world.arrives("b", request_hash)
+    assert copy.reason == "request"
+    world.ends(copy)
+    further = world.arrives("c", request_hash)
+    if request_hash == OTHER:
+        assert (further.dropped, further.verdict.representative) == (True, "b")
+        assert world.stored() == {"a", "b"}
+    else:
+        assert further.reason == "request"
+        assert world.stored() == {"a"}
+
+
+def test_a_page_that_gives_items_clears_its_content_unless_it_gave_some_before_it_was_refused():
+    contents = Contents(Rules(3, Confirmation()))
+    wall, story = PageToObserve("wall", 0), PageToObserve("story", 0xFFFF)
+    contents.refuse(wall)
+    contents.refuse(story, gave_items=True)
+    for page in (wall, story):
+        contents.handled(page, gave_items=False)
+        assert contents.is_refused(page)
+        contents.handled(page, gave_items=True)
+    assert [contents.is_refused(page) for page in (wall, story)] == [False, True]
