@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import index_location
-from scrapy_simhash.commands._output import (
-    counted,
-    note,
-    show,
-    show_json,
-)
+from scrapy_simhash.commands._output import counted, note, show, show_json
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.extras.url_rules.evidence import RuleRecord
+from scrapy_simhash.extras.url_rules.rewriting import Rule, describe
+from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from scrapy_simhash.extras.url_rules.listing import KnownRule
-    from scrapy_simhash.extras.url_rules.rewriting import Rule
     from scrapy_simhash.index import Index
 
 _DESCRIPTION = """\
@@ -31,6 +30,44 @@ learned again, unless --forget deletes all rules.
   {program} rules --site example.com --all
   {program} rules --remove 1f3a77c2
 """
+
+
+class KnownRule(NamedTuple):
+    """A stored rule with its site."""
+
+    site: str
+    rule: Rule
+    record: RuleRecord
+
+    @property
+    def id(self) -> str:
+        """Return eight hexadecimal digits, which depend on the site and the rule alone."""
+        text = json.dumps([self.site, self.rule])
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+    @property
+    def holds_on(self) -> int:
+        """Return the number of path patterns with evidence to which the rule applies."""
+        return sum(self.record.applies(pattern) for pattern in self.record.patterns)
+
+
+def _known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
+    """Return the rules of stored rows; the rule that spared the most requests comes first.
+
+    :param rows: (site, row), as `scrapy_simhash.extras.url_rules.rows` encodes it.
+    :raises SimhashError: a row is damaged; the message names its site.
+    """
+    stored = []
+    for site, row in rows:
+        try:
+            rules = decode_rules(row)
+        except ValueError as error:
+            raise SimhashError(
+                f"the rules of the site {site} are damaged ({error}): `scrapy simhash rules "
+                f"--forget --site {site}` deletes them"
+            ) from error
+        stored += [KnownRule(site, rule, record) for rule, record in rules.items()]
+    return sorted(stored, key=lambda known: (-known.record.total.spared, known.site, known.rule))
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +89,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from scrapy_simhash.extras.url_rules.listing import known_rules
     from scrapy_simhash.maintenance.sources import opened_index
 
     where = index_location(options)
@@ -63,16 +99,16 @@ def _run(options: argparse.Namespace) -> None:
                 index.change_side_row("notes", site, lambda _: None)
             show(f"the rules of {counted(len(rows), 'site')} deleted")
         elif options.remove:
-            _remove(index, known_rules(rows), options.remove)
+            _remove(index, _known_rules(rows), options.remove)
         else:
-            _show(options, str(where), known_rules(rows))
+            _show(options, str(where), _known_rules(rows))
 
 
 def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
     """List rules."""
     from scrapy_simhash.commands._settings import project_settings
 
-    holding = [rule for rule in stored if rule.holds]
+    holding = [rule for rule in stored if rule.holds_on]
     listed = stored if options.all else holding
     if options.json:
         show_json({"index": where, "rules": [_as_json(rule) for rule in listed]})
@@ -87,7 +123,7 @@ def _list(listed: Sequence[KnownRule], left_out: int, spared: str) -> None:
         note("there are no rules yet: crawls with SIMHASH_URL_RULES = 'learn' learn them")
     for rule in listed:
         total = rule.record.total
-        show(f"{rule.id}  {rule.site}: {rule.words}")
+        show(f"{rule.id}  {rule.site}: {describe(rule.rule)}")
         if rule.record.origin != "learned":
             show(f"          {rule.record.origin}")
         show(
@@ -104,7 +140,7 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "site": rule.site,
-        "rule": rule.words,
+        "rule": describe(rule.rule),
         "steps": rule.rule,
         "origin": record.origin,
         "pages": total.pages,
@@ -121,8 +157,6 @@ def _as_json(rule: KnownRule) -> dict[str, Any]:
 
 
 def _remove(index: Index, stored: list[KnownRule], ids: list[str]) -> None:
-    from scrapy_simhash.errors import SimhashError
-
     by_id = {rule.id: rule for rule in stored}
     for name in ids:
         if name not in by_id:
@@ -138,9 +172,6 @@ def _remove(index: Index, stored: list[KnownRule], ids: list[str]) -> None:
 
 def _with_removed(rule: Rule, row: bytes | None) -> bytes:
     """Return the row of a site with a rule that is marked as removed."""
-    from scrapy_simhash.extras.url_rules.evidence import RuleRecord
-    from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
-
     return encode_rules(decode_rules(row) | {rule: RuleRecord("removed")})
 
 

@@ -6,13 +6,7 @@ from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extras.url_rules.rewriting import Rule, Step, rank, rewrite, rewrite_step, wider
-from scrapy_simhash.extras.url_rules.segments import (
-    WORD_PLACES,
-    Segments,
-    generalize,
-    stem_of,
-    words_at,
-)
+from scrapy_simhash.extras.url_rules.segments import WORD_PLACES, Segments, generalize, words_at
 
 if TYPE_CHECKING:
     from scrapy_simhash.extras.url_rules.url_parts import UrlParts
@@ -117,8 +111,6 @@ def _segment_steps(run: Segments) -> list[Step]:
 def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
     """Return steps that make two paths with the same number of segments equal."""
     steps: list[Step] = []
-    if [one.lower() for one in copy] == [one.lower() for one in original]:
-        steps.append(("case",))
     differing = [at for at, one in enumerate(copy) if one != original[at]]
     if len(differing) != 1:
         return steps
@@ -130,11 +122,6 @@ def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
         # Two numbers, as in /album/7/boats and /album/8/boats. A final number names a page.
         elif 0 < at < len(copy) - 1 and not copy[at - 1].isdecimal():
             steps.append(("segment", f"{copy[at - 1]}/#"))
-    shorter, longer = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)
-    suffix = longer[len(shorter) :] if shorter and longer.startswith(shorter) else ""
-    # story-print.html may be a version of story.html, but boats.html is no version of boat.html.
-    if suffix and not suffix[0].isalnum():
-        steps.append(("suffix", suffix))
     if not any(map(str.isdigit, one + other)):
         kept, replaced = sorted((one, other))
         steps.append(("instead", replaced, kept))

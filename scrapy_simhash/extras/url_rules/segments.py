@@ -78,15 +78,9 @@ def stem_of(segment: str) -> tuple[str, str, str]:
 def rewrite_segments(step: tuple[str, ...], segments: Segments) -> Segments:
     """Return a path as a step rewrites it; see `scrapy_simhash.extras.url_rules.rewriting`."""
     kind, *words = step
-    if kind == "case":
-        return tuple(segment.lower() for segment in segments)
     if kind == "instead":
         return tuple(words[1] if segment == words[0] else segment for segment in segments)
     if kind == "segment":
         return without_run(segments, words[0].split("/"))
-    if kind == "words":
-        found = words_at(segments, words[1])
-        return found[1] if found is not None and found[0] == words[0] else segments
-    stem, dot, extension = stem_of(segments[-1])  # the step is a suffix
-    shorter = stem.removesuffix(words[0])
-    return (*segments[:-1], shorter + dot + extension) if shorter else segments
+    found = words_at(segments, words[1])
+    return found[1] if found is not None and found[0] == words[0] else segments

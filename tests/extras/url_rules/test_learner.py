@@ -266,10 +266,16 @@ def test_rules_survive_being_stored():
     "row",
     [
         *(b"", b"{", b"7", b"[7]", b"[[[], 1]]", b"\xff", b'[[[["drop"]],"learned",[0,0,0,0],{}]]'),
-        *(b'[[[["eval","a"]],"learned",[0,0,0,0],{}]]', b'[[[["case"]],"other",[0,0,0,0],{}]]'),
-        *(b'[[[["case"]],"learned",[0,0,0],{}]]', b'[[[["case"]],"learned",[0,-1,0,0],{}]]'),
-        b'[[[["case"]],"learned",[0,0,0,0],[]]]',
-        *(b'[[[["case"]],"learned",[Infinity,0,0,0],{}]]', DEEP),
+        *(
+            b'[[[["eval","a"]],"learned",[0,0,0,0],{}]]',
+            b'[[[["segment","a"]],"other",[0,0,0,0],{}]]',
+        ),
+        *(
+            b'[[[["segment","a"]],"learned",[0,0,0],{}]]',
+            b'[[[["segment","a"]],"learned",[0,-1,0,0],{}]]',
+        ),
+        b'[[[["segment","a"]],"learned",[0,0,0,0],[]]]',
+        *(b'[[[["segment","a"]],"learned",[Infinity,0,0,0],{}]]', DEEP),
         *(b'[[[],"learned",[0,0,0,0],{}]]', b'[[[["words","a","b"]],"learned",[0,0,0,0],{}]]'),
     ],
 )
