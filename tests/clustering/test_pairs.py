@@ -15,7 +15,6 @@ from scrapy_simhash.clustering.pairs import (
     distances,
     fastest_plan,
     find_pairs,
-    ranges,
     words_of,
 )
 from scrapy_simhash.errors import PlanError, SchemeError
@@ -85,13 +84,6 @@ def test_pairs_are_those_of_a_linear_scan_that_share_a_prefix(data, crowd):
     assert found == by_scan(fingerprints, max_distance, plan)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-@pytest.mark.parametrize("plan", [None, TablePlan(64, 4)])
-def test_few_fingerprints(count, plan):
-    pairs = concatenate(find_pairs(words_of(range(count), 64), 3, plan))
-    assert len(set(pairs.first.tolist())) == max(count - 1, 0)
-
-
 def planted(count, bits, max_distance, seed=4):
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 256, (count, bits // 8), dtype=np.uint8)
@@ -139,11 +131,6 @@ def test_the_fastest_plan_compares_all_or_finds_enough():
     # Prefixes are longer for more fingerprints.
     small, large = (min(fastest_plan(64, 3, n).prefix_widths_bits) for n in (10**5, 10**8))
     assert small < large
-
-
-def test_ranges():
-    found = [*ranges(np.array([0, 5, 7]), np.array([2, 5, 9]))]
-    assert [(one.tolist(), at.tolist()) for one, at in found] == [([0, 0, 2, 2], [0, 1, 7, 8])]
 
 
 @given(crowd=crowded())

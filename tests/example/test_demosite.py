@@ -12,7 +12,6 @@ from urllib.request import Request, urlopen
 import pytest
 from example.demosite import DemoServer, Page, Site, build_site, score
 from example.demosite.check import broken_rules
-from example.demosite.text import Text, add, cut, headline, order, swap, without_captions
 from example.spiders.site import SiteSpider
 from scrapy.http import HtmlResponse
 
@@ -50,20 +49,6 @@ def test_unrelated_pages_that_are_alike_break_a_rule(site):
     pages = {**site.pages, ("main", "/twin"): page}
     broken = broken_rules(Site(8001, 8002, pages, site.endless))
     assert any("/twin" in rule and "of another family, by" in rule for rule in broken)
-
-
-# Texts
-
-
-def test_edits():
-    text = Text("T", ("Photo: sea", "one", "two"))
-    assert text.plain == "T\n\nsea\n\none\n\ntwo"
-    assert headline("U")(text).title == "U"
-    assert without_captions(text).paragraphs == ("one", "two")
-    assert order(2, 0, 1)(text).paragraphs == ("two", "Photo: sea", "one")
-    assert cut(-1)(text).paragraphs == ("Photo: sea", "one")
-    assert add("x", at=1)(text).paragraphs == ("Photo: sea", "x", "one", "two")
-    assert swap("one", "1")(text).paragraphs == ("Photo: sea", "1", "two")
 
 
 # Server
@@ -113,35 +98,41 @@ def small():
     return Site(8001, 8002, {(p.role, p.path): p for p in pages}, lambda _path: None)
 
 
-def test_everything_found(small):
-    result = score([(B, A), (C, A), (MIRRORED, A)], [A, B, C, MIRRORED, X], small)
-    assert result.planted == [B, C, MIRRORED]
-    assert result.found == [(B, A), (C, A), (MIRRORED, A)]
-    assert (result.missed, result.wrong, result.recall) == ([], [], 1.0)
+@pytest.mark.parametrize(
+    ("reported", "crawled", "expected"),
+    [
+        (
+            [(B, A), (C, A), (MIRRORED, A)],
+            [A, B, C, MIRRORED, X],
+            ([B, C, MIRRORED], [(B, A), (C, A), (MIRRORED, A)], [], []),
+        ),
+        # The member that was kept need not be the first.
+        ([(A, B)], [A, B, C], ([A, C], [(A, B)], [C], [])),
+        # A report across families is wrong, and not missed.
+        ([(B, X), (Y, A)], [A, B, X, Y], ([B, Y], [], [], [(B, X), (Y, A)])),
+        # Repetitions, and pages that are fetched twice, say nothing.
+        ([(A, A), (B, A), (B, A)], [A, A, B, B], ([B], [(B, A)], [], [])),
+        # Of members that are all reported one cannot be found.
+        ([(A, B), (B, A)], [A, B], ([B], [(B, A)], [], [])),
+        ([(X, A)], [A, X], ([], [], [], [(X, A)])),
+        # A reported page counts as crawled.
+        ([(B, A)], [A], ([B], [(B, A)], [], [])),
+    ],
+)
+def test_a_score(small, reported, crawled, expected):
+    result = score(reported, crawled, small)
+    assert (result.planted, result.found, result.missed, result.wrong) == expected
 
 
-def test_the_member_that_was_kept_need_not_be_the_first(small):
-    result = score([(A, B)], [A, B, C], small)
-    assert result.found == [(A, B)]
-    assert result.missed == [C]
-    assert result.recall == 0.5
-
-
-def test_a_report_across_families_is_wrong_and_not_missed(small):
-    result = score([(B, X), (Y, A)], [A, B, X, Y], small)
-    assert result.wrong == [(B, X), (Y, A)]
-    assert result.planted == [B, Y]
-    assert (result.found, result.missed) == ([], [])
-
-
-def test_repetitions_and_pages_fetched_twice_say_nothing(small):
-    result = score([(A, A), (B, A), (B, A)], [A, A, B, B], small)
-    assert (result.planted, result.found, result.wrong) == ([B], [(B, A)], [])
-
-
-def test_members_that_are_all_reported_leave_one_that_cannot_be_found(small):
-    result = score([(A, B), (B, A)], [A, B], small)
-    assert (result.planted, result.found) == ([B], [(B, A)])
+def test_only_the_first_months_of_the_calendar_count(small):
+    first, second, third, *rest = (
+        f"http://127.0.0.1:8001/calendar/{number}" for number in range(1, 10)
+    )
+    result = score([(second, first)], [first, second, third, *rest], small, calendar_limit=3)
+    assert result.planted == [second, third]
+    assert (result.missed, result.recall) == ([third], 0.5)
+    late = score([(rest[0], first), (rest[1], A)], [first, *rest, A], small, calendar_limit=1)
+    assert (late.planted, late.found, late.wrong) == ([], [], [(rest[1], A)])
 
 
 # Spider
@@ -161,6 +152,7 @@ def test_the_spider_follows_only_what_is_allowed():
     )
 
 
+@pytest.mark.thorough
 def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
     items = tmp_path / "items.jsonl"
     settings = (
@@ -171,15 +163,8 @@ def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
         "LOG_LEVEL=ERROR",
     )
     with DemoServer() as server:
-        command = [
-            sys.executable,
-            "-m",
-            "scrapy",
-            "crawl",
-            "site",
-            "-a",
-            f"url={server.start_urls}",
-        ]
+        command = [sys.executable, "-m", "scrapy", "crawl", "site"]
+        command += ["-a", f"url={server.start_urls}"]
         for setting in settings:
             command += ["-s", setting]
         subprocess.run([*command, "-O", items], cwd=PROJECT, check=True, timeout=60)
@@ -188,19 +173,6 @@ def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
     seen = [json.loads(line)["url"] for line in items.read_text(encoding="utf-8").splitlines()]
     assert set(fetched) == set(seen) == wanted
     assert len(fetched) == len(wanted)
-
-
-def months(*numbers):
-    return [f"http://127.0.0.1:8001/calendar/{number}" for number in numbers]
-
-
-def test_only_the_first_months_of_the_calendar_count(small):
-    first, second, third, *rest = months(*range(1, 10))
-    result = score([(second, first)], [first, second, third, *rest], small, calendar_limit=3)
-    assert result.planted == [second, third]
-    assert result.missed == [third]
-    late = score([(rest[0], first), (rest[1], A)], [first, *rest, A], small, calendar_limit=1)
-    assert (late.planted, late.found, late.wrong) == ([], [], [(rest[1], A)])
 
 
 def test_the_spider_follows_its_hosts_on_any_port():
@@ -217,11 +189,3 @@ def test_the_spider_follows_its_hosts_on_any_port():
 def test_the_spider_needs_a_complete_url(url):
     with pytest.raises(ValueError, match="usage: scrapy crawl site -a url="):
         SiteSpider(url=url)
-
-
-def test_a_single_page_reported_is_wrong(small):
-    assert score([(X, A)], [A, X], small).wrong == [(X, A)]
-
-
-def test_a_reported_page_counts_as_crawled(small):
-    assert score([(B, A)], [A], small).found == [(B, A)]

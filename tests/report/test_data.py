@@ -8,12 +8,10 @@ import random
 import zlib
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.clustering import cluster
-from scrapy_simhash.clustering.clusters import connect, earliest_members
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
@@ -242,20 +240,6 @@ def test_texts_of_pages_that_are_alone_until_k_is_smaller(tmp_path):
     assert [text_of(data, page)["text"] for page in range(len(keys))] == [
         f"text of {key}" for key in keys
     ]
-
-
-@pytest.mark.parametrize(
-    ("components", "representatives", "joined"),
-    [
-        ([0, 0, 2, 2, 4], [0, 0, 1, 3, 4], [0, 0, 0, 0, 4]),
-        ([0, 1, 2, 3], [1, 2, 3, 3], [0, 0, 0, 0]),
-        ([], [], []),
-    ],
-)
-def test_components_hold_pages_with_their_representatives(components, representatives, joined):
-    earlier, everyone = np.array(components, np.intp), np.arange(len(components))
-    connect(earlier, everyone, np.array(representatives, np.intp))
-    assert earliest_members(earlier, everyone).tolist() == joined
 
 
 def test_similar_pages_stand_apart(tmp_path):

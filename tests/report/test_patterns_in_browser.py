@@ -1,9 +1,10 @@
-"""From patterns, and pairs of patterns, to their clusters."""
+"""From hosts, patterns, and pairs of patterns, to their clusters."""
 
 from collections import Counter
 
 import pytest
 
+from scrapy_simhash.maintenance.duplication import host_of
 from scrapy_simhash.url_patterns import url_pattern
 from tests.report.samples import small_report
 from tests.report.test_page_in_browser import clusters_of
@@ -65,4 +66,16 @@ def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
         said = watched.page.locator("#shown").inner_text()
         assert all(pattern in said for pattern in row["patterns"])
     assert found == set(clusters)
+    watched.assert_quiet()
+
+
+def test_a_host_shows_the_clusters_that_have_such_a_page(opened):
+    report = small_report()
+    watched = opened(report)
+    clusters = clusters_of(report)
+    for number, row in enumerate(report["hosts"]):
+        watched.page.locator("button[data-only=host]").nth(number).click()
+        assert shown(watched) == {
+            name for name, keys in clusters.items() if row["host"] in map(host_of, [name, *keys])
+        }
     watched.assert_quiet()

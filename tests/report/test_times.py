@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scrapy_simhash import open_index
 from scrapy_simhash.index import index_url
@@ -72,30 +68,3 @@ def test_the_chart_has_at_most_120_columns(tmp_path, to_s):
     columns = report_data(tmp_path / "i")["timeline"]["representatives"]
     assert sum(columns) == 2
     assert len(columns) <= 120
-
-
-@pytest.mark.thorough
-@settings(max_examples=12, deadline=None)
-@given(
-    first=st.lists(st.integers(1_700_000_000, 1_800_000_000), max_size=30),
-    later=st.lists(st.integers(1_700_000_000, 1_800_000_000), max_size=30),
-)
-def test_time_is_cut_in_few_steps_that_hold_everything(tmp_path_factory, first, later):
-    directory = tmp_path_factory.mktemp("times") / "index"
-    with open_index(index_url(directory), SCHEME, max_distance=K) as index:
-        for number in range(len(first)):
-            index.confirm(index.observe(str(number), random.Random(number).getrandbits(64)))
-    with rewriting(directory) as (source, store):
-        for entry, seen_s in zip(source.entries(), first, strict=False):
-            seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
-            store.write(seen, None, ())
-        for number, seen_s in enumerate(later, 1000):
-            store.log(NearDuplicate(f"c{number}", "0", 1, 1, number, seen_s))
-    time = report_data(directory)["timeline"]
-    standing = bool(later and not first)  # the earliest one, for a representative that is not there
-    assert sum(time["representatives"]) == len(first) + standing
-    assert sum(time["near_duplicates"]) == len(later) - standing
-    assert len(time["representatives"]) == len(time["near_duplicates"]) <= 122
-    if first or later:
-        end_s = time["from_s"] + time["step_s"] * len(time["representatives"])
-        assert time["from_s"] <= min(first + later) <= max(first + later) < end_s
