@@ -5,6 +5,8 @@ from. A request that is passed to ``engine.crawl`` may have any URL, so it count
 while the errback of a dropped page runs. An errback may also leave a request to a task, a timer or
 a handler of ``spider_idle``. So for each errback that was called, one further request with the same
 callback and errback counts.
+
+A request that a callback passes to ``engine.crawl`` leads on like one that it yields.
 """
 
 from __future__ import annotations
@@ -17,18 +19,20 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.identity import ASKED_AGAIN_META_KEY
+from scrapy_simhash.crawl.retries import is_retry
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.signalmanager import SignalManager
 
+    from scrapy_simhash.crawl.following import Following
     from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.settlement import PageState
 
 _REMEMBERED_KEYS = 100_000
 _REMEMBERED_ERRBACKS = 1000
-# The dropped page whose errback runs, until its output has ended. Scrapy's own tasks inherit it.
-_running: ContextVar[PageState | None] = ContextVar("simhash_running_errback", default=None)
+# The page whose callback or errback runs, until its output has ended. Tasks of Scrapy inherit it.
+_running: ContextVar[PageState | None] = ContextVar("simhash_running", default=None)
 
 
 class AskingAgain:
@@ -37,21 +41,26 @@ class AskingAgain:
     :param crawl_signals: the signals of the crawl.
     """
 
-    def __init__(self, crawl_signals: SignalManager, identity: Identity) -> None:
-        self._signals = crawl_signals
+    def __init__(
+        self, crawl_signals: SignalManager, identity: Identity, following: Following
+    ) -> None:
         self._identity = identity
-        self._is_connected = False
+        self._following = following
+        crawl_signals.connect(self._scheduled, signal=signals.request_scheduled)
         # Keys of pages whose callbacks did not run.
         self._dropped: LocalCache[str, None] = LocalCache(_REMEMBERED_KEYS)
         # (callback, errback) → number of dropped pages that the errback may ask for again.
         self._owed: LocalCache[tuple[Any, Any], int] = LocalCache(_REMEMBERED_ERRBACKS)
 
-    def page_arrived(self) -> None:
-        """Record that a page has arrived: what its callback requests is not for an errback."""
-        _running.set(None)
+    def page_arrived(self, page: PageState | None) -> None:
+        """Record that a page has arrived: its callback or errback runs next, in this context.
+
+        :param page: None as long as it is not judged.
+        """
+        _running.set(page)
 
     def dropped(self, page: PageState, request: Request, *, by_engine: bool) -> None:
-        """Record that a page is dropped. Its errback runs next, in this context.
+        """Record that a page is dropped.
 
         :param request: the request of the page, which the errback may copy.
         :param by_engine: the request was passed to ``engine.crawl``. A spider may pass all of its
@@ -61,10 +70,6 @@ class AskingAgain:
         request.meta[ASKED_AGAIN_META_KEY] = True  # for copies of the request
         if request.errback is None:
             return
-        _running.set(page)
-        if not self._is_connected:  # not before, because the handler takes time for each request
-            self._is_connected = True
-            self._signals.connect(self._scheduled, signal=signals.request_scheduled)
         if not by_engine:
             pair = request.callback, request.errback
             self._owed[pair] = self._owed.get(pair, 0) + 1
@@ -83,7 +88,11 @@ class AskingAgain:
 
     def _scheduled(self, request: Request) -> None:
         page = _running.get()
-        # Requests of ``start()`` carry their arguments. Scrapy may schedule them in a task that
-        # inherits the context of an errback.
-        if page is not None and not page.ended and CARRIED_META_KEY not in request.meta:
+        # Requests that were yielded carry their arguments. Scrapy may schedule those of ``start()``
+        # in a task that inherits the context of a callback.
+        if page is None or page.ended or CARRIED_META_KEY in request.meta or is_retry(request):
+            return
+        if page.dropped:
             request.meta[ASKED_AGAIN_META_KEY] = True
+        else:  # it leads on, as if the callback had yielded the request
+            self._following.given(page, request)

@@ -78,8 +78,8 @@ class SimhashExtension:
         self.arguments = Arguments(settings.ignore_arguments, crawler)
         self.foreign_values = ForeignValues(self.arguments)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
-        self.asking_again = AskingAgain(crawler.signals, self.identity)
         self.following = Following(self.arguments)
+        self.asking_again = AskingAgain(crawler.signals, self.identity, self.following)
         self.fingerprinter = fingerprinter = Fingerprinter(settings)
         parts: dict[str, Any] = {
             "identity": self.identity,

@@ -208,7 +208,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if request is None:  # pragma: no cover - Scrapy always sets it
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
-        self._asking_again.page_arrived()
+        self._asking_again.page_arrived(None)
         request_hash = self._arguments.hash(request)
         was_refused = REFUSED_META_KEY in request.meta
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
@@ -268,6 +268,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state.reason, state.title, state.text = kept_reason, page.title, page.text
         state.in_chain = in_chain
         state.may_follow = self._takes_place(state) and self._following.is_barren(original)
+        self._asking_again.page_arrived(state)
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
             self._waiting.dropped()

@@ -721,7 +721,7 @@ class Polled(GeneratedSpider):
 class Chained(GeneratedSpider):
     """Each page leads to the next one, and some pages have the content of earlier ones."""
 
-    ways = ("number", "next", "feeder", "two callbacks", "slow pipelines", "calendar")
+    ways = ("number", "next", "feeder", "two callbacks", "slow pipelines", "calendar", "engine")
     settings_of_shape: ClassVar[dict[str, Any]] = {
         "ITEM_PIPELINES": {f"{COMPONENTS}.ValidatingPipeline": 300}
     }
@@ -764,6 +764,8 @@ class Chained(GeneratedSpider):
                 outputs += [response.follow(a, self.parse) for a in response.css("a.n")]
             elif self.way == "feeder":
                 outputs.append(Request(self.waiting.pop(0)))
+            elif self.way == "engine":
+                self.crawler.engine.crawl(Request(f"{HOST}/d/{place + 1}"))
             elif self.way == "two callbacks":
                 outputs.append(Request(f"{HOST}/list/{place + 1}", self.parse_list))
             else:

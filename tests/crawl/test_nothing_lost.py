@@ -62,6 +62,13 @@ def test_a_spider_that_waits_in_start_gets_its_pages():
     assert result["simhash"]["dropped_items"] > 0
 
 
+def test_a_next_page_that_is_passed_to_the_engine_is_crawled():
+    [result] = results = compared(61, 1, "Chained")
+    check(results)
+    assert result["way"].startswith("engine")
+    assert result["simhash"]["dropped_items"] > 0
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES)
 def test_many_crawls(shape):
