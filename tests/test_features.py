@@ -15,7 +15,6 @@ from scrapy_simhash.features import (
     shingles,
     weighted_features,
 )
-from tests import oracles
 
 token_lists = st.lists(st.sampled_from(["a", "b", "c", "d e"]), max_size=30)
 
@@ -87,15 +86,6 @@ class TestLevels:
     )
     def test_levels_are_fifths_of_the_largest_tf_idf(self, table, counts, weights):
         assert self.levels(table, counts) == weights
-
-    @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-    def test_levels_by_the_table_of_jieba_follow_the_definition(self, counts):
-        words = ["渡轮", "的", "ferry", "外星人", "内部", "有"]
-        tokens = [word for word, count in zip(words, counts, strict=False) for _ in range(count)]
-        features = weighted_features(
-            tokens, shingle_length=1, weighting="levels", idf=idf_table("jieba")
-        )
-        assert features == oracles.levels(tokens)
 
 
 class TestIdf:

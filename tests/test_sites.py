@@ -46,12 +46,6 @@ def test_the_site_is_the_registered_domain_of_the_first_url(key, host, site):
     assert site_of(key) == site
 
 
-def test_hosts_of_one_domain_are_one_site():
-    assert registered_domain("a.example.com") == registered_domain("b.example.com")
-    # The rules of names, private ones such as github.io left aside, are those of registries.
-    assert registered_domain("") == ""
-
-
 def test_a_site_is_the_one_of_tldextract():
     split = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
     names = [rule.lstrip("!").replace("*", "islands") for rule in split.tlds]

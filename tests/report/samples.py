@@ -7,6 +7,7 @@ import tempfile
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.report.breakdown import Breakdown
 from scrapy_simhash.report.writing import report_data
 from scrapy_simhash.sketch import sketch
+from tests.report.browser import HOSTILE
 
 BITS, MAX_DISTANCE = 256, 36
 FROM_S = 1_795_305_600
@@ -146,7 +148,7 @@ def reported(pages):
             index_url(directory), scheme, max_distance=MAX_DISTANCE, confirmation=UNCONFIRMED
         ) as index:
             for seen_s, key, fingerprint, title, text in sorted(pages):
-                index._clock = lambda now_s=FROM_S + seen_s: now_s
+                index.rules = replace(index.rules, clock=lambda now_s=FROM_S + seen_s: now_s)
                 made = sketch(token_hashes(text.split())) if "ferry" in text else b""
                 evidence = Evidence(made, label=title.encode())
                 index.confirm(index.observe(key, fingerprint, evidence))
@@ -248,3 +250,40 @@ def crawl(near):
             "simhash/checked": 715 + near + 48,
         },
     }
+
+
+def hostile_report():
+    """A report all of whose texts are hostile."""
+    keys = [
+        HOSTILE,
+        "javascript:window.taken=true",
+        f"https://a.example/?{HOSTILE}",
+        "data:text/html,<script>window.taken=true</script>",
+        "https://a.example/\u202egpj.exe",
+        "\t=cmd",
+        "https://\ud800.example/",
+    ]
+    texts = [compressed(HOSTILE, f"{HOSTILE} and {number}\n{HOSTILE}") for number in range(7)]
+    pages = [(key, number, number + 1, 0, number) for number, key in enumerate(keys)]
+    report = head(
+        columns(pages, [0] * len(keys), texts), crawl=copy.deepcopy(small_report()["crawl"])
+    )
+    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1})
+    report["crawl"]["kept"] = {HOSTILE: {"near_duplicate": 1, "unchanged": 0}}
+    report["crawl"]["stats"] = {HOSTILE: HOSTILE}
+    report["version"] = HOSTILE
+    report["similar"] = [
+        {"key": HOSTILE, "like": HOSTILE, "distance": 3, "similarity": 40, "title": HOSTILE}
+    ]
+    report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
+    counts = {"near_duplicates": 1, "similar": 0, "representatives": 1}
+    pair = {"patterns": [HOSTILE, HOSTILE], "near_duplicates": 1, "clusters": 1}
+    return placed(
+        report,
+        hosts=[{"host": HOSTILE, **counts}],
+        patterns=[
+            {"pattern": HOSTILE, "example": HOSTILE, **counts},
+            {"pattern": "q", "example": 'https://a.example/"onmouseover="alert(1)', **counts},
+        ],
+        pairs=[{**pair, "examples": [HOSTILE, "javascript:alert(1)"]}],
+    )

@@ -15,8 +15,14 @@ from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.timeline import timeline
 from scrapy_simhash.report.visible import address, duration, moment, share, visible
-from tests.report.browser import HOSTILE
-from tests.report.samples import MAX_DISTANCE, columns, empty_report, head, placed, small_report
+from tests.report.samples import (
+    MAX_DISTANCE,
+    columns,
+    empty_report,
+    head,
+    hostile_report,
+    small_report,
+)
 
 MOST_LINES = 350
 
@@ -147,34 +153,6 @@ def test_json_ends_no_element_and_keeps_every_character():
     assert not set("<>&") & set(block)
     assert json.loads(block)["pages"]["key"] == [HARD, "b" + HARD]
     assert len(read.of("script")) == 4
-
-
-def hostile_report():
-    report = copy.deepcopy(small_report())
-    report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
-    report["version"] = HOSTILE
-    kept = {HOSTILE: {"near_duplicate": 2, "unchanged": 0}}
-    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1}, kept=kept)
-    report["crawl"]["stats"] = {HOSTILE: HOSTILE}
-    report["pages"]["key"] = [HOSTILE for _ in report["pages"]["key"]]
-    report["similar"] = [
-        {"key": HOSTILE, "like": HOSTILE, "distance": 3, "similarity": 40, "title": HOSTILE}
-    ]
-    counts = {"near_duplicates": 2, "similar": 1, "representatives": 1}
-    pair = {"near_duplicates": 1, "clusters": 1}
-    return placed(
-        report,
-        hosts=[{"host": HOSTILE, **counts}],
-        patterns=[
-            {"pattern": HOSTILE, "example": HOSTILE, **counts},
-            {"pattern": "p", "example": "javascript:alert(1)", **counts},
-            {"pattern": "q", "example": 'https://a.example/"onmouseover="alert(1)', **counts},
-        ],
-        pairs=[
-            {"patterns": [HOSTILE, "p"], "examples": [HOSTILE, "javascript:alert(1)"], **pair},
-            {"patterns": ["p", HOSTILE], "examples": [HOSTILE, HOSTILE], **pair},
-        ],
-    )
 
 
 def test_hostile_text_makes_no_element_and_no_attribute():

@@ -1,6 +1,5 @@
 """The report as a person uses it: clusters, filters, order, keys, paper; and nothing else runs."""
 
-import copy
 import re
 from statistics import median
 
@@ -10,9 +9,8 @@ from tests.report.browser import HOSTILE
 from tests.report.samples import (
     MAX_DISTANCE,
     columns,
-    compressed,
     head,
-    placed,
+    hostile_report,
     small_report,
 )
 
@@ -181,35 +179,6 @@ def test_narrow_screens_scroll_only_downwards(opened, width):
     # A line of small letters below the address, which takes two or three.
     assert 0 < median(titles) < 20
     assert median(heights) - median(titles) < 80
-
-
-def hostile_report():
-    keys = [
-        HOSTILE,
-        "javascript:window.taken=true",
-        f"https://a.example/?{HOSTILE}",
-        "data:text/html,<script>window.taken=true</script>",
-        "https://a.example/\u202egpj.exe",
-        "\t=cmd",
-        "https://\ud800.example/",
-    ]
-    texts = [compressed(HOSTILE, f"{HOSTILE} and {number}\n{HOSTILE}") for number in range(7)]
-    pages = [(key, number, number + 1, 0, number) for number, key in enumerate(keys)]
-    report = head(
-        columns(pages, [0] * len(keys), texts), crawl=copy.deepcopy(small_report()["crawl"])
-    )
-    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1})
-    report["crawl"]["kept"] = {HOSTILE: {"near_duplicate": 1, "unchanged": 0}}
-    report["crawl"]["stats"] = {HOSTILE: HOSTILE}
-    report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
-    counts = {"near_duplicates": 1, "similar": 0, "representatives": 1}
-    pair = {"patterns": [HOSTILE, HOSTILE], "near_duplicates": 1, "clusters": 1}
-    return placed(
-        report,
-        hosts=[{"host": HOSTILE, **counts}],
-        patterns=[{"pattern": HOSTILE, "example": HOSTILE, **counts}],
-        pairs=[{**pair, "examples": [HOSTILE, "javascript:alert(1)"]}],
-    )
 
 
 def test_what_hostile_text_says_does_not_happen(opened):
