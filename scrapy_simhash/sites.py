@@ -39,7 +39,7 @@ def has_route(url: str) -> bool:
 
 def page_url(url: str) -> str:
     """Return a URL without its fragment, unless that is a route. :raises ValueError: not a URL."""
-    return url if has_route(url) else urldefrag(url).url
+    return url if "#" not in url or has_route(url) else urldefrag(url).url
 
 
 @lru_cache(maxsize=65536)

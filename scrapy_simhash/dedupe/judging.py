@@ -13,13 +13,12 @@ from scrapy_simhash.evidence import evidence_from, plain_evidence
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.dedupe.known import KnownRecords
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
-    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Index, Observation
     from scrapy_simhash.verdict import Verdict
 
@@ -47,8 +46,6 @@ class Judge:
         *,
         known: KnownRecords | None = None,
     ) -> None:
-        from scrapy_simhash.index.probing import Prober  # needs numpy
-
         self._state = state
         self._index = index
         self._options = options
@@ -56,7 +53,6 @@ class Judge:
         self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
         self._policy = Policy(incremental=options.incremental)
-        self._prober = Prober(index.plan)
         self.records_judged = checkpoint.records_after
         # The batch: its verdicts, the keys of its records, and what `commit` stores in the index.
         self._lines: list[bytes] = []
@@ -94,7 +90,7 @@ class Judge:
         known_verdict = None if self._known is None else self._known.verdict(key, page)
         is_known = known_verdict is not None
         verdict = known_verdict or self._detector.judge(
-            self._index, key, page, in_scope=self._in_scope(key, page)
+            self._index, key, page, in_scope=self._options.in_scope(key)
         )
         is_dropped = self._options.action == "drop" and (is_known or self._is_seen(verdict))
         values = plain_verdict(verdict, dropped=is_dropped)
@@ -150,30 +146,6 @@ class Judge:
         stored = self._index.entry(verdict.key) if verdict.kind == "unchanged" else None
         return stored is not None and stored.last_sequence >= self._index.crawl_start
 
-    def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
-        """Return a filter of the keys that a record's representative may have; None for all keys.
-
-        The index compares a record with all pending records, but with stored ones only if its
-        tables find them. So that verdicts do not depend on batches, the filter leaves out pending
-        records that the tables would not find.
-        """
-        scope = None if self._options.scope is None else self._options.scope(key)
-        pending = self._pending
-        if not pending or page.fingerprint is None:
-            return scope
-        is_found: Callable[[int], bool] | None = None
-        fingerprint, certainty = page.fingerprint, page.evidence.certainty
-
-        def in_scope(other: str) -> bool:
-            nonlocal is_found
-            if other in pending:
-                is_found = is_found or self._prober.found_by(fingerprint, certainty)
-                if not is_found(pending[other].fingerprint):
-                    return False
-            return scope is None or scope(other)
-
-        return in_scope
-
     def _repeat(self, checkpoint: Checkpoint) -> None:
         """Repeat the changes of the last batch to the index, some of which a kill may have lost."""
         evidence = iter(checkpoint.evidence)
@@ -186,7 +158,7 @@ class Judge:
                 key,
                 fingerprint,
                 evidence_from(next(evidence)),
-                in_scope=None if self._options.scope is None else self._options.scope(key),
+                in_scope=self._options.in_scope(key),
             )
             if observation.similar_to is not None:
                 self._index.acted(observation, "passed")

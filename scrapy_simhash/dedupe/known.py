@@ -38,13 +38,12 @@ class KnownRecords:
         """
         if record.fingerprint is None:
             return None
-        scope = self.options.scope
         prediction = predict(
             self.index,
             key,
             record.fingerprint,
             evidence_of(key, record),
-            in_scope=None if scope is None else scope(key),
+            in_scope=self.options.in_scope(key),
         )
         if prediction.kind not in ("near-duplicate", "unchanged"):
             return None

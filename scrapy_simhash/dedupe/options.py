@@ -95,6 +95,10 @@ class DedupeOptions:
     workers: int = 1
     timeout_ms: int = DEFAULT_TIMEOUT_MS
 
+    def in_scope(self, key: str) -> Callable[[str], bool] | None:
+        """Return a filter of the keys that a record's representative may have; None for all."""
+        return None if self.scope is None else self.scope(key)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the options that an interrupted run needs unchanged to go on, as JSON values."""
         changeable = ("scope", "workers", "timeout_ms")
