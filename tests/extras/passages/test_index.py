@@ -88,23 +88,22 @@ def test_neighbours_are_those_of_a_linear_scan_but_for_a_few_far_ones(filled):
     for number in range(60):  # more than the tables leave unsorted
         text = "".join(f"{edited(FERRY, n)}\n" for n in range(9, 40))
         filled.add(f"more {number}", f"{text}Number {number} is moored here.")
-    stored = set()
+    stored = {}
     for name in [*TEXTS, *(f"more {number}" for number in range(60))]:
         number = filled.number(name)
         text = filled.text(number)
         for span in reversed(spans_of(text)):
             if fingerprint := fingerprint_of(text[slice(*span)]):
-                stored = {one for one in stored if one[:2] != (fingerprint.value, number)}
-                stored.add((fingerprint.value, number, span))
+                stored[fingerprint.value, number] = span
     assert len(stored) == filled.passages > UNSORTED_ROWS
     asked = [fingerprint_of(sentence) for sentence in f"{edited(FERRY, 30)} {QUARRY}".split(". ")]
     missed = all_near = 0
     for distance in (0, PLAN.guaranteed_distance, 50):
         for query, found in zip(asked, filled.near(asked, distance), strict=True):
             expected = {
-                (hamming_distance(query.value, fingerprint), number, span)
-                for fingerprint, number, span in stored
-                if hamming_distance(query.value, fingerprint) <= distance
+                (apart, number, span)
+                for (fingerprint, number), span in stored.items()
+                if (apart := hamming_distance(query.value, fingerprint)) <= distance
             }
             assert found == sorted(found)
             assert set(found) <= expected

@@ -42,6 +42,7 @@ def project(folder):
     return folder
 
 
+@pytest.mark.thorough
 def test_it_is_a_command_of_scrapy(run_process, folder):
     ran = run_process(*SCRAPY[:-1])
     assert "  simhash       Find near-duplicate pages" in ran.out
@@ -67,6 +68,7 @@ def test_exit_codes_are_ours(run_process, folder):
     assert run_process(*SCRAPY).code == 2
 
 
+@pytest.mark.thorough
 def test_outside_of_a_project(run_process, folder):
     name = written(folder, FERRY)
     ran = run_process(*SCRAPY, "passages", "add", name, "-s", "SIMHASH_PASSAGES=elsewhere")
@@ -165,6 +167,7 @@ def test_what_cannot_be_fetched(run_process, site, path, content, told):
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_nobody_is_there(run_process, folder):
     run_process(*MODULE, "passages", "add", written(folder, NOTICE))
     ran = run_process(*MODULE, "passages", "check", "http://127.0.0.1:1/", "-h")
