@@ -15,9 +15,15 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl.arguments import with_request
+from scrapy_simhash.crawl.arguments import CARRIED_META_KEY, with_request
 from scrapy_simhash.crawl.extension import Component
-from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, VERDICT_META_KEY
+from scrapy_simhash.crawl.identity import (
+    OPT_OUT_META_KEY,
+    OTHER_URL_META_KEY,
+    VERDICT_META_KEY,
+)
+from scrapy_simhash.detector import evidence_of
+from scrapy_simhash.index import PageToObserve
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
 
 FLAG = "near-duplicate"
+# Indexed pages with these statuses count as gone; other pages that cannot be judged do not.
+_GONE_STATUSES = (404, 410)
 
 
 class SimhashDownloaderMiddleware(Component):
@@ -40,14 +48,17 @@ class SimhashDownloaderMiddleware(Component):
         self._identity = crawl.identity
         self._arguments = crawl.arguments
         self._pages = crawl.pages
-        self._arrivals = crawl.arrivals
+        self._settlement = crawl.settlement
+        self._waiting = crawl.waiting
+        self._request_ended = crawl.request_ended
         # Request for a dropped copy → the kept response of that copy.
         self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
 
     def process_request(self, request: Request) -> Response | None:
         """Return the response that was kept for a request, or None."""
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
-        answer = self._arrivals.answer_to(request)
+        self._waiting.is_idle = False
+        answer = self._pages.retries.answer_to(request)
         if answer is not None:
             self._answers[request] = answer
             return _again(answer, request)
@@ -59,7 +70,12 @@ class SimhashDownloaderMiddleware(Component):
         if answer is not None:  # other middlewares have seen it already, and may have changed it
             response = _again(answer, request)
         page = await self._fingerprint(request, response)
-        self._arrivals.downloaded(request, response, page)
+        if 200 <= response.status < 300:  # noqa: PLR2004 - success
+            self._compare_with_earlier(request, page)
+        if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
+            self._pages.mark_not_judged(self._identity.key(request))
+        if page is None:
+            self._request_ended(request)
         if page is not None and page.fingerprint is not None and self._pages.calls.in_threads:
             page = with_request(page, request, self._arguments.hash(request))
             await self._pages.ask_early(self._identity.key(request), page, response)
@@ -68,7 +84,21 @@ class SimhashDownloaderMiddleware(Component):
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
-        self._arrivals.lost(request)
+        self._pages.mark_not_judged(self._identity.key(request))
+        self._request_ended(request)
+
+    def _compare_with_earlier(self, request: Request, page: PageFingerprint | None) -> None:
+        """Compare a page with an earlier one under its key, whose copies may have been dropped for
+        a content that the spider did not want.
+        """
+        if self._pages.index is None or request.callback is NO_CALLBACK:
+            return
+        key, text = self._identity.key(request), None
+        if page is not None and page.fingerprint is not None:
+            text = PageToObserve(key, page.fingerprint, evidence_of(key, page))
+        if CARRIED_META_KEY not in request.meta:  # no spider output: perhaps an inline download
+            self._settlement.downloaded(key, text)
+        self._pages.came_again(key, text, request.meta.get(OTHER_URL_META_KEY))
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
         """Return the fingerprint of a page, and keep it for the spider middleware."""

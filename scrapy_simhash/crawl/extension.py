@@ -14,7 +14,6 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import Arguments
-from scrapy_simhash.crawl.arrivals import Arrivals
 from scrapy_simhash.crawl.asking_again import AskingAgain
 from scrapy_simhash.crawl.browser_pages import close_browser_pages
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.index import Observation
     from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
@@ -95,7 +95,6 @@ class SimhashExtension:
             self.pages.settle_page, self.items.settle, self._finished, self.pages.contents
         )
         self.waiting = WaitingSpiders(crawler, self.pages.retries)
-        self.arrivals = Arrivals(self.pages, self.items, self.settlement, self.identity)
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
         # copy to other requests. Weak, because a response may never reach a callback.
         self.fingerprinted: WeakKeyDictionary[
@@ -191,8 +190,8 @@ class SimhashExtension:
 
     def spider_idle(self) -> None:
         """Settle all pages. :raises DontCloseSpider: dropped copies wait, or are requested."""
-        is_kept_open = self.arrivals.is_idle and not self._waits
-        self.arrivals.is_idle = True
+        is_kept_open = self.waiting.is_idle and not self._waits
+        self.waiting.is_idle = True
         self.settlement.close()  # in an idle crawl, unfinished output is never read
         waiting = self.pages.idle(), self.items.idle()
         self._waits = any(waiting)
@@ -204,7 +203,7 @@ class SimhashExtension:
         self.settlement.close()
         self.crawler.signals.send_catch_log(signals.crawl_settled)
         for judging in (self.pages, self.items):
-            await judging.finish(pausing=not self.arrivals.is_idle)
+            await judging.finish(pausing=not self.waiting.is_idle)
 
     def spider_closed(self, reason: str) -> None:
         """Settle the rest, log the summary, close the indexes, and write the report."""
@@ -244,8 +243,16 @@ class SimhashExtension:
     def _finished(self, page: PageState, confirmed: bool) -> None:
         if page.dropped:  # not earlier, because an errback may use the browser page
             close_browser_pages(page.request, self.errors)
-        self.arrivals.settled(page)
         self.crawler.signals.send_catch_log(signals.page_settled, page=page, confirmed=confirmed)
+
+    def request_ended(self, request: Request, observation: Observation | None = None) -> bool:
+        """Record that it is known what became of a request. Return True if the request was a retry,
+        of the page or of one of its items.
+
+        :param observation: None if the page was not judged.
+        """
+        for_item = self.items.retries.arrived(request, None)
+        return self.pages.retries.arrived(request, observation) or for_item
 
     def _go_without_index(self, error: SimhashError) -> None:
         """Let the spider crawl without the plugin. An empty feed would cost more than copies."""

@@ -121,6 +121,8 @@ class Judging:
         # Response → (verdict of an index on the network, finalizer that discards it). The index is
         # asked before it is known whether a callback will get the page.
         self._early: WeakKeyDictionary[Response, tuple[Verdict, Any]] = WeakKeyDictionary()
+        # Keys of pages whose callbacks gave only a request for the page under another query.
+        self._replaced: LocalCache[str, None] = LocalCache(MAX_HELD)
         # Key → copy whose callback ran late, and gave nothing.
         self._ran_late: LocalCache[str, DroppedCopy] = LocalCache(MAX_HELD)
         self._asked_late: LocalCache[str, None] = LocalCache(MAX_HELD)
@@ -380,14 +382,17 @@ class Judging:
         elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
             self.calls.tell(observation.key, lambda index: index.accept(observation))
 
-    def came_again(self, key: str, page: Text | None) -> None:
+    def came_again(self, key: str, page: Text | None, other: str | None = None) -> None:
         """Record that a page arrived, perhaps again.
 
         :param page: the content; None if it cannot be judged.
+        :param other: key of the page whose callback requested this one under another query. If it
+            gave nothing else, this is the same page.
         """
         self._ran_late.pop(key, None)
-        self.contents.came_again(key, page)
-        self.retries.came_again(key, page)
+        for one in [key] if other is None or other not in self._replaced else [key, other]:
+            self.contents.came_again(one, page)
+            self.retries.came_again(one, page)
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
@@ -416,6 +421,8 @@ class Judging:
         verdict, observation = page.verdict, page.observation
         if verdict is None or observation is None:
             return
+        if page.other_url and page.outputs == 1:
+            self._replaced[page.key] = None
         if page.outputs == 0 and not page.dropped and is_retry(page.request):
             self._ran_late[page.key] = DroppedCopy.of(observation, page.request)
         calls_for_items = page.reason in ("no_items", "values")

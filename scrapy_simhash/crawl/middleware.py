@@ -197,7 +197,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._depth_limited = settings.getint("DEPTH_LIMIT") > 0
         self._signals = crawl.crawler.signals
         self._fingerprinted = crawl.fingerprinted
-        self._arrivals = crawl.arrivals
+        self._request_ended = crawl.request_ended
         self._following = crawl.following
         self._foreign_values = crawl.foreign_values
         self._waiting = crawl.waiting
@@ -237,7 +237,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 key, page, canonical_url(response, page.canonical), response
             )
         if verdict is None:
-            self._arrivals.ended(request)
+            self._request_ended(request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason or "index_error"}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
@@ -253,7 +253,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 method=request.method,
                 has_password=lambda: has_password(response),
                 asked_again=asked_again,
-                rescheduled=self._arrivals.ended(request, verdict.observation) or was_refused,
+                rescheduled=self._request_ended(request, verdict.observation) or was_refused,
                 request_has_changed=asked_with not in (b"", request_hash)
                 or self._is_shared(verdict, repeatable),
                 arguments=tuple(chain.from_iterable(arguments)),
@@ -303,7 +303,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         :param request: can be scheduled to download the page again.
         :raises NearDuplicatePage: the callback must not run.
         """
-        self._arrivals.ended(response.request or request)
+        self._request_ended(response.request or request)
         verdict = replace(verdict, key=key)
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
         response.flags.append(verdict.kind)

@@ -44,6 +44,8 @@ class WaitingSpiders:
     def __init__(self, crawler: Crawler, retries: Retries) -> None:
         self._crawler = crawler
         self._retries = retries
+        self.is_idle = False
+        """No request was made since the crawl was idle."""
         self._is_timed = self._is_connected = False
         self._starting = True
         self._yielded = 0
