@@ -117,7 +117,8 @@ class Ours(Contestant):
         with opened_database(self.directory) as (manifest, database):
             rows = list(database.rows(b"E", b"F"))
             width_bytes = manifest.plan.bits // 8
-            keys = sum(records.page_key_length(value, width_bytes) for _, value in rows)
+            found = (records.decode_entry(-1, value, width_bytes) for _, value in rows)
+            keys = sum(len(records.encode_key(entry.key)) for entry in found)
             entries = sum(len(row) + len(value) for row, value in rows) - keys
             sizes = {path: path.stat().st_size for path in database.path.rglob("*")}
             tables = sum(size for path, size in sizes.items() if path.parent.name == FOLDER)

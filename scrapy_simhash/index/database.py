@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
@@ -22,38 +22,6 @@ REDIS_REMEDY = (
     "and its --redis and --redis-key, and crawl again"
 )
 """What `corrupt` advises for an index in Redis, which `check --repair` does not take."""
-
-
-class KeyValues(Protocol):
-    """The rows that a `scrapy_simhash.index.store.Store` needs; for the methods see `Database`."""
-
-    @property
-    def location(self) -> str:
-        """Location of the index, for errors."""
-
-    @property
-    def path(self) -> Path | None:
-        """Directory of the database; None in memory."""
-
-    def get(self, key: bytes) -> bytes | None:
-        """See `Database`."""
-
-    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """See `Database`."""
-
-    def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
-        """See `Database`."""
-
-    def write(
-        self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
-    ) -> None:
-        """See `Database`."""
-
-    def sync(self) -> None:
-        """See `Database`."""
-
-    def close(self) -> None:
-        """See `Database`."""
 
 
 class Database(ABC):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.index.database import KeyValues
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy_simhash.index.database import Row
 
 
-class MemoryDatabase(KeyValues):
-    """A database without a disk."""
+class MemoryDatabase:
+    """A database without a disk. See `Database` for the methods."""
 
     location = "memory"
     path = None
@@ -22,12 +20,15 @@ class MemoryDatabase(KeyValues):
         self._rows: dict[bytes, bytes] = {}
 
     def get(self, key: bytes) -> bytes | None:
+        """Return the value of a row, or None."""
         return self._rows.get(key)
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the values of rows, None for missing ones."""
         return [self._rows.get(key) for key in keys]
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
+        """Yield the rows with start <= key < stop, sorted."""
         found = sorted(key for key in self._rows if start <= key < stop)
         yield from [(key, self._rows[key]) for key in found]
 
@@ -38,6 +39,7 @@ class MemoryDatabase(KeyValues):
         *,
         sync: bool = False,  # noqa: ARG002 - there is no disk
     ) -> None:
+        """Carry out all puts and then all deletes."""
         self._rows.update(puts)
         for key in deletes:
             self._rows.pop(key, None)

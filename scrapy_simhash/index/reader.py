@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
-    from scrapy_simhash.index.database import KeyValues
+    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.memory import MemoryDatabase
 
 _Decoded = TypeVar("_Decoded")
 
@@ -23,7 +24,7 @@ class RowReader:
     :raises IndexCorrupt: a method cannot decode a row.
     """
 
-    def __init__(self, database: KeyValues, width_bytes: int) -> None:
+    def __init__(self, database: Database | MemoryDatabase, width_bytes: int) -> None:
         self._database = database
         self._width_bytes = width_bytes
         self.location = database.location

@@ -154,12 +154,6 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
     )
 
 
-def page_key_length(value: bytes, width_bytes: int) -> int:
-    """Return the length in bytes of the page key in an entry's value; 0 if that is cut short."""
-    *_, key_at = _read_parts(value, _FINGERPRINT_AT + width_bytes + 1)
-    return max(len(value) - key_at, 0)
-
-
 def _read_parts(value: bytes, at: int) -> tuple[int, int, Evidence, int]:
     """Return (`last_sequence` - `number`, `last_seen_s` - `first_seen_s`, evidence, position of the
     page key) from an entry's value; the last is its length if the value is cut short.

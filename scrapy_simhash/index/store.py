@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from scrapy_simhash.index.base import Entry, Observation, PageToObserve, SyncPolicy
-    from scrapy_simhash.index.database import KeyValues
+    from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.memory import MemoryDatabase
     from scrapy_simhash.index.rules import CrawlRules, Neighbour
 
     Observed: TypeAlias = tuple[Observation, Pending | None]
@@ -59,7 +60,11 @@ class Store(RowWriter):
     """
 
     def __init__(
-        self, database: KeyValues, manifest: Manifest, *, sync: SyncPolicy = "everysec"
+        self,
+        database: Database | MemoryDatabase,
+        manifest: Manifest,
+        *,
+        sync: SyncPolicy = "everysec",
     ) -> None:
         super().__init__(database, manifest.plan.bits // 8, sync)
         self.manifest = manifest

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.records import decode_key, encode_key
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class Texts:
         self._location = location
         self._path = path
         self._kind = kind
-        self._database: Database | None = None
-        self._memory: dict[bytes, bytes] = {}
+        self._database: Database | MemoryDatabase | None = None
+        if path is None:
+            self._database = MemoryDatabase()
         self._bytes = 0
         self.max_bytes = max_bytes
         self._remedy = f"restore {path} from a backup, or delete it, which loses only stored texts"
@@ -91,9 +93,8 @@ class Texts:
 
     def keys(self) -> Iterator[str]:
         """Yield the keys of the pages with a stored text."""
-        database = self._opened()
         try:
-            for row, _ in self._memory.items() if database is None else database.rows(b"X", b"Y"):
+            for row, _ in self._opened().rows(b"X", b"Y"):
                 yield decode_key(row[1:])
         except ValueError as error:
             raise self._corrupt(f"a key of its texts: {error}") from error
@@ -108,7 +109,7 @@ class Texts:
 
     def close(self) -> None:
         """Close the database. A later call of another method reopens it."""
-        if self._database is not None:
+        if self._path is not None and self._database is not None:
             self._database.close()
             self._database = None
 
@@ -116,22 +117,16 @@ class Texts:
         return corrupt(self._location, detail, self._remedy)
 
     def _get(self, row: bytes) -> bytes | None:
-        database = self._opened()
-        return self._memory.get(row) if database is None else database.get(row)
+        return self._opened().get(row)
 
     def _write(self, puts: list[Row], deletes: list[bytes], size: int) -> None:
-        database = self._opened()
-        if database is None:
-            self._memory.update(puts)
-            for row in deletes:
-                self._memory.pop(row, None)
-        else:
-            database.write([*puts, (_STATE, size.to_bytes(8, "big"))], deletes)
+        self._opened().write([*puts, (_STATE, size.to_bytes(8, "big"))], deletes)
         self._bytes = size
 
-    def _opened(self) -> Database | None:
-        """Return the database, and open it if necessary; None for texts in memory."""
-        if self._database is None and self._path is not None:
+    def _opened(self) -> Database | MemoryDatabase:
+        """Return the database, and open it if necessary."""
+        if self._database is None:
+            assert self._path is not None
             self._database = database_kind(self._kind)(self._location, self._path, self._remedy)
             self._bytes = int.from_bytes(self._database.get(_STATE) or b"", "big")
         return self._database

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
-    from scrapy_simhash.index.database import KeyValues, Row
+    from scrapy_simhash.index.database import Database, Row
+    from scrapy_simhash.index.memory import MemoryDatabase
 
 _SYNC_INTERVAL_S = 1.0
 
@@ -30,7 +31,9 @@ class RowWriter(RowReader):
     :param sync: when writes are synced to disk.
     """
 
-    def __init__(self, database: KeyValues, width_bytes: int, sync: SyncPolicy) -> None:
+    def __init__(
+        self, database: Database | MemoryDatabase, width_bytes: int, sync: SyncPolicy
+    ) -> None:
         super().__init__(database, width_bytes)
         self._sync = sync
         self._synced_at_s = time.monotonic()
