@@ -38,7 +38,7 @@ ARGUMENTS = {
     "index check --repair": [],
     "index remove --unseen-since 1d": [],
     "index remove": ["https://nowhere.example/"],
-    "index rebuild": [],
+    "index rebuild": ["--tables", "130,1"],
     "index merge": ["other"],
     "index export": ["-"],
 }

@@ -204,25 +204,6 @@ def test_nothing_is_found_in_an_index_of_any_history(tmp_path_factory, kind, cra
             assert len(stored) == size
 
 
-@pytest.mark.parametrize("content", [None, "{", '{"format": "scrapy-simhash index"}'])
-def test_without_a_manifest_that_can_be_read_there_is_nothing_to_check(sound, content):
-    manifest = sound / "manifest.json"
-    manifest.unlink()
-    if content is not None:
-        manifest.write_text(content, encoding="utf-8")
-    with pytest.raises(StorageError) as caught:
-        check(sound)
-    assert str(sound) in str(caught.value)
-
-
-def test_an_index_of_another_version_is_refused(sound):
-    manifest = sound / "manifest.json"
-    text = manifest.read_text(encoding="utf-8")
-    manifest.write_text(text.replace('"format_version": 6', '"format_version": 4'), "utf-8")
-    with pytest.raises(IndexMismatch, match="version 4"):
-        check(sound)
-
-
 @pytest.mark.parametrize("older", ["before", "after"])
 def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
     """As a database's own repair may bring back what was deleted."""
@@ -376,12 +357,6 @@ def test_without_its_manifest_an_index_cannot_be_repaired(sound, content, error)
         repair(sound)
     assert str(sound) in str(caught.value)
     assert files(sound) == before
-
-
-def test_where_there_is_no_index_none_is_made(tmp_path):
-    with pytest.raises(StorageError, match="there is no index"):
-        repair(tmp_path / "missing")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("without", [None, "CURRENT"])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import (
     IndexClosed,
-    IndexForeign,
     IndexLocked,
     IndexMismatch,
     PlanError,
@@ -43,7 +42,6 @@ from tests.index.backends import (
     rows,
     small_tables,
 )
-from tests.index.processes import children
 from tests.index.raw import change_rows, crashed
 
 # Near each other, so that much is a near-duplicate of something.
@@ -331,33 +329,6 @@ def operation(request, kind, tmp_path):
     """An operation on an index, beside one that is sound."""
     made(tmp_path / "other", PAGES, kind=kind)
     return OPERATIONS[request.param]
-
-
-def test_where_there_is_no_index_none_is_made(operation, tmp_path):
-    with pytest.raises(StorageError, match="there is no index"):
-        operation(tmp_path / "missing")
-    assert not (tmp_path / "missing").exists()
-
-
-def test_what_is_not_ours_stays(operation, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(IndexForeign):
-        operation(tmp_path / "mine")
-    assert files(tmp_path / "mine") == {"notes.txt": b"mine"}
-
-
-def test_an_index_that_is_open_is_locked(operation, kind, tmp_path):
-    directory = tmp_path / "index"
-    with children() as other:
-        holder = other.begin("hold", kind=kind, directory=str(directory))
-        assert holder.line() == "open"
-        with pytest.raises((IndexLocked, IndexMismatch)):
-            operation(directory)
-        holder.send("")
-        assert holder.rest() == ["closed"]
-    with open_index(f"{kind}:{directory}") as index:
-        assert len(index) == 50
 
 
 def test_one_that_a_crawl_of_this_process_has_open_is_locked(operation, index):
