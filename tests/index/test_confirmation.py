@@ -392,7 +392,7 @@ def test_what_is_decided(stored, pending, own, began, request):
     def is_pending(one):  # not by value: a key may be stored and pending
         return any(one is other for other in pending)
 
-    result = classify(page, lambda: (stored, pending), counts, asked)
+    result = classify(page, stored, pending, counts, asked)
     everything = [*stored, *pending]
     copies = [one for one in everything if one.confirmed and counts(one.entry)]
     if page is not None and page.confirmed and counts(page.entry):

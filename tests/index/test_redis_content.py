@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -245,6 +246,37 @@ def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):
         index._store.server.call("HSET", index._store.layout.state("notes"), b"\xff", b"[]")
         with pytest.raises(IndexCorrupt, match=r"the name of a side row.*backup of the server"):
             index.side_rows("notes")
+
+
+@pytest.mark.parametrize("command", range(1, 12))
+def test_a_merge_that_is_killed_loses_no_page_and_can_be_repeated(
+    redis_backend, address, tmp_path, monkeypatch, command
+):
+    """A page of the other index replaces a copy: the copy goes only when the page is stored."""
+    from scrapy_simhash.index.redis.server import Server
+
+    with open_index(index_url(tmp_path), SCHEME, max_distance=K, plan=PLAN) as other:
+        store(other, ("copy", flip(A, 0)), ("c", C))
+    with redis_backend.open() as index:
+        store(index, ("a", A), ("b", B))
+    run, ran = Server.run, []
+
+    def run_until_it_is_killed(server, script, *arguments):
+        ran.append(script)
+        if len(ran) == command:
+            raise KeyboardInterrupt
+        return run(server, script, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Server, "run", run_until_it_is_killed)
+        with suppress(KeyboardInterrupt):
+            merge(address, tmp_path)
+    with redis_backend.open(incremental=True) as index:
+        assert len(index.query(A)) == len(index.query(B)) == 1
+        assert problems(index) == []
+    merge(address, tmp_path)
+    with redis_backend.open(incremental=True) as index:
+        assert sorted(entry.key for entry in index._store.entries()) == ["b", "c", "copy"]
 
 
 def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
