@@ -52,14 +52,6 @@ def unpacked(built, directory):
     return directory / f"scrapy_simhash-{VERSION}"
 
 
-def test_two_builds_give_the_same_bytes(built, tmp_path):
-    again = build(ROOT, tmp_path / "2", "sdist", "wheel")
-    assert sorted(built) == sorted(again)
-    assert len(built) == 2
-    for name, path in built.items():
-        assert path.read_bytes() == again[name].read_bytes(), name
-
-
 def test_the_sdist_gives_the_same_wheel_and_sdist_elsewhere(built, tmp_path):
     source = unpacked(built, tmp_path)
     for path in source.rglob("*"):

@@ -57,6 +57,17 @@ DIGITS = [
         ("iPad™ Air®", "ipad air"),
         ("葛\U000e0100飾", "葛飾"),
         ("❤\ufe0f", "❤\ufe0e"),
+        ("café", "cafe\u0301"),
+        ("Ａｂｃ　１２３", "abc 123"),
+        ("ｶﾀｶﾅ ｶﾞｽ", "カタカナ ガス"),
+        ("ﬁnal oﬃce", "final office"),
+        ("STRASSE", "straße"),
+        ("ΟΔΟΣ", "οδος"),
+        ("ΟΔΟΣ", "οδοσ"),
+        ("ταΐζω", "ταΐζω".upper()),
+        ("豈見る", "\uf900\ufa0aる"),
+        ("第①班", "第1班"),
+        ("한국", unicodedata.normalize("NFD", "한국")),
     ],
 )
 def test_ways_to_write_one_text_have_equal_tokens(tokenize, one, other):

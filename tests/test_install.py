@@ -4,12 +4,12 @@ import json
 import os
 import re
 import subprocess
-import threading
 import venv
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from tests.crawl.site import serving
 
 pytestmark = pytest.mark.thorough
 
@@ -19,35 +19,16 @@ ARTICLE = " ".join(
     f"The keeper of lighthouse number {n} writes down wind, rain and passing ships by the hour."
     for n in ("one", "two", "three", "four", "five", "six")
 )
-PAGES = {
-    "/": f"<a href='/copy'>copy</a><div class='article'><p>{ARTICLE}</p></div>",
-    "/copy": f"<div class='article'><p>{ARTICLE.replace('rain', 'hail', 1)}</p></div>",
-}
-
-
-class Site(BaseHTTPRequestHandler):
-    def do_GET(self):
-        page = PAGES.get(self.path)
-        self.send_response(200 if page else 404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        if page:
-            head = "<head><title>Lighthouses</title></head>"
-            self.wfile.write(f"<html>{head}<body>{page}</body></html>".encode())
-
-    def log_message(self, *arguments):
-        pass
+PAGE = (
+    "<html><head><title>Lighthouses</title></head><body><a href='/copy'>copy</a>"
+    f"<div class='article'><p>{ARTICLE}</p></div></body></html>"
+)
 
 
 @pytest.fixture
-def site():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def urls():
+    with serving() as site:
+        yield [site.put("/", PAGE), site.put("/copy", PAGE.replace("rain", "hail", 1))]
 
 
 def readme_block(name):
@@ -69,7 +50,7 @@ def json_lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_readme_in_a_fresh_environment_and_project(tmp_path, site):
+def test_readme_in_a_fresh_environment_and_project(tmp_path, urls):
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", str(ROOT), cwd=tmp_path)
@@ -80,7 +61,7 @@ def test_readme_in_a_fresh_environment_and_project(tmp_path, site):
     method = "".join(f"    {line}\n" for line in readme_block("spider").splitlines())
     (project / "fresh" / "spiders" / "pages.py").write_text(
         "import scrapy\n\n\nclass PagesSpider(scrapy.Spider):\n    name = 'pages'\n"
-        f"    start_urls = ['{site}', '{site}copy']\n"
+        f"    start_urls = {urls}\n"
         "    custom_settings = {'CONCURRENT_REQUESTS': 1, 'DOWNLOAD_DELAY': 0}\n\n" + method,
         encoding="utf-8",
     )

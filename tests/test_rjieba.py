@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -17,9 +15,6 @@ from hypothesis import strategies as st
 from scrapy_simhash.folding import normalize
 from scrapy_simhash.tokenization import jieba_tokenizer, jieba_tokens
 from tests.samples import CHINESE, ENGLISH
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytest.importorskip("rjieba", reason="rjieba is not installed: nothing to compare")
 
@@ -74,29 +69,6 @@ def test_tokens_of_all_words_of_the_dictionary_are_equal():
     # Words in runs of their own, and pairs of words in one run, where words overlap.
     text = " ".join(words[::3]) + " ".join("".join(words[i : i + 2]) for i in range(0, 349_000, 10))
     assert han_tokens(text) == without_rjieba(text)
-
-
-def chinese_texts(data: Path, name: str, languages: tuple[str, ...]) -> list[str]:
-    lines = (data / name / "docs.jsonl").read_text(encoding="utf-8").splitlines()
-    wanted = {d["id"] for d in map(json.loads, lines) if d["lang"] in languages}
-    with gzip.open(data / name / "truth.jsonl.gz", "rt", encoding="utf-8") as truth:
-        return [d["text"] for d in map(json.loads, truth) if d["id"] in wanted]
-
-
-@pytest.mark.thorough
-def test_tokens_of_real_texts_are_equal(shared):
-    texts = [
-        text
-        for name in ("daniel", "laws_zh", "site_debian_docs", "fixtures_multi")
-        for text in chinese_texts(shared / "data", name, ("zh", "zh-tw", "ja"))
-    ]
-    assert len(texts) > 300
-    # Revisions repeat what they don't change.
-    runs = dict.fromkeys(run for text in texts for run in RUN.findall(normalize(text)))
-    assert len(runs) > 20_000
-    cut = jieba_tokenizer().lcut
-    differing = [run for run in runs if jieba_tokens(run) != cut(run, HMM=False)]
-    assert differing == []
 
 
 CODE = """
