@@ -114,7 +114,9 @@ def check(todo: list[Task]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("at_once", AT_ONCE)
-@pytest.mark.parametrize("shape", ["classic chain", "wide clique"])
+@pytest.mark.parametrize(
+    "shape", [pytest.param("classic chain", marks=pytest.mark.thorough), "wide clique"]
+)
 def test_of_pages_that_arrive_at_the_same_time_one_is_kept(redis_backend, tmp_path, shape, at_once):
     todo = tasks(redis_backend, tmp_path, shape, 40, at_once=at_once, together=5)
     run_all(todo)
