@@ -8,25 +8,25 @@ each entry must be readable and have a row in the journal.
 from __future__ import annotations
 
 from array import array
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import Entry, SideKind
+from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.history import decode_crawl
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.rewriting import rewriting
-from scrapy_simhash.maintenance.rows import entries_of_repeated_pages, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from scrapy_simhash.index.base import SideKind
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.store import Store
@@ -113,11 +113,10 @@ def _check_rows(
     except ValueError as error:
         report.add(f"the state row is missing or damaged ({error})")
     width_bytes = manifest.plan.bits // 8
-    for row in read_rows(database, width_bytes):
-        if row.problem:
-            report.add(row.problem)
-        elif isinstance(row.content, Entry):
-            entry = row.content
+    for entry in _rows(database, width_bytes):
+        if isinstance(entry, str):
+            report.add(entry)
+        elif isinstance(entry, Entry):
             report.entries += 1
             ordinals.append(entry.ordinal)
             hashes.append(hash(entry.key))
@@ -126,11 +125,11 @@ def _check_rows(
                 last_sequence = max(last_sequence, entry.number, entry.last_sequence)
             else:
                 newer_entries += 1  # the state row may be older than these
-        elif row.content is not None:
+        elif isinstance(entry, NearDuplicate):
             report.near_duplicates += 1
-            last_sequence = max(last_sequence, row.content.sequence)
+            last_sequence = max(last_sequence, entry.sequence)
     first: dict[str, int] = {}
-    for entry in entries_of_repeated_pages(database, ordinals, hashes, width_bytes):
+    for entry in _entries_of_repeated_pages(database, ordinals, hashes, width_bytes):
         if (other := first.setdefault(entry.key, entry.ordinal)) != entry.ordinal:
             report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
     if report.entries - newer_entries != state.entries:
@@ -193,24 +192,73 @@ def _copy_readable(
     """Copy the readable rows. Of several entries of a page, the latest one stays: the repair of a
     database may bring back rows that were deleted.
     """
-    damaged_side_rows = set()
-    for row in read_rows(source.database, width_bytes):
-        if row.problem:
+    for content in _rows(source.database, width_bytes):
+        if isinstance(content, str):
             report.dropped += 1
-            damaged_side_rows.add(row.key)
-        elif isinstance(row.content, Entry):
-            entry = row.content._replace(ordinal=-1)
+        elif isinstance(content, Entry):
+            entry = content._replace(ordinal=-1)
             other = store.entry(entry.key)
             report.dropped += other is not None
             if other is None or entry.last_sequence >= other.last_sequence:
                 store.write(entry, other, ())
             on_progress()
-        elif row.content is not None:
-            store.log(row.content)
+        elif isinstance(content, NearDuplicate):
+            store.log(content)
             report.near_duplicates += 1
+        else:
+            store.replace_side_row(content.kind, content.name, None, content.value)
     report.entries = len(store)
-    for kind in get_args(SideKind):
-        for key, value in source.database.rows(*records.side_range(kind)):
-            with suppress(ValueError):  # a damaged name, which was counted
-                if key not in damaged_side_rows:
-                    store.replace_side_row(kind, records.decode_key(key[1:]), None, value)
+
+
+class _SideRow(NamedTuple):
+    kind: SideKind
+    name: str
+    value: bytes
+
+
+def _rows(database: Database, width_bytes: int) -> Iterator[Entry | NearDuplicate | _SideRow | str]:
+    """Yield the content of the rows of entries, log lines and side rows, or what is wrong with a
+    row; then the rows of no known kind. The state row is left out: `repair` makes it again.
+
+    :param width_bytes: bytes of a fingerprint.
+    """
+    for first, length, decode in (
+        (b"E", records.ENTRY_KEY_BYTES, records.decode_entry),
+        (b"N", records.LOG_KEY_BYTES, records.decode_near_duplicate),
+    ):
+        for key, value in database.rows(first, bytes((first[0] + 1,))):
+            if len(key) == length:  # other keys are of no known kind
+                try:
+                    yield decode(int.from_bytes(key[1:], "big"), value, width_bytes)
+                except ValueError as error:
+                    yield str(error)
+    sides: tuple[tuple[SideKind, str], ...] = ("notes", "the note"), ("history", "the history")
+    for kind, shown in sides:
+        for key, value in database.rows(*records.side_range(kind)):
+            side_row: _SideRow | str
+            try:
+                side_row = _SideRow(kind, records.decode_key(key[1:]), value)
+                if kind == "history":  # only slices know what notes say
+                    decode_crawl(side_row.name, value)
+            except ValueError as error:
+                side_row = f"{shown} of {key[1:]!r}: {error}"
+            yield side_row
+    for key in records.rows_of_no_kind(database):
+        yield f"a row of no known kind: {key!r}"
+
+
+def _entries_of_repeated_pages(
+    database: Database, ordinals: array[int], hashes: array[int], width_bytes: int
+) -> Iterator[Entry]:
+    """Yield the entries of pages that have several, and of pages whose hashes are equal by chance.
+
+    :param ordinals: the ordinals of all sound entries.
+    :param hashes: for each of them, the hash of the page's key, of type ``q``.
+    """
+    import numpy as np
+
+    distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
+    for position in np.flatnonzero(np.isin(hashes, distinct[counts > 1])):
+        ordinal = ordinals[position]
+        value = database.get(records.entry_row_key(ordinal)) or b""
+        yield records.decode_entry(ordinal, value, width_bytes)
