@@ -19,10 +19,10 @@ from tests.crawl.site import serving
 from .samples import CHINESE, FERRY, NOTICE, PAGE, written
 
 
-def options_of(*arguments, settings=None, several=False):
+def options_of(*arguments, settings=None):
     parser = argparse.ArgumentParser()
     _pages.add_reading_options(parser, json=False)
-    _options.add_scheme_options(parser, several=several)
+    _options.add_scheme_options(parser)
     options = parser.parse_args(arguments)
     options.settings = Settings(settings or {})
     return options
@@ -169,19 +169,6 @@ def test_the_scheme_is_that_of_the_settings_or_options():
     assert scheme.select == ("article", "//p")
     assert chosen.min_tokens == 9
     assert _options.chosen_settings(options_of("--max-distance", "4")).max_distance == 4
-
-
-def test_several_presets():
-    options = options_of("--preset", "wide", "--preset", "classic", several=True)
-    found = _options.settings_of_presets(options)
-    assert [(one.preset, one.max_distance) for one in found] == [
-        ("wide", PRESETS["wide"].max_distance),
-        ("classic", 3),
-    ]
-    found = _options.settings_of_presets(options_of("--preset", "all", several=True))
-    assert [one.preset for one in found] == list(PRESETS)
-    found = _options.settings_of_presets(options_of(several=True))
-    assert [one.preset for one in found] == ["wide"]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ import pytest
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.index import records
 
-from .backends import PLAN, checked_entries, files, make_backend
-from .processes import children
-from .raw import change_rows, crashed, largest
+from .backends import PLAN, checked_entries, make_backend
+from .raw import change_rows, largest
 
 ON_A_DIRECTORY = [["check"], ["check", "--repair"], ["stats"]]
 
@@ -74,13 +73,6 @@ def test_check_of_an_index_with_problems(made, run):
     assert errors == ""
 
 
-def test_check_of_an_index_whose_process_was_killed(backend, tmp_path, run):
-    with backend.open() as index:
-        index.confirm(index.observe("a", 0x0000))
-        copy = crashed(index, tmp_path / "crashed")
-    assert run("index", "check", "--index", copy)[0] == 0
-
-
 def test_repair_of_rows(made, run):
     change_rows(made, {b"X": b"?"}, [records.STATE_KEY])
     assert run("index", "check", "--repair", "--index", made) == (
@@ -124,34 +116,6 @@ def test_impossible_tables_are_errors(made, run, tables):
 
 
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
-def test_a_missing_index_is_an_error_and_is_not_created(run, tmp_path, command):
-    code, lines, errors = run("index", *command, "--index", tmp_path / "missing")
-    assert (code, lines) == (1, [])
-    assert errors.startswith(f"error: index {tmp_path / 'missing'}: ")
-    assert "no such directory" in errors
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("command", ON_A_DIRECTORY)
-def test_a_directory_with_other_files_is_an_error_and_unchanged(run, tmp_path, command):
-    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    before = files(tmp_path)
-    code, lines, errors = run("index", *command, "--index", tmp_path)
-    assert (code, lines) == (1, [])
-    assert "other files" in errors
-    assert files(tmp_path) == before
-
-
-@pytest.mark.parametrize("command", ON_A_DIRECTORY)
-@pytest.mark.parametrize("path", ["file", "file/below"])
-def test_a_file_is_no_index(run, tmp_path, command, path):
-    (tmp_path / "file").write_text("text", encoding="utf-8")
-    code, lines, errors = run("index", *command, "--index", tmp_path / path)
-    assert (code, lines) == (1, [])
-    assert str(tmp_path / path) in errors
-
-
-@pytest.mark.parametrize("command", ON_A_DIRECTORY)
 def test_a_file_with_the_name_of_the_database_is_an_error(kind, backend, made, run, command):
     for file in (made / kind).iterdir():
         file.unlink()
@@ -161,21 +125,6 @@ def test_a_file_with_the_name_of_the_database_is_an_error(kind, backend, made, r
     assert (code, lines) == (1, [])
     assert str(made) in errors
     assert (made / kind).read_text(encoding="utf-8") == "text"
-
-
-@pytest.mark.parametrize("command", ON_A_DIRECTORY)
-def test_an_index_that_another_process_has_open_is_locked(kind, tmp_path, run, command):
-    directory = tmp_path / "index"
-    with children() as other:
-        holder = other.begin("hold", kind=kind, directory=str(directory))
-        assert holder.line() == "open"
-        code, lines, errors = run("index", *command, "--index", directory)
-        assert (code, lines) == (1, [])
-        assert errors.startswith(f"error: index {directory}: ")
-        assert "wait for that crawl to end" in errors
-        holder.send("")
-        assert holder.rest() == ["closed"]
-    assert run("index", "check", "--index", directory)[0] == 0
 
 
 @pytest.mark.parametrize("command", [["stats"], ["check"]])
