@@ -13,6 +13,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -87,7 +88,7 @@ class ErrorPages:
         self._max_bytes = max_bytes
         self._action = action
         self._random = random.SystemRandom()
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: LocalCache[str, _Host] = LocalCache(MAX_HOSTS)
         self._counted_hosts: set[str] = set()
 
     @classmethod
@@ -158,9 +159,6 @@ class ErrorPages:
             return None
         host = self._hosts.get(parts.netloc)
         if host is None:
-            if len(self._hosts) >= MAX_HOSTS:
-                self._stats.count("probes/too_many_hosts")
-                return None
             host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._max_distance))
         if host.waiting is not None:
             answered: Deferred[None] = Deferred()

@@ -9,11 +9,12 @@ is that of the whole site.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
+
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.extras.url_rules.differences import rules_between
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, touched_by, values_in
@@ -23,12 +24,11 @@ from scrapy_simhash.extras.url_rules.url_parts import UrlParts, url_parts
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable
 
     from scrapy_simhash.extras.url_rules.rows import Rules
 
 MAX_SITES = 10_000
-# Rules for all sites are stored under this name.
 EXPLORE = 0.05
 _MAX_CONTENTS = 1_000
 
@@ -72,9 +72,10 @@ class UrlRules:
         self._explore = explore
         self._random = random or Random()  # noqa: S311 - a sample
         self._seen = SeenTable(slots)
-        self._sites: OrderedDict[str, Site] = OrderedDict()
+        self.sites: LocalCache[str, Site] = LocalCache(MAX_SITES)
+        """The sites that are in memory, by name."""
         # Content → the URL under which it was found last.
-        self._contents: OrderedDict[int, UrlParts] = OrderedDict()
+        self._contents: LocalCache[int, UrlParts] = LocalCache(_MAX_CONTENTS)
 
     def site_of(self, url: str) -> str | None:
         """Return the name of a URL's site; None if no rules can be learned for it."""
@@ -82,18 +83,11 @@ class UrlRules:
         return None if parts is None else _site_of(parts.origin)
 
     def site(self, name: str) -> Site:
-        """Return the rules of a site, loaded on first use. The last 10,000 sites are in memory."""
-        site = self._sites.get(name)
+        """Return the rules of a site, loaded on first use. At most 10,000 sites are in memory."""
+        site = self.sites.get(name)
         if site is None:
-            site = self._sites[name] = Site(self._load(name))
-            if len(self._sites) > MAX_SITES:
-                self._sites.popitem(last=False)
-        self._sites.move_to_end(name)
+            site = self.sites[name] = Site(self._load(name))
         return site
-
-    def sites(self) -> Iterator[tuple[str, Site]]:
-        """Yield (name, site) of the sites that are in memory, the least recently used first."""
-        yield from self._sites.items()
 
     def equal(self, url: str) -> Equal | None:
         """Return how rules make a URL equal to the URL of a handled page; None if they do not."""
@@ -171,8 +165,6 @@ class UrlRules:
                 self._suspect(site, base, other)
         self._contents[content_id] = parts
         self._contents.move_to_end(content_id)
-        if len(self._contents) > _MAX_CONTENTS:
-            self._contents.popitem(last=False)
         site.pages_to_revision -= 1
         if site.pages_to_revision <= 0 and not site.is_revised:
             self._revise(site)

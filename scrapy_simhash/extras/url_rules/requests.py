@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.extras.url_rules.rows import Rules
+    from scrapy_simhash.extras.url_rules.site import Site
 
 # Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
 # the page.
@@ -47,7 +48,8 @@ CHAIN_META_KEY = "simhash_chain"  # length of the chain of barren pages that led
 POSTPONED_META_KEY = "simhash_postponed"  # marks requests that must not be postponed again
 # Meta of a request that is checked again, but does not postpone again.
 _CHECK_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
-_COMPARISONS_BETWEEN_SAVES = 200
+# Comparisons and spared requests between two saves of a site's rules.
+_UNSAVED = 200
 _REMEMBERED_URLS = 10_000
 _WAITING_COPIES = 1_000
 _KEPT_SPARED = 1_000
@@ -80,8 +82,7 @@ class RequestRules:
         self._errors = errors
         self._schedule = schedule
         self._mode = mode
-        self._explore = explore
-        self._rules: UrlRules  # set by `open`
+        self._rules = UrlRules(self._load, explore=explore)
         self._is_open = False
         # Site → its encoded rules.
         self._stored: dict[str, bytes] = {}
@@ -131,7 +132,6 @@ class RequestRules:
         except StorageError as error:
             self._errors.count_error("url_rules", error, "the start of the crawl")
             return
-        self._rules = UrlRules(self._load, explore=self._explore)
         self._is_open = True
 
     def scheduled(self, request: Request) -> None:
@@ -250,9 +250,9 @@ class RequestRules:
         if contradicted:
             self._stats.count("contradicted", contradicted)
             self._request_after_all()
-        site = self._rules.site_of(url)
-        if site is not None and self._rules.site(site).unsaved >= _COMPARISONS_BETWEEN_SAVES:
-            self._save(site)
+        name = self._rules.site_of(url)
+        if name is not None and (site := self._rules.site(name)).unsaved >= _UNSAVED:
+            self._save(name, site)
 
     def _request_after_all(self) -> None:
         """Schedule spared requests whose rules no longer apply, or whose trap has ended."""
@@ -267,16 +267,17 @@ class RequestRules:
 
     def save(self) -> None:
         """Store the rules of all sites that have changed."""
-        for name, site in [*self._rules.sites()]:
+        for name, site in self._rules.sites.items():
             if site.unsaved:
-                self._save(name)
+                self._save(name, site)
 
     def close(self) -> None:
         """Store the rules of all sites that have changed, and count the rules in use."""
         if not self._is_open:
             return
         self.save()
-        records = [record for _, site in self._rules.sites() for record in site.rules.values()]
+        sites = self._rules.sites.values()
+        records = [record for site in sites for record in site.rules.values()]
         # "" is not the path pattern of any page, so it stands for those without own evidence.
         in_use = [record for record in records if any(map(record.applies, ("", *record.patterns)))]
         self._stats.count("rules", len(in_use))
@@ -289,9 +290,8 @@ class RequestRules:
             self._errors.count_error("url_rules", error, site)
             return {}
 
-    def _save(self, name: str) -> None:
+    def _save(self, name: str, site: Site) -> None:
         """Store the rules of a site, together with those that other crawls have stored."""
-        site = self._rules.site(name)
         site.unsaved = 0
         rules = self._stored[name] = encode_rules(site.rules)
         change = partial(merged, rules)

@@ -9,9 +9,11 @@ URLs, or a folder, with many barren pages in a row, each of them deep in a chain
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
+
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.extras.url_rules.url_parts import url_parts
 
@@ -99,7 +101,7 @@ class Traps:
 
     def __init__(self, random: Random | None = None) -> None:
         self._random = random or Random()  # noqa: S311 - a sample
-        self._barren: OrderedDict[str, int] = OrderedDict()
+        self._barren: LocalCache[str, int] = LocalCache(MAX_SHAPES)
 
     def judged(self, verdict: Verdict, chain: int) -> bool:
         """Count a page. Return True if it has content and was in a trap, which ends then.
@@ -111,8 +113,6 @@ class Traps:
             barren = self._barren.pop(name, 0)
             if not has_content:
                 self._barren[name] = barren + (chain >= MIN_CHAIN)
-        while len(self._barren) > MAX_SHAPES:
-            self._barren.popitem(last=False)
         return has_content and was_trap
 
     def has(self, url: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_simhash.extras.url_rules.requests import _COMPARISONS_BETWEEN_SAVES
+from scrapy_simhash.extras.url_rules.requests import _UNSAVED
 from scrapy_simhash.extras.url_rules.rows import decode_rules
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.redis import open_redis_index
@@ -114,7 +114,7 @@ def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
     """The crawl is killed while it waits for one page; the next crawl applies what it learned."""
     index = index_settings(tmp_path)
     directory, items = tmp_path / "simhash", tmp_path / "items"
-    topics = range(_COMPARISONS_BETWEEN_SAVES + 10)
+    topics = range(_UNSAVED + 10)
     learning = index | {
         "SIMHASH_DIR": directory,
         "SIMHASH_REDIS_KEY": f"pages {tmp_path}",
