@@ -15,7 +15,6 @@ import os
 import re
 import stat
 import sys
-import tempfile
 import threading
 import unicodedata
 from functools import lru_cache
@@ -284,6 +283,8 @@ def _load_jieba() -> Any:
         tokenizer.tmp_dir = str(directory)
         tokenizer.initialize()
     else:
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="scrapy-simhash-") as temporary:
             tokenizer.tmp_dir = temporary
             tokenizer.initialize()

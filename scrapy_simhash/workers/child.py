@@ -14,7 +14,6 @@ import signal
 import socket
 import struct
 import sys
-import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
@@ -55,7 +54,7 @@ def serve(file_descriptor: int) -> NoReturn:
     except (EOFError, OSError):
         pass  # the parent closed the socket or died, perhaps in the middle of a message
     except BaseException:  # noqa: BLE001 - the outermost handler
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())
     finally:
         # Threads of an extractor must not keep the process alive.
         os._exit(1)
