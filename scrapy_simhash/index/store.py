@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
+from itertools import chain, combinations
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -46,6 +47,8 @@ logger = logging.getLogger(__name__)
 _PROGRESS_INTERVAL_S = 5.0
 # Tables are made again if more of their rows than these are of no use, and more than half.
 _MAX_USELESS_ROWS = 1024
+# Upper limit of the queries that `prefetch` compares in pairs.
+_MAX_COMPARED = 128
 
 
 class Store(RowWriter):
@@ -79,6 +82,9 @@ class Store(RowWriter):
         # that the tables had then.
         self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
         self._prefetched_rows = 0
+        # The fingerprints of the last `prefetch`, and those that are not near any other of them.
+        self._fingerprints: set[int] = set()
+        self._lonely: set[int] = set()
         self._until_step = STEP_EVERY
         self._has_warned = False
         self._folder = None if database.path is None else database.path / FOLDER
@@ -107,10 +113,13 @@ class Store(RowWriter):
         """
         query, marks = [(fingerprint, certainty)], None if mark is None else [mark]
         known = self._prefetched.get((fingerprint, certainty, mark, max_distance))
-        after = 0 if known is None else self._prefetched_rows
-        [ordinals] = self._tables.near(query, max_distance, marks, after=after)
-        if known:
-            ordinals = list(dict.fromkeys([*known, *ordinals]))
+        if known is not None and fingerprint in self._lonely:
+            ordinals = known
+        else:
+            after = 0 if known is None else self._prefetched_rows
+            [ordinals] = self._tables.near(query, max_distance, marks, after=after)
+            if known:
+                ordinals = list(dict.fromkeys([*known, *ordinals]))
         if not ordinals:
             return Within([], [])
         found, there = self._read(fingerprint, max_distance, ordinals)
@@ -123,7 +132,8 @@ class Store(RowWriter):
 
     def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
         """Search for several (fingerprint, certainty, mark) at once, which is faster than one by
-        one. `within` then searches only the rows that are added later.
+        one. `within` then searches only the rows that are added later, and not even these if they
+        are of queries that are not near.
         """
         pairs = [(fingerprint, certainty) for fingerprint, certainty, _ in queries]
         found = self._tables.near(pairs, max_distance, [mark for _, _, mark in queries])
@@ -131,6 +141,14 @@ class Store(RowWriter):
             (*query, max_distance): ordinals for query, ordinals in zip(queries, found, strict=True)
         }
         self._prefetched_rows = len(self._tables)
+        fingerprints = [fingerprint for fingerprint, _ in pairs[:_MAX_COMPARED]]
+        self._fingerprints = set(fingerprints)
+        near = (
+            pair
+            for pair in combinations(fingerprints, 2)
+            if (pair[0] ^ pair[1]).bit_count() <= max_distance
+        )
+        self._lonely = self._fingerprints.difference(chain.from_iterable(near))
 
     def observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
         """Return what a page is, and the pending page that it becomes, or None. Write the line of a
@@ -399,6 +417,8 @@ class Store(RowWriter):
             )
         key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
         self._tables.add(ordinal, entry.fingerprint, key, mark)
+        if entry.fingerprint not in self._fingerprints:
+            self._lonely.clear()
         self._next_ordinal = ordinal + 1
         self._until_step -= 1
         if not self._until_step:
