@@ -155,7 +155,7 @@ class Disturbance:
         import redis
 
         with suppress(StorageError):  # it was changed at the same time
-            self.removed_rows += self.index.compact()
+            self.removed_rows += self.index._store.compact()
         now = time.monotonic()
         for number, until in list(self.stopped.items()):
             if now > until:

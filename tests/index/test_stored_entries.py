@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scrapy_simhash.errors import IndexClosed
@@ -38,7 +40,7 @@ def test_an_entry_remembers_when_its_page_was_first_and_last_seen(backend):
     # Stored, unchanged, changed, unchanged.
     for time_s, fingerprint in ((1000, 0), (2000, flip(0, 1)), (3000, 0xFFFF), (4000, 0xFFFF)):
         with backend.open() as index:
-            index._clock = lambda now=time_s: now + 0.9
+            index.rules = replace(index.rules, clock=lambda now=time_s: now + 0.9)
             index.confirm(index.observe("a", fingerprint))
         entry = checked_entries(backend.directory, PLAN)["a"]
         assert entry.last_sequence == index.crawl_start
