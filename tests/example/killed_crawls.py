@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from example.demosite.scoring import families_of
 
@@ -23,18 +23,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from example.demosite import DemoServer, Site
+    from scrapy.crawler import Crawler
 
 ROOT = Path(__file__).resolve().parents[2]
 CONCURRENCY = 8
 DEADLINE_S = 180
 SETTINGS = (
-    'ITEM_PIPELINES={"tests.example.flushing.FlushingPipeline": 900}',
+    'ITEM_PIPELINES={"tests.example.killed_crawls.FlushingPipeline": 900}',
     "DOWNLOAD_DELAY=0",
     f"CONCURRENT_REQUESTS_PER_DOMAIN={CONCURRENCY}",
     "DEPTH_LIMIT=6",  # the calendar has no end
     "LOG_LEVEL=ERROR",
     "TELNETCONSOLE_ENABLED=False",
 )
+
+
+class FlushingPipeline:
+    """Writes each item to FLUSHED_ITEMS, as a line of JSON, before its page is confirmed."""
+
+    def __init__(self, path: str) -> None:
+        self._file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115 - for the whole crawl
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> FlushingPipeline:
+        return cls(crawler.settings["FLUSHED_ITEMS"])
+
+    def process_item(self, item: Any) -> Any:
+        self._file.write(json.dumps(item) + "\n")
+        self._file.flush()
+        return item
+
+    def close_spider(self) -> None:
+        self._file.close()
 
 
 @dataclass(frozen=True)
