@@ -290,3 +290,4 @@ def test_pages_can_be_kept_as_they_are(write):
 def test_pages_that_are_too_long():
     found = DocumentReader(max_bytes=3).page("u", b"text", "text", html=False)
     assert found.reason == "longer than 3 bytes"
+    assert DocumentReader(max_bytes=4).page("u", b"text", "text", html=False).text == "text"
