@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import string
 import time
+from functools import cache
 
 import numpy as np
 import pytest
@@ -56,6 +57,7 @@ def forged(name):
     return chosen
 
 
+@cache
 def with_sketch():
     """Return a text that also has most of the article's sketch, for the default preset.
 

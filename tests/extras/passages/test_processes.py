@@ -78,7 +78,8 @@ def test_ctrl_c_keeps_what_was_added(folder, many, run):
     assert values["index_documents"] == BOATS
 
 
-@pytest.mark.parametrize("options", [[], pytest.param(["--json"], marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_reader_that_has_read_enough(folder, run, options):
     text = " ".join(f"Boat {n} met boat {n * 7} at noon." for n in range(600))
     assert run("passages", "add", written(folder, text)).code == 0
@@ -137,6 +138,7 @@ def test_a_disk_that_is_full_three_bytes_before_the_end(folder, unbuffered):
     assert (folder / "out").read_bytes() == whole[:-3]
 
 
+@pytest.mark.thorough
 def test_an_output_that_lacks_characters(run_process, run, folder, monkeypatch):
     text = "Die Fähre fährt um neun Uhr über den See."
     assert run("passages", "add", written(folder, text)).code == 0
