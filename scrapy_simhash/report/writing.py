@@ -29,15 +29,13 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
     data = report_data(where, **options)
     content = render(data).encode()
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a pipe or a device, which cannot be replaced
-        else:
-            with replaced(path) as temporary:
-                temporary.write_bytes(content)
-                # It has texts and URLs of pages, which may not be for everybody.
-                temporary.chmod(0o600)
-                if path.exists():  # its mode would be kept
-                    path.chmod(0o600)
+        with replaced(path) as temporary:
+            temporary.write_bytes(content)
+            # It has texts and URLs of pages, which may not be for everybody. The mode of an
+            # existing file would be kept.
+            for file in (temporary, path):
+                if file.is_file():  # no pipe or device
+                    file.chmod(0o600)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     return data
