@@ -15,8 +15,8 @@ ARGUMENTS = {
 
 
 def made(kind):
-    in_a_directory = ("/some/directory", "why")
-    default = in_a_directory if issubclass(kind, errors.StorageError) else ("why",)
+    of_an_index = ("/some/directory", "why", "do this")
+    default = of_an_index if issubclass(kind, errors.StorageError) else ("why",)
     return kind(*ARGUMENTS.get(kind, default))
 
 
@@ -42,3 +42,8 @@ def test_errors_can_be_pickled_and_their_messages_contain_their_attributes(kind)
         assert str(copy) == str(error)
         assert vars(copy) == vars(error)
     assert all(str(value) in str(error) for value in vars(error).values())
+
+
+def test_messages():
+    assert str(made(errors.SettingsError)) == "SIMHASH_ACTION = ['x']: drop or tag"
+    assert str(made(errors.IndexLocked)) == "index /some/directory: why: do this"

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scrapy_simhash.clustering import pairs as module
 from scrapy_simhash.clustering.pairs import (
     concatenate,
-    distances,
     fastest_plan,
     find_pairs,
     words_of,
@@ -82,43 +81,6 @@ def test_pairs_are_those_of_a_linear_scan_that_share_a_prefix(data, crowd):
     pairs = concatenate(find_pairs(words_of(fingerprints, bits), max_distance, plan))
     found = set(zip(*(column.tolist() for column in pairs), strict=True))
     assert found == by_scan(fingerprints, max_distance, plan)
-
-
-def planted(count, bits, max_distance, seed=4):
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(0, 256, (count, bits // 8), dtype=np.uint8)
-    source, target = rng.permutation(count)[: count // 5].reshape(2, -1)
-    unpacked = np.unpackbits(rows[source], axis=1)
-    ranks = rng.random(unpacked.shape).argsort(axis=1)
-    distance = rng.integers(1, max_distance + 1, len(source))
-    rows[target] = np.packbits(unpacked ^ (ranks < distance[:, None]), axis=1)
-    return rows, set(zip(np.minimum(source, target), np.maximum(source, target), strict=True))
-
-
-PLANS = [TablePlan(64, 4), TablePlan(64, 5, 2), TablePlan(64, 6, 3)]
-
-
-@pytest.mark.parametrize("plan", [None, *PLANS], ids=repr)
-def test_of_many_all_planted_pairs_up_to_the_guaranteed_distance(plan):
-    count, k = (200_000, plan.guaranteed_distance) if plan else (4_000, 3)
-    rows, wanted = planted(count, 64, k)
-    words = words_of(rows, 64)
-    pairs = concatenate(find_pairs(words, k, plan))
-    got = set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
-    assert wanted <= got
-    # Chance brings hardly any others within 3 of 64 bits.
-    assert len(got) <= len(wanted) + 2
-    assert (distances(words, pairs.first, pairs.second) == pairs.distance).all()
-
-
-def test_beyond_the_guarantee_the_recall_is_what_the_plan_expects():
-    rows, wanted = planted(60_000, 256, max_distance=36)
-    plan = TablePlan(256, 16)
-    pairs = concatenate(find_pairs(words_of(rows, 256), 36, plan))
-    got = set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
-    assert got <= wanted
-    expected = np.mean([plan.expected_recall(d) for d in range(1, 37)])
-    assert abs(len(got) / len(wanted) - expected) < 0.01
 
 
 def test_the_fastest_plan_compares_all_or_finds_enough():
