@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
@@ -13,6 +13,7 @@ from scrapy_simhash.reasons import explain, percent
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.index.base import NearDuplicate
 
@@ -44,59 +45,36 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--members", meaning, 0, default=0)
 
 
-class Member(NamedTuple):
-    """A page of a cluster, with its distance and similarity to the representative.
-
-    :param similarity: estimated resemblance, from 0 to 1; None if unknown.
-    :param action: what the crawl did with the page; empty if unknown.
-    :param reason: why it is a copy, or only similar, in words.
-    """
-
-    key: str
-    distance: int
-    similarity: float | None
-    action: str
-    reason: str
-
-
-# A representative and its near-duplicates; with --similar, a page and the pages similar to it.
-Cluster = tuple[str, list[Member]]
-
-
 def _run(options: argparse.Namespace) -> None:
+    groups, member = _groups(options)
     clusters = [
-        (representative, members)
-        for representative, members in _clusters(options)
-        if len(members) + 1 >= options.min_pages
-        and (options.host is None or _has_page_on(options.host, representative, members))
+        (representative, lines)
+        for representative, lines in groups.items()
+        if len(lines) + 1 >= options.min_pages
+        and (options.host is None or _has_page_on(options.host, representative, lines))
     ]
-    shown = clusters[: options.top or None]
-    shown_members = slice(options.members or None)
+    clusters.sort(key=lambda cluster: len(cluster[1]), reverse=True)
+    members = "similar" if options.similar else "near_duplicates"
+    shown: list[dict[str, Any]] = [
+        {
+            "representative": representative,
+            "pages": len(lines) + 1,
+            members: [member(line, representative) for line in lines[: options.members or None]],
+        }
+        for representative, lines in clusters[: options.top or None]
+    ]
     if options.json:
-        name = "similar" if options.similar else "near_duplicates"
-        show_json(
-            {
-                "clusters": len(clusters),
-                "pages": sum(len(members) + 1 for _, members in clusters),
-                "shown": [
-                    {
-                        "representative": representative,
-                        "pages": len(members) + 1,
-                        name: [member._asdict() for member in members[shown_members]],
-                    }
-                    for representative, members in shown
-                ],
-            }
-        )
+        pages = sum(len(lines) + 1 for _, lines in clusters)
+        show_json({"clusters": len(clusters), "pages": pages, "shown": shown})
         return
-    for representative, members in shown:
-        show(escaped(representative))
-        for key, distance, similarity, action, reason in members[shown_members]:
-            shown_similarity = "" if similarity is None else percent(similarity)
-            shown_action = f"{action:<8}  " if action else ""
-            show(f"  distance {distance:>3}  {shown_similarity:>5}  {shown_action}{escaped(key)}")
-            show(f"    {escaped(reason)}")
-        if more := len(members) - len(members[shown_members]):
+    for cluster in shown:
+        show(escaped(cluster["representative"]))
+        for one in cluster[members]:
+            similarity = "" if one["similarity"] is None else percent(one["similarity"])
+            action = f"{one['action']:<8}  " if one["action"] else ""
+            show(f"  distance {one['distance']:>3}  {similarity:>5}  {action}{escaped(one['key'])}")
+            show(f"    {escaped(one['reason'])}")
+        if more := cluster["pages"] - 1 - len(cluster[members]):
             show(f"  and {more:,} more")
     if len(clusters) > len(shown):
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
@@ -104,20 +82,25 @@ def _run(options: argparse.Namespace) -> None:
         note("no similar pages found" if options.similar else "no clusters found")
 
 
-def _has_page_on(host: str, representative: str, members: list[Member]) -> bool:
+def _has_page_on(host: str, representative: str, lines: Sequence[NearDuplicate]) -> bool:
     """Return True if a page of the cluster is on the host. Without a port, any matches."""
     from scrapy_simhash.maintenance.duplication import host_of
 
-    hosts = {host_of(key) for key in (representative, *(member.key for member in members))}
+    hosts = {host_of(key) for key in (representative, *(line.key for line in lines))}
     return host.lower() in hosts | {re.sub(r":\d+$", "", with_port) for with_port in hosts}
 
 
-def _clusters(options: argparse.Namespace) -> list[Cluster]:
+def _groups(
+    options: argparse.Namespace,
+) -> tuple[dict[str, list[NearDuplicate]], Callable[[NearDuplicate, str], dict[str, Any]]]:
+    """Return (representative → its near-duplicates, or with --similar page → the pages similar to
+    it; a function that returns one of these as values for JSON).
+    """
     from scrapy_simhash.maintenance.duplication import duplication
     from scrapy_simhash.maintenance.sources import opened_source
 
     with opened_source(index_location(options)) as source:
-        logged = duplication(source)
+        logged, manifest = duplication(source), source.manifest
         groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
         if options.similar:
             groups = {}
@@ -125,14 +108,13 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
                 groups.setdefault(line.representative, []).append(line)
         elif logged.similar:
             note(f"{len(logged.similar):,} only similar to others: --similar lists them")
-        manifest = source.manifest
         labels = {
             entry.key: entry.evidence.label.decode("utf-8", "replace")
             for entry in source.entries()
             if entry.key in groups
         }
 
-    def member(line: NearDuplicate, representative: str) -> Member:
+    def member(line: NearDuplicate, representative: str) -> dict[str, Any]:
         reason = explain(
             line.against,
             distance=line.distance,
@@ -141,10 +123,10 @@ def _clusters(options: argparse.Namespace) -> list[Cluster]:
             confirmation=manifest.confirmation,
             names=(line.label, labels.get(representative, "")),
         )
-        return Member(line.key, line.distance, line.similarity, line.action, reason)
+        names = ("key", "distance", "similarity", "action")
+        return {name: getattr(line, name) for name in names} | {"reason": reason}
 
-    clusters = [(key, [member(line, key) for line in lines]) for key, lines in groups.items()]
-    return sorted(clusters, key=lambda cluster: len(cluster[1]), reverse=True)
+    return groups, member
 
 
 COMMAND = Command(
