@@ -128,3 +128,28 @@ def test_a_page_that_gives_items_clears_its_content_unless_it_gave_some_before_i
         assert contents.is_refused(page)
         contents.handled(page, gave_items=True)
     assert [contents.is_refused(page) for page in (wall, story)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("given", "requested"), [({}, []), ({"requests": 1}, ["b"]), ({"has_foreign": True}, ["b"])]
+)
+def test_a_callback_runs_after_all_if_its_page_turns_out_to_lead_on_or_to_say_what_others_do_not(
+    world, given, requested
+):
+    first = world.arrives("a")
+    assert world.arrives("b").dropped
+    for name, value in given.items():
+        setattr(first, name, value)
+    world.ends(first)
+    assert [request.url.rpartition("/")[2] for request in world.requested] == requested
+
+
+def test_a_copy_of_whose_output_something_was_withheld_waits_for_its_page(tmp_path):
+    world = World(tmp_path, SIMHASH_FOLLOW=True)
+    first, copy = world.arrives("a"), world.arrives("b")
+    assert (copy.dropped, copy.action.items) == (False, False)
+    copy.withheld = 1
+    world.ends(copy, items=False)
+    world.ends(first, confirmed=False)
+    assert [request.url for request in world.requested] == ["https://x.test/b"]
+    world.judging.close()

@@ -187,6 +187,14 @@ def test_the_oldest_answered_copies_are_forgotten():
     assert world.asked() == ["copy-of-two", "copy-of-three"]
 
 
+def test_as_many_unanswered_copies_are_remembered_as_may_be_held():
+    world = World(max_held=2)
+    for key in ("a", "b", "c"):
+        world.retries.leave(f"page of {key}", dropped(key), answered=False)
+    world.retries.close(pausing=True)
+    assert world.asked() == ["a", "b"]
+
+
 @pytest.mark.parametrize(("pausing", "gives"), [(True, False), (False, False), (True, True)])
 def test_a_crawl_that_pauses_leaves_unanswered_copies_to_the_scheduler(world, pausing, gives):
     world.retries.leave("page", dropped("a"), answered=False)
