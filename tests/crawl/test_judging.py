@@ -144,12 +144,16 @@ def test_a_callback_runs_after_all_if_its_page_turns_out_to_lead_on_or_to_say_wh
     assert [request.url.rpartition("/")[2] for request in world.requested] == requested
 
 
-def test_a_copy_of_whose_output_something_was_withheld_waits_for_its_page(tmp_path):
+@pytest.mark.parametrize(("confirmed", "requested"), [(False, 1), (True, 0)])
+def test_a_copy_of_whose_output_something_was_withheld_waits_for_its_page(
+    tmp_path, confirmed, requested
+):
     world = World(tmp_path, SIMHASH_FOLLOW=True)
     first, copy = world.arrives("a"), world.arrives("b")
     assert (copy.dropped, copy.action.items) == (False, False)
     copy.withheld = 1
     world.ends(copy, items=False)
-    world.ends(first, confirmed=False)
-    assert [request.url for request in world.requested] == ["https://x.test/b"]
+    first.requests = 1  # it leads on, but the callback of the copy has run
+    world.ends(first, confirmed=confirmed)
+    assert [request.url for request in world.requested] == ["https://x.test/b"] * requested
     world.judging.close()
