@@ -97,20 +97,15 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("name", HTML)
-def test_html(name):
-    assert kind_of(HTML[name]) == "html"
+KINDS = {"html": HTML, "other": OTHER, "text": PLAIN}
 
 
-@pytest.mark.parametrize("name", OTHER)
-def test_bodies_with_html_in_them_are_no_html(name):
-    assert kind_of(OTHER[name]) == "other"
-
-
-@pytest.mark.parametrize("name", PLAIN)
-def test_plain_texts_are_no_html(name):
-    assert kind_of(PLAIN[name]) == "text"
-    assert not is_markup(PLAIN[name])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, bodies in KINDS.items() for name in bodies]
+)
+def test_the_kind_of_a_body(kind, name):
+    assert kind_of(KINDS[kind][name]) == kind
+    assert kind != "text" or not is_markup(KINDS[kind][name])
 
 
 @pytest.mark.parametrize("body", [*OTHER.values(), *PLAIN.values()])

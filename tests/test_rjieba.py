@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
 import sys
@@ -71,22 +69,6 @@ def test_tokens_of_all_words_of_the_dictionary_are_equal():
     assert han_tokens(text) == without_rjieba(text)
 
 
-CODE = """
-import json, sys
-if sys.argv[1] == "without":
-    sys.modules["rjieba"] = None
-from scrapy_simhash import Scheme
-texts = json.load(sys.stdin)
-found = [
-    [scheme.fingerprint(text), scheme.tokens(text)]
-    for scheme in map(Scheme.preset, ["wide", "classic", "levels", "string-hash-64"])
-    for text in texts
-]
-import jieba
-print(json.dumps([found, "rjieba.rjieba" in sys.modules]))
-"""
-
-
 def test_the_package_works_beside_the_module_that_is_loaded_from_it():
     code = (
         "import sys\n"
@@ -98,20 +80,3 @@ def test_the_package_works_beside_the_module_that_is_loaded_from_it():
         "assert rjieba.Jieba is sys.modules['rjieba.rjieba'].Jieba\n"
     )
     subprocess.run([sys.executable, "-X", "utf8", "-c", code], check=True)
-
-
-@pytest.mark.usefixtures("cache_home")
-def test_fingerprints_are_equal_with_and_without_rjieba():
-    found = {}
-    for mode in ("with", "without"):
-        child = subprocess.run(
-            [sys.executable, "-W", "ignore", "-X", "utf8", "-c", CODE, mode],
-            input=json.dumps(TEXTS),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found[mode], used = json.loads(child.stdout)
-        assert used == (mode == "with")
-    assert found["with"] == found["without"]

@@ -81,17 +81,13 @@ def test_the_original_is_the_pattern_of_most(hosts):
             assert found.original == f"{host}.example/"
 
 
-def test_a_copy_of_itself_does_not_count():
+@pytest.mark.parametrize(
+    ("key", "original"), [(SHOP.format(1), SHOP.format(1)), ("no url", SHOP.format(1))]
+)
+def test_copies_of_themselves_and_keys_that_are_no_urls_do_not_count(key, original):
     counts = PatternCounts()
     for _ in range(50):
-        counts.add(SHOP.format(1), SHOP.format(1))
-    assert not counts.with_copies()
-
-
-def test_keys_that_are_no_urls_are_ignored():
-    counts = PatternCounts()
-    for number in range(50):
-        counts.add("same", f"other {number}")
+        counts.add(key, original)
     assert not counts.with_copies()
 
 
