@@ -86,7 +86,6 @@ class WorkerPool(Generic[Content, Result]):
         for key, events in self._selector.select(timeout_s):
             if events & EVENT_WRITE:
                 key.data.flush()
-                self._watch(key.data)
             if events & EVENT_READ:
                 self._read(key.data)
         stepped_s = time.monotonic()
@@ -122,9 +121,17 @@ class WorkerPool(Generic[Content, Result]):
             if self._workers and not free:
                 break
             job = self._queue.popleft()
-            if job.future.running() or job.future.set_running_or_notify_cancel():
-                worker = min(free, key=lambda worker: len(worker.jobs), default=None)
-                self._give(worker, job)
+            if not (job.future.running() or job.future.set_running_or_notify_cancel()):
+                continue
+            try:
+                if not free:
+                    raise WorkerError(self._error)
+                min(free, key=lambda worker: len(worker.jobs)).take(job, self._now_s)
+            except BaseException as error:  # noqa: BLE001 - the future raises it
+                job.future.set_exception(error)
+        for worker in self._workers:
+            events = EVENT_READ | EVENT_WRITE if worker.unsent else EVENT_READ
+            self._selector.modify(worker, events, worker)
 
     def _remove(self, worker: WorkerProcess[Content, Result]) -> None:
         self._selector.unregister(worker)
@@ -139,26 +146,10 @@ class WorkerPool(Generic[Content, Result]):
         else:
             self._workers.append(worker)
             self._selector.register(worker, EVENT_READ, worker)
-            self._watch(worker)
 
     def _failed_to_start(self, message: str) -> None:
         self._error = message
         self._not_before_s = self._now_s + _PAUSE_S
-
-    def _give(
-        self, worker: WorkerProcess[Content, Result] | None, job: Job[Content, Result]
-    ) -> None:
-        try:
-            if worker is None:
-                raise WorkerError(self._error)
-            worker.take(job, self._now_s)
-            self._watch(worker)
-        except BaseException as error:  # noqa: BLE001 - the future raises it
-            job.future.set_exception(error)
-
-    def _watch(self, worker: WorkerProcess[Content, Result]) -> None:
-        events = EVENT_READ | EVENT_WRITE if worker.unsent else EVENT_READ
-        self._selector.modify(worker, events, worker)
 
     def _read(self, worker: WorkerProcess[Content, Result]) -> None:
         try:
