@@ -79,7 +79,6 @@ class _Run:
     def __post_init__(self) -> None:
         paths, state = self.paths, self.state
         self.summary = DedupeSummary(damaged=self.inputs.damaged)
-        self._indexed_known = False
         # (path of an output, where the state holds it until it is moved to its path)
         outputs = ((paths.output_file, state.output), (paths.verdicts, state.verdicts))
         self.outputs = [(path, source) for path, source in outputs if path is not None]
@@ -213,7 +212,7 @@ class _Run:
     def _is_worth_resuming(self) -> bool:
         """Return True if verdicts were stored, or files of `against` were indexed."""
         state = self.state
-        has_indexed = self._indexed_known or state.known_state.exists()
+        has_indexed = state.known.exists() or state.known_state.exists()
         return has_indexed or state.checkpoint().records_after > 0
 
     def _known(self, stack: ExitStack) -> KnownRecords | None:
@@ -229,7 +228,6 @@ class _Run:
                 summary = dedupe(paths, replace(self.options, incremental=False))
                 self.inputs.damaged.update(summary.damaged)
                 self.note(f"{summary.records:,} records were read to compare with")
-                self._indexed_known = True
         return stack.enter_context(opened_known(directory, self.options))
 
     def _worker_count(self) -> int:
