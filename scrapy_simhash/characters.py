@@ -72,6 +72,8 @@ _VARIANTS: Mapping[str, str] = {
     "\u066a": "%", "\u066b": ".", "\u066c": ",",
     # Romanian: the comma below and the cedilla, which older fonts have.
     "\u0219": "\u015f", "\u021b": "\u0163", "\u0326": "\u0327",
+    # Turkish: the dotless i, because I is the capital letter of both.
+    "\u0131": "i",
     # Uzbek, Hawaiian and Ukrainian: letters that look like an apostrophe.
     "\u02b9": "'", "\u02bb": "'", "\u02bc": "'", "\u02bd": "'", "\u02be": "'", "\u02bf": "'",
     # Malayalam and Bengali: letters that were written with a joiner before they were encoded.
@@ -87,7 +89,7 @@ _VARIANTS: Mapping[str, str] = {
 
 # Alphabets in which some sites and keyboards leave diacritics out.
 _ACCENTED = ("LATIN SMALL LETTER ", "GREEK SMALL LETTER ", "CYRILLIC SMALL LETTER ")
-_PLAIN: Mapping[str, str] = {"\u0131": "i", "\u0451": "\u0435"}  # by no name: dotless i, io
+_PLAIN: Mapping[str, str] = {"\u0451": "\u0435"}  # by no name: io
 
 
 class Characters(NamedTuple):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _Kind = Literal["word", "letter", "mark", "space", "nothing", "bracket", "joiner", "stop", "symbol"]
 # Signs of the law are no part of a name, and the minus sign is written as a hyphen, too.
 _FORMS = str.maketrans({"™": None, "℠": None, "®": None, "©": None, "\u2212": "-"})
+# In a regular expression, \\D is the opposite of \\d.
+_OPPOSITE = re.compile(r"\\(?=[A-Z](?![a-z]))")
 _INSIDE_NUMBER = frozenset(".,:/")
 # Tags after a black flag say whose flag it is.
 _TAGS = frozenset(map(chr, range(0xE0020, 0xE0080)))
@@ -45,7 +47,7 @@ _LOST_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+|(?<=\u0435)\u0308|(?<=[\u03
 # What names a view of a page: the beginnings of words for print, mobile and AMP.
 _VIEW_STEMS = (
     *"print imprim impres druck stampa utskrift udskrift tulost afdruk tisk druk wydruk".split(),
-    *"nyomtat yazd\u0131r tlač ispis εκτύπωσ печат друк הדפס طباع چاپ".split(),
+    *"nyomtat yazdir tlač ispis εκτύπωσ печат друк הדפס طباع چاپ".split(),
     *"打印 印刷 列印 인쇄 พิมพ์".split(),
     *"mobil móvil móbil móvel мобильн мобільн κινητ 手机 手機 モバイル 스마트폰 모바일".split(),
 )
@@ -68,7 +70,7 @@ def name_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)  # the parts of a title, and the names of a site, are asked for repeatedly
 def _tokens(text: str) -> tuple[str, ...]:
-    folded = normalize(text.translate(_FORMS))
+    folded = normalize(_OPPOSITE.sub(r"\\^", text.translate(_FORMS)))
     if folded.isascii() and folded.replace(" ", "").isalnum():
         return tuple(folded.split())
     tokens: list[str] = []

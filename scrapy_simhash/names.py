@@ -4,7 +4,8 @@ Products, timetables or job offers of one template have names of their own, whil
 theirs. So two pages of one site can be copies only if they have the same name, word by word and
 symbol by symbol (`scrapy_simhash.name_tokens`): "Alto Jacket, red" is not "Alto Jacket". Not part
 of a name are a part of a title that only repeats what the page itself declares as the name of its
-site, and a part that only names a view of the page, such as "(print version)".
+site, a part that only names a view of the page, such as "(print version)", and a counter of
+messages before a title.
 
 A name is stored as a *key*: the hash of all its tokens in order, however long it is. 64 bits are of
 the tokens without diacritics, 16 of the diacritics (zeros if there are none). The title of a page
@@ -16,6 +17,7 @@ of the site, as the title has it or the page declares it. Empty bytes stand for 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_digest
@@ -52,6 +54,7 @@ NO_DIACRITICS = bytes(KEY_BYTES - BASE_BYTES)
 _MIN_USED_CHARACTERS = 3
 _MIN_LONG_TEXT_TOKENS = 1000
 _MIN_HEADLINE_TOKENS = 5
+_COUNTER = re.compile(r"\(\d+\+?\)\s+(?=\S)")
 
 
 class Names(NamedTuple):
@@ -92,7 +95,7 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
         if heading and not is_of_site(heading) and len(headings) < _MAX_HEADINGS:
             tokens = name_tokens(without_parts(heading, is_view))
             headings.setdefault(_key(tokens), tokens)
-    whole_title = _turned(names.title)
+    whole_title = _turned(_without_counter(names))
     title = without_parts(whole_title, lambda part: is_view(part) or is_of_site(part))
     own, whole = name_tokens(title), name_tokens(whole_title)
     known = {token for tokens in headings.values() for token in tokens}
@@ -193,6 +196,17 @@ def _occurs(part: str, text: str) -> bool:
             return True
         at = text.find(wanted, end)
     return False
+
+
+def _without_counter(names: Names) -> str:
+    """Return the title without a number in parentheses before it, which counts messages. If the
+    headings have the number, too, or if there are none, it belongs to the name.
+    """
+    counter = _COUNTER.match(names.title)
+    has_own_headings = any(names.headings) and not names.is_weak
+    if counter and has_own_headings and counter[0].strip() not in " ".join(names.headings):
+        return names.title[counter.end() :]
+    return names.title
 
 
 def _turned(title: str) -> str:

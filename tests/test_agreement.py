@@ -56,6 +56,11 @@ class TestOneSite:
             (("Boat 7 - Shop", "Boat 7"), ("Boat 7 - Shop, page 2", "Boat 7"), False),
             # A heading with an affix that no text uses: a site has names that it does not declare.
             (("Boat 7", "Boat 7"), ("Boat 7 - Shop", "Boat 7"), True),
+            # A counter before the title, and numbers that are part of the name.
+            (("(2) Boat 7 - Shop", "Boat 7"), ("(25+) Boat 7 - Shop", "Boat 7"), True),
+            (("(2) Boat 7", "Boat 7"), ("Boat 7", "Boat 7"), True),
+            (("(2) Boats", "(2) Boats"), ("(3) Boats", "(3) Boats"), False),
+            (("(2) Boats", ""), ("(3) Boats", ""), False),
             (("Boat 7", "Boat 7"), ("Shop: Boat 7", "Boat 7"), True),
             (("Boat 7", "Boat 7"), ("Boats", "Boat 7"), None),
             (("Boat 7", "Boat 7"), ("Boat 7 red", "Boat 7"), None),

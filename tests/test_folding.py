@@ -96,10 +96,16 @@ def test_other_letters_stay_other_letters(one, other):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("şi", "si"), ("résumé", "resume"), ("mà", "mã"), ("ё", "е"), ("ı", "i")]
+    ("one", "other"), [("şi", "si"), ("résumé", "resume"), ("mà", "mã"), ("ё", "е")]
 )
 def test_names_keep_diacritics(one, other):
     assert normalize(one) != normalize(other)
+
+
+@pytest.mark.parametrize("name", ["Kırmızı çanta", "İzmir", "Diyarbakır'da ısı", "Iğdır"])
+def test_turkish_names_in_capitals_stay_the_same_names(name):
+    capitals = name.translate({ord("i"): "İ", ord("ı"): "I"}).upper()
+    assert normalize(capitals) == normalize(name) == normalize(capitals.lower())
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), st.data())

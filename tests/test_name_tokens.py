@@ -17,6 +17,7 @@ DIFFERENT = [
     ["save", "save!", "saved?", "saved"],
     ["__init__", "init", "_init", "init_"],
     ["C", "C♯", "C♭", "C#", "C++"],
+    [r"\d", r"\D", r"\d+", r"\D+", r"\d*", r"\w", r"\W", "d"],
     [".NET", "NET"],
     [":hover", "::hover", "hover"],
     ["7♠", "7♥", "7♦", "7♣"],

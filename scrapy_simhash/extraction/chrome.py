@@ -77,11 +77,11 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
 
     for element in hidden_elements(elements):
         rename(element, "script")
-    for element, role in elements.with_attribute("role"):
+    for role in elements.values("role"):
         if role in _CHROME_ROLES:
-            rename(element, "nav")
+            rename(role.getparent(), "nav")
         elif role == "main":
-            rename(element, "main")
+            rename(role.getparent(), "main")
     # Other consent dialogs are chrome by their tag or role already.
     for element in consent_banners(elements):
         rename(element, "nav")
@@ -156,11 +156,11 @@ def hidden_elements(elements: Elements) -> list[HtmlElement]:
     """Return the elements, root included, that ``hidden`` hides, then those that a style hides."""
     # A browser finds the text of "until-found", and shows it.
     found = [
-        element
-        for element, value in elements.with_attribute("hidden")
+        value.getparent()
+        for value in elements.values("hidden")
         if value.strip().lower() != "until-found"
     ]
-    found += [element for element, value in elements.with_attribute("style") if is_hidden(value)]
+    found += [value.getparent() for value in elements.values("style") if is_hidden(value)]
     return list(dict.fromkeys(found))
 
 

@@ -39,7 +39,7 @@ _STATES = frozenset("price lowprice highprice availability eventstatus startdate
 _IDENTITIES: Mapping[str, str] = {**IDENTITY_FIELDS, "color": "color", "size": "size"}
 _WANTED = frozenset((*_NAMES, *_IDENTITIES, *_STATES))
 # Attributes for properties: microdata's and RDFa's, and what each of them has beside it.
-_PROPERTIES: Mapping[str, bytes] = {"itemprop": b"itemprop", "property": b"typeof"}
+_PROPERTIES: Mapping[str, str] = {"itemprop": "itemprop", "property": "typeof"}
 # A ``meta`` with a property, such as ``og:title``, is no RDFa.
 _HEAD_TAGS: Mapping[str, tuple[str, ...]] = {"itemprop": (), "property": ("meta",)}
 # A page never is about one of these, but may mention them.
@@ -105,11 +105,8 @@ class Declared(NamedTuple):
         return Thing(names, [one for one in found if kinds[one[0]] == 1], states)
 
 
-def declared(elements: Elements, html: bytes) -> Declared:
-    """Return what a page declares of itself.
-
-    :param html: the page, to skip a search for what it does not contain.
-    """
+def declared(elements: Elements) -> Declared:
+    """Return what a page declares of itself."""
     title = crumb = ""
     sites: list[str] = []
     things: list[Thing] = []
@@ -137,17 +134,16 @@ def declared(elements: Elements, html: bytes) -> Declared:
             of_kind = surroundings if types <= _MAY_BE_MAIN else things
             if len(of_kind) < _MAX_THINGS and (thing := _thing_of(node, types)):
                 of_kind.append(thing)
-    things.extend(_microdata(elements, html))
+    things.extend(_microdata(elements))
     return Declared(title, sites, things or surroundings, crumb)
 
 
 def _parsed(script: HtmlElement) -> Any:
     """Return the content of a JSON-LD script; None for others."""
-    text = script.text or ""
-    if "ld+json" in script.get("type", "").lower() and len(text) <= _MAX_SCRIPT_CHARACTERS:
-        for repair in (str, _without_wrapping):
-            with suppress(ValueError, RecursionError):
-                return json.loads(repair(text), strict=False)
+    text = (script.text or "") if "ld+json" in script.get("type", "").lower() else ""
+    for repair in (str, _without_wrapping) if 0 < len(text) <= _MAX_SCRIPT_CHARACTERS else ():
+        with suppress(ValueError, RecursionError):
+            return json.loads(repair(text), strict=False)
     return None
 
 
@@ -253,7 +249,7 @@ def _texts(value: Any) -> list[str]:
     ]
 
 
-def _microdata(elements: Elements, html: bytes) -> list[Thing]:
+def _microdata(elements: Elements) -> list[Thing]:
     """Return the things at the top level of the microdata and the RDFa of a page.
 
     Properties without a thing around, as in a fragment of a page, make up one thing.
@@ -262,13 +258,13 @@ def _microdata(elements: Elements, html: bytes) -> list[Thing]:
     found = [
         one
         for name, sign in _PROPERTIES.items()
-        if sign in html
-        for one in elements.with_attribute(name)
-        if one[0].tag not in _HEAD_TAGS[name]
+        if elements.values(sign)
+        for one in elements.values(name)
     ]
-    for element, properties in found[:_MAX_PROPERTIES]:
+    for properties in found[:_MAX_PROPERTIES]:
         wanted = _WANTED.intersection(map(_local, properties.split()))
-        if not wanted or _is_thing(element):
+        element = properties.getparent()
+        if not wanted or element.tag in _HEAD_TAGS[properties.attrname] or _is_thing(element):
             continue
         thing, is_part = _thing_around(element)
         if thing is not None and (_has_property(thing) or _is_surrounding(thing)):

@@ -41,19 +41,17 @@ class Elements:
         self._by_tag: dict[str, list[HtmlElement]] = {tag: [] for tag in _TAGS}
         for element in root.iter(*_TAGS):
             self._by_tag[element.tag].append(element)
-        self._by_attribute: dict[str, list[tuple[HtmlElement, str]]] = {}
+        self._by_attribute: dict[str, list[Any]] = {}
 
     def tagged(self, *tags: str) -> list[HtmlElement]:
         """Return the elements with these tags, tag by tag, each in document order."""
         return [element for tag in tags for element in self._by_tag[tag]]
 
-    def with_attribute(self, name: str) -> list[tuple[HtmlElement, str]]:
-        """Return the elements with an attribute, in document order, and its values."""
-        found = self._by_attribute.get(name)
-        if found is None:
-            values = _attribute_search(name)(self.root)
-            found = self._by_attribute[name] = [(value.getparent(), value) for value in values]
-        return found
+    def values(self, name: str) -> list[Any]:
+        """Return the values of an attribute in document order, strings with `getparent`."""
+        if name not in self._by_attribute:
+            self._by_attribute[name] = _attribute_search(name)(self.root)
+        return self._by_attribute[name]
 
     def with_words(self, words: Iterable[str]) -> list[tuple[HtmlElement, list[str]]]:
         """Return the elements of `NAMED_TAGS` with an attribute that contains one of the words, and

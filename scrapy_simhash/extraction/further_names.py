@@ -42,11 +42,10 @@ _NAMED_AS_NAME = re.compile(r"(?:name|title|head(?:ing|line)|(?:^|\s)fn)(?:\s|$)
 
 
 def further_names(
-    elements: Elements, html: bytes, lines: Sequence[Line], facts: Declared, names: Names
+    elements: Elements, lines: Sequence[Line], facts: Declared, names: Names
 ) -> Iterator[tuple[str, str]]:
     """Yield the further names of a page as (kind, tokens), at most one of each kind.
 
-    :param html: the page, to skip a search for what it does not contain.
     :param names: its title and headings. What only repeats their words is no further name.
     """
     known = {token for name in (names.title, *names.headings) for token in name_tokens(name)}
@@ -55,7 +54,7 @@ def further_names(
         "title": [_without_sites(facts.title, names)],
         "subheading": _headings(elements) if top else (),
         "picture": _pictures(elements, is_without_headings=not names.headings),
-        "crumb": (facts.crumb, *(_current_crumbs(elements) if b"aria-current" in html else ())),
+        "crumb": (facts.crumb, *_current_crumbs(elements)),
     }
     if not names.headings:
         found["lead"] = _leads(elements.root)
@@ -109,7 +108,8 @@ def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]
 
 def _current_crumbs(elements: Elements) -> Iterator[str]:
     """Yield the texts of elements in breadcrumbs that stand for the page itself."""
-    for element, value in elements.with_attribute("aria-current")[:_MAX_HEADINGS]:
+    for value in elements.values("aria-current")[:_MAX_HEADINGS]:
+        element = value.getparent()
         around = (element, *element.iterancestors())
         if value == "page" and any(map(_is_breadcrumb, around)):
             yield shown_text(element)

@@ -20,8 +20,8 @@ _MAX_PIECES = 1000
 
 def with_role(elements: Elements) -> list[HtmlElement]:
     """Return the elements with the role of a heading."""
-    roles = elements.with_attribute("role")
-    return [element for element, role in roles if role.strip().lower() == "heading"]
+    roles = elements.values("role")
+    return [role.getparent() for role in roles if role.strip().lower() == "heading"]
 
 
 def of_level(headings: Iterable[HtmlElement], level: str) -> list[HtmlElement]:

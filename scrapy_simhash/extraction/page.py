@@ -297,7 +297,7 @@ class Page:
         if not host:
             domains = set(map(registered_domain, filter(None, map(host_of, stylesheets))))
             host = domains.pop() if len(domains) == 1 else ""
-        facts = declared(elements, self._bytes)
+        facts = declared(elements)
         names = names_of(elements, self.lines, facts, title, host)
         main = main_thing(facts, names)
         return Extraction(
@@ -313,7 +313,7 @@ class Page:
             names=names,
             identities=(
                 *identities_of(main, self.lines, names, canonical),
-                *further_names(elements, self._bytes, self.lines, facts, names),
+                *further_names(elements, self.lines, facts, names),
             ),
             states=tuple(main.states),
             distinct=self._distinct,

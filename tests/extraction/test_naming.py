@@ -163,6 +163,7 @@ class TestIdentities:
             (ld({"@type": "Product", "gtin": "04006381333931"}), {"gtin": "4006381333931"}),
             (ld({"@type": "Book", "isbn": "978-3-16-148410-0"}), {"gtin": "9783161484100"}),
             ("<div itemscope><b itemprop=sku>B-7</b></div>", {"sku": "b-7"}),
+            ("<div itemScope><b itemProp=sku>B-7</b></div>", {"sku": "b-7"}),
             (ld({"@type": "Product", "color": "Red", "size": "M"}), {"color": "red", "size": "m"}),
             (ld({**PRODUCT, "color": ["red", "blue"]}), {"sku": "b-7"}),
             ("<div itemscope><b itemprop=color>Red</b></div>", {"color": "red"}),
