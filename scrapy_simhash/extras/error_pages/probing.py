@@ -26,14 +26,11 @@ from scrapy_simhash.policy import DROP, PASS
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from scrapy.crawler import Crawler
-    from scrapy.http import Response, TextResponse
+    from scrapy.http import Response
     from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.policy import Action, PolicyAction
 
@@ -63,53 +60,30 @@ class _Host:
 class ErrorPages:
     """The error pages of one crawl: a downloader middleware that only answers signals.
 
-    :param max_distance: largest distance in bits of a page like an answer.
-    :param max_bytes: longer answers to probes are not compared.
-    :param fingerprint: fingerprints an answer.
-    :param action: what is done with an error page.
+    :raises SettingsError: a setting is invalid.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        stats: CrawlStats,
-        errors: ErrorLog,
-        fingerprint: Callable[[TextResponse], Awaitable[tuple[PageFingerprint, bool]]],
-        *,
-        max_distance: int,
-        max_bytes: int,
-        action: PolicyAction,
-    ) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        crawl = SimhashExtension.of(crawler)
+        with logged_settings_errors():
+            self._action: PolicyAction = SettingsReader(crawler.settings)("SIMHASH_ERROR_PAGES")
+            crawl.require_pages("SIMHASH_ERROR_PAGES", self._action)
         self._crawler = crawler
-        self._stats = stats
-        self._errors = errors
-        self._fingerprint = fingerprint
-        self._max_distance = max_distance
-        self._max_bytes = max_bytes
-        self._action = action
+        self._stats = crawl.stats
+        self._errors = crawl.errors
+        self._fingerprint = crawl.fingerprinter.fingerprint
+        self._max_distance = crawl.settings.max_distance
+        self._max_bytes = crawl.settings.max_bytes
         self._random = random.SystemRandom()
         self._hosts: LocalCache[str, _Host] = LocalCache(MAX_HOSTS)
         self._counted_hosts: set[str] = set()
+        crawler.signals.connect(self.page_fingerprinted, signal=signals.page_fingerprinted)
+        crawler.signals.connect(self.page_judged, signal=signals.page_judged)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware. :raises SettingsError: a setting is invalid."""
-        crawl = SimhashExtension.of(crawler)
-        with logged_settings_errors():
-            action = SettingsReader(crawler.settings)("SIMHASH_ERROR_PAGES")
-            crawl.require_pages("SIMHASH_ERROR_PAGES", action)
-        pages = cls(
-            crawler,
-            crawl.stats,
-            crawl.errors,
-            crawl.fingerprinter.fingerprint,
-            max_distance=crawl.settings.max_distance,
-            max_bytes=crawl.settings.max_bytes,
-            action=action,
-        )
-        crawler.signals.connect(pages.page_fingerprinted, signal=signals.page_fingerprinted)
-        crawler.signals.connect(pages.page_judged, signal=signals.page_judged)
-        return pages
+        """Return the middleware."""
+        return cls(crawler)
 
     async def page_fingerprinted(
         self, request: Request, response: Response, page: PageFingerprint

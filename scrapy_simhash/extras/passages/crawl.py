@@ -29,13 +29,11 @@ from scrapy_simhash.extras.passages.matching import CheckOptions
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
-    from pathlib import Path
 
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.extras.passages.index import PassageIndex
     from scrapy_simhash.extras.passages.result import PassageReport
 
@@ -61,15 +59,18 @@ class _Texts:
 
 
 class PassagesPipeline:
-    """The item pipeline that tags items with what is known of their texts (SIMHASH_PASSAGES)."""
+    """The item pipeline that tags items with what is known of their texts (SIMHASH_PASSAGES).
 
-    def __init__(
-        self, directory: Path, tags: Mapping[str, str], stats: CrawlStats, errors: ErrorLog
-    ) -> None:
-        self._directory = directory
-        self._fields = tags
-        self._stats = stats
-        self._errors = errors
+    :raises SettingsError: a setting is invalid.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._errors = SimhashExtension.of(crawler).errors
+        with logged_settings_errors():
+            read = SettingsReader(crawler.settings)
+            self._directory = read.path("SIMHASH_PASSAGES")
+            self._fields: Mapping[str, str] = read("SIMHASH_PASSAGES_TAGS")
+        self._stats = CrawlStats(crawler.stats, "simhash/passages")
         self._index: PassageIndex | None = None
         self._syncer = Syncer()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
@@ -79,25 +80,18 @@ class PassagesPipeline:
         # The event loop writes one counter, the thread the other. Their difference is in the queue.
         self._queued_characters = 0
         self._processed_characters = 0
+        for handler, signal in (
+            (self.open, scrapy_signals.spider_opened),
+            (self.close, scrapy_signals.spider_closed),
+            (self.item_judged, signals.item_judged),
+            (self.page_settled, signals.page_settled),
+        ):
+            crawler.signals.connect(handler, signal=signal)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawl. :raises SettingsError: a setting is invalid."""
-        errors = SimhashExtension.of(crawler).errors
-        with logged_settings_errors():
-            read = SettingsReader(crawler.settings)
-            directory = read.path("SIMHASH_PASSAGES")
-            tags = read("SIMHASH_PASSAGES_TAGS")
-        stats = CrawlStats(crawler.stats, "simhash/passages")
-        pipeline = cls(directory, tags, stats, errors)
-        for handler, signal in (
-            (pipeline.open, scrapy_signals.spider_opened),
-            (pipeline.close, scrapy_signals.spider_closed),
-            (pipeline.item_judged, signals.item_judged),
-            (pipeline.page_settled, signals.page_settled),
-        ):
-            crawler.signals.connect(handler, signal=signal)
-        return pipeline
+        """Return the pipeline of a crawl."""
+        return cls(crawler)
 
     def open(self) -> None:
         """Open the passage index. If it cannot be opened, items get no tags."""
