@@ -157,3 +157,16 @@ def test_a_copy_of_whose_output_something_was_withheld_waits_for_its_page(
     world.ends(first, confirmed=confirmed)
     assert [request.url for request in world.requested] == ["https://x.test/b"] * requested
     world.judging.close()
+
+
+@pytest.mark.parametrize(("outputs", "requested"), [(1, ["https://x.test/b"]), (2, [])])
+def test_a_page_that_only_led_to_itself_under_another_query_is_compared_with_that(
+    world, outputs, requested
+):
+    first = world.arrives("a")
+    assert world.arrives("b").dropped
+    first.other_url, first.outputs = True, outputs
+    world.judging.settle_page(first, confirmed=True)
+    story = PageToObserve("a?t=1", world.detector.fingerprint_page(html("clock")).fingerprint)
+    world.judging.came_again("a?t=1", story, "a")
+    assert [request.url for request in world.requested] == requested
