@@ -188,6 +188,22 @@ def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
         assert index.observe("d", D).sequence > max(entry.last_sequence for entry in entries)
 
 
+@needs_redis
+def test_a_cluster_whose_replica_takes_over_cannot_be_reached_for_now(redis_server, monkeypatch):
+    from redis.exceptions import ClusterDownError
+
+    def down(*_, **__):
+        raise ClusterDownError("The cluster is down")
+
+    with RedisBackend(redis_server).open() as index:
+        with monkeypatch.context() as patch:
+            patch.setattr(index._store.server._one_connection, "execute_command", down)
+            with pytest.raises(IndexUnreachable, match="The cluster is down"):
+                index.query(A)
+        monkeypatch.setattr(index._store.server, "_next_attempt_s", 0)
+        assert index.query(A) == []
+
+
 def test_pages_with_the_same_number_are_both_stored(redis_backend):
     """As after a failover to a replica that lacks the last sequence numbers."""
     with redis_backend.open(incremental=True) as index:

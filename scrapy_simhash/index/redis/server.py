@@ -15,6 +15,7 @@ from redis.backoff import ExponentialBackoff
 from redis.cluster import RedisCluster
 from redis.exceptions import (
     AuthenticationError,
+    ClusterDownError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
@@ -236,7 +237,10 @@ class Server:
                 f"the server refuses access ({_line(error)}): check user and password in the URL, "
                 "and the user's rights (ACL)",
             ) from error
-        except (redis.ConnectionError, redis.TimeoutError, RedisClusterException) as error:
+        except (
+            *(redis.ConnectionError, redis.TimeoutError),
+            *(RedisClusterException, ClusterDownError),  # while a replica takes over, too
+        ) as error:
             raise IndexUnreachable(
                 self.location,
                 f"the server cannot be reached ({_line(error)}): check the URL, and that the "
