@@ -56,11 +56,6 @@ def test_weights_follow_the_counts(weighting, weight_of, tokens, length):
     assert all(type(weight) is float for weight in features.values())
 
 
-def test_features_are_in_order_of_first_occurrence():
-    features = weighted_features(["b", "a", "b", "c"], shingle_length=1, weighting="tf")
-    assert list(features.items()) == [("b", 2.0), ("a", 1.0), ("c", 1.0)]
-
-
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "idf.txt"
@@ -176,12 +171,6 @@ def test_stop_words_are_removed_before_shingles_are_made():
 
 
 class TestPairs:
-    def test_pairs_are_added_to_the_tokens(self):
-        features = weighted_features(
-            ["b", "a", "b", "a"], shingle_length=1, pairs=True, weighting="tf"
-        )
-        assert features == {"b": 2.0, "a": 2.0, "b\x1fa": 2.0, "a\x1fb": 1.0}
-
     @given(tokens=token_lists, length=st.sampled_from([1, 3]))
     def test_with_uniform_weights_each_pair_counts_once(self, tokens, length):
         features = weighted_features(tokens, shingle_length=length, pairs=True, weighting="uniform")
@@ -197,8 +186,3 @@ class TestPairs:
             stop_words={"the"},
         )
         assert found == {"a": 1.0, "b": 1.0, "a\x1fb": 1.0}
-
-
-def test_the_joiner_can_be_chosen():
-    features = weighted_features(list("abcd"), shingle_length=3, weighting="tf", joiner="")
-    assert list(features) == ["abc", "bcd"]
