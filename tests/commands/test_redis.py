@@ -66,7 +66,7 @@ def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, option
     assert (
         f"{there['file_bytes']:,} bytes in redis" in run("index", "stats", "--tables", *options).out
     )
-    for more in ((), ("--similar",), ("--max-distance", 20)):
+    for more in ((), ("--similar",), ("--min-pages", 3)):
         clusters = ("index", "clusters", *more)
         assert ran_json(*clusters, *options) == ran_json(*clusters, "--index", index), more
     line = next(iter(near_duplicate_records(index)))
