@@ -317,6 +317,7 @@ class TestVerdict:
             Detector(SCHEME).check(index, "a", PAGE)
 
 
+@pytest.mark.thorough
 def test_wrongly_decoded_real_pages_raise_nothing(shared):
     detector = Detector(SCHEME)
     misreadings = [

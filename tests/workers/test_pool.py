@@ -97,7 +97,7 @@ def test_each_of_many_pages_gets_its_own_answer(start_pool):
         assert [page.fingerprint for page in pool.results(*pages)] == expected
 
 
-@pytest.mark.parametrize("as_bytes", [False, True])
+@pytest.mark.parametrize("as_bytes", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_texts_larger_than_any_buffer_go_both_ways_at_once(start_pool, as_bytes):
     """While a worker sends one, it does not read the next one."""
     pool = start_pool(keep_text=True).until_ready()
