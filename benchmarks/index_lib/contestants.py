@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,18 +142,14 @@ class OursImported(Ours):
 
     def made(self) -> None:
         from scrapy_simhash import Scheme
-        from scrapy_simhash.index import new_manifest
-        from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+        from scrapy_simhash.index import IndexSpec
         from scrapy_simhash.maintenance.rewriting import making
 
         self.folder = tempfile.TemporaryDirectory(prefix="index-benchmark-")
         self.directory = Path(self.folder.name) / "index"
         self.url = f"{self.kind}:{self.directory}"
-        manifest = new_manifest(
-            Scheme(bits=self.bits), self.max_distance, DEFAULT_EXPECTED_PAGES, self.kind
-        )
-        if self.plan is not None:
-            manifest = replace(manifest, plan=self.plan)
+        spec = IndexSpec(self.kind, Scheme(bits=self.bits), self.max_distance, self.plan)
+        manifest = spec.to_manifest()
         self.importing = ExitStack()
         self.store = self.importing.enter_context(making(self.directory, manifest))
         self.index = None

@@ -19,7 +19,6 @@ from scrapy_simhash.commands._pages import existing_paths
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.maintenance.sources import Location
 
 _DESCRIPTION = """\
@@ -57,7 +56,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.commands._settings import redis_address
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.index import new_manifest
+    from scrapy_simhash.index import IndexSpec
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.maintenance.export import import_entries
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, read_records
@@ -67,14 +66,12 @@ def _run(options: argparse.Namespace) -> None:
     chosen, pages = chosen_settings(options), options.pages or DEFAULT_EXPECTED_PAGES
     scheme, max_distance = chosen.scheme, chosen.max_distance
     where: Location
-    manifest: Manifest
     if options.new_directory is not None:
         if options.redis or options.redis_key or options.redis_cluster:
             raise WrongUsage(
                 "NEW_DIRECTORY cannot be combined with --redis, --redis-key or --redis-cluster"
             )
         where = Path(options.new_directory)
-        manifest = new_manifest(scheme, max_distance, pages, options.database)
     else:
         if options.database is not None:
             raise WrongUsage("--database needs NEW_DIRECTORY: an index in Redis has no database")
@@ -82,7 +79,8 @@ def _run(options: argparse.Namespace) -> None:
         if address is None:
             raise WrongUsage("give NEW_DIRECTORY, or --redis and --redis-key")
         where = address
-        manifest = new_manifest(scheme, max_distance, pages, "redis")
+    kind = options.database if isinstance(where, Path) else "redis"
+    manifest = IndexSpec(kind, scheme, max_distance, expected_pages=pages).to_manifest()
     if options.file != STANDARD_STREAM:
         existing_paths([options.file])  # later, the error would name the index, not the file
     with progress("records") as on_progress:

@@ -44,7 +44,7 @@ from scrapy_simhash.index.manifest import (
 from scrapy_simhash.index.offline import missing, require_database, require_whole
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.rules import CrawlRules
-from scrapy_simhash.index.spec import IndexSpec, new_manifest
+from scrapy_simhash.index.spec import IndexSpec
 from scrapy_simhash.index.texts import texts_path
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Index",
+    "IndexSpec",
     "Match",
     "NearDuplicate",
     "Observation",
@@ -66,7 +67,6 @@ __all__ = [
     "choose_plan",
     "index_url",
     "move_index",
-    "new_manifest",
     "open_index",
     "reset_index",
 ]

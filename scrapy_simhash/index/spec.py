@@ -40,7 +40,8 @@ _ADVICE = {
 class IndexSpec:
     """The index that a caller asks for, by the parameters of `open_index`.
 
-    :param kind: kind of database; None for that of an existing index, or the default.
+    :param kind: kind of database, or ``redis``; None for that of an existing index. A new one is in
+        LevelDB then, or in RocksDB if plyvel is not installed.
     """
 
     kind: str | None
@@ -107,22 +108,6 @@ class IndexSpec:
                 f"{distance}, less than {MIN_RECALL:.0%}: "
                 + advice["distance"].format(distance=distance)
             )
-
-
-def new_manifest(
-    scheme: Scheme | None,
-    max_distance: int | None,
-    expected_pages: int,
-    kind: str | None = None,
-    *,
-    confirmation: Confirmation | None = None,
-) -> Manifest:
-    """Return the manifest of a new index. For other parameters and errors, see `open_index`.
-
-    :param kind: kind of database, or ``redis``; defaults to LevelDB, or to RocksDB if plyvel is not
-        installed.
-    """
-    return IndexSpec(kind, scheme, max_distance, None, expected_pages, confirmation).to_manifest()
 
 
 def _known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:

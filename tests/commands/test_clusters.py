@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from scrapy_simhash.index import index_url, new_manifest, open_index
+from scrapy_simhash.index import IndexSpec, index_url, open_index
 from scrapy_simhash.maintenance.export import (
     PlacedRecord,
     entry_records,
@@ -47,7 +47,8 @@ def small(folder):
     records = [
         PlacedRecord(key, {"key": key, "fingerprint": f"{fp:016x}"}) for key, fp in prints.items()
     ]
-    import_entries(folder / "small", new_manifest(Scheme(bits=64, tie="one"), 1, 1000), records)
+    spec = IndexSpec(None, Scheme(bits=64, tie="one"), 1, expected_pages=1000)
+    import_entries(folder / "small", spec.to_manifest(), records)
     return folder / "small"
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import SimhashError, StorageError
-from scrapy_simhash.index import new_manifest, open_index
+from scrapy_simhash.index import IndexSpec, open_index
 from scrapy_simhash.maintenance.export import (
     ENTRY_FIELDS,
     NEAR_DUPLICATE_FIELDS,
@@ -25,7 +25,7 @@ from scrapy_simhash.maintenance.record_files import read_records, write_records
 from scrapy_simhash.scheme import Scheme
 
 SCHEME = Scheme(bits=64)
-MANIFEST = new_manifest(SCHEME, 3, 1000)
+MANIFEST = IndexSpec(None, SCHEME, 3, expected_pages=1000).to_manifest()
 ENTRIES = [
     {"key": "https://a.example/é", "fingerprint": "00000000000000ff"},
     {"key": "b", "fingerprint": "FFFFFFFF00000000", "first_seen_s": 1000},

@@ -11,7 +11,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.spark.candidates import CandidateSearch
 from scrapy_simhash.extras.spark.fingerprinting import content_of, fingerprinted
 from scrapy_simhash.extras.spark.judging import Judging, WorkFolder, in_order, nearest
-from scrapy_simhash.index import new_manifest
+from scrapy_simhash.index import IndexSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,12 +184,11 @@ def _searched(placed: DataFrame, *, asks: bool, stored: bool) -> DataFrame:
 
 
 def _judging_of(records: DataFrame, options: DedupeOptions, folder: WorkFolder) -> Judging:
-    manifest = new_manifest(
-        options.scheme,
-        options.max_distance,
-        options.expected_records,
+    manifest = IndexSpec(
+        *(None, options.scheme, options.max_distance),
+        expected_pages=options.expected_records,
         confirmation=options.confirmation,
-    )
+    ).to_manifest()
     search = CandidateSearch(manifest.plan, manifest.max_distance, records.count())
     return Judging(records, search, manifest.confirmation, folder)
 
