@@ -6,7 +6,13 @@ from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extras.url_rules.rewriting import Rule, Step, rank, rewrite, rewrite_step, wider
-from scrapy_simhash.extras.url_rules.segments import WORD_PLACES, Segments, generalize, words_at
+from scrapy_simhash.extras.url_rules.segments import (
+    WORD_PLACES,
+    Segments,
+    generalize,
+    stem_of,
+    words_at,
+)
 
 if TYPE_CHECKING:
     from scrapy_simhash.extras.url_rules.url_parts import UrlParts
@@ -122,6 +128,11 @@ def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
         # Two numbers, as in /album/7/boats and /album/8/boats. A final number names a page.
         elif 0 < at < len(copy) - 1 and not copy[at - 1].isdecimal():
             steps.append(("segment", f"{copy[at - 1]}/#"))
+    shorter, longer = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)
+    suffix = longer[len(shorter) :] if shorter and longer.startswith(shorter) else ""
+    # story-print.html may be a version of story.html, but boats.html is no version of boat.html.
+    if suffix and not suffix[0].isalnum():
+        steps.append(("suffix", suffix))
     if not any(map(str.isdigit, one + other)):
         kept, replaced = sorted((one, other))
         steps.append(("instead", replaced, kept))

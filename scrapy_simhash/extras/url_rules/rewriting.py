@@ -12,6 +12,7 @@ step                 what it does
 ``segment`` a        removes the path segment a, or several, as in ``page/1``; ``#`` stands for any
                      number, ``*`` for a session id; an empty a removes needless slashes
 ``instead`` a b      puts the path segment b in place of a
+``suffix`` a         removes a from the end of the last segment, before a file name extension
 ``words`` a b        removes the words beside a number in the folder a; b is their place
                      (`scrapy_simhash.extras.url_rules.segments.WORD_PLACES`)
 ``path`` a b c       turns the path a with a parameter b into the path c with the value of b at the
@@ -35,6 +36,7 @@ WORDS_IN_STEP = {
     "origin": 2,
     "segment": 1,
     "instead": 2,
+    "suffix": 1,
     "words": 2,
     "path": 3,
 }
@@ -156,4 +158,5 @@ def _describe_step(step: Step) -> str:
         "value": f"without the value of {listed}",
         "segment": f"without /{listed}/ in the path",
         "words": f"without words at * in /{'/'.join(filter(None, words))}",
+        "suffix": f"without {listed} at the end of the file name",
     }[kind]

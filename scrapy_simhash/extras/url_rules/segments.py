@@ -82,5 +82,9 @@ def rewrite_segments(step: tuple[str, ...], segments: Segments) -> Segments:
         return tuple(words[1] if segment == words[0] else segment for segment in segments)
     if kind == "segment":
         return without_run(segments, words[0].split("/"))
-    found = words_at(segments, words[1])
-    return found[1] if found is not None and found[0] == words[0] else segments
+    if kind == "words":
+        found = words_at(segments, words[1])
+        return found[1] if found is not None and found[0] == words[0] else segments
+    stem, dot, extension = stem_of(segments[-1])  # the step is a suffix
+    shorter = stem.removesuffix(words[0])
+    return (*segments[:-1], shorter + dot + extension) if shorter else segments
