@@ -77,6 +77,7 @@ def _tokens(text: str) -> tuple[str, ...]:
     word: list[str] = []
     kinds: list[_Kind] = ["space", *map(_kind, folded), "space"]
     last = len(folded) - 1
+    run = (0, 0)  # the place of the last run of one sign: names may be nothing but signs
     for at, character in enumerate(folded):
         kind = kinds[at + 1]
         if kind == "word":
@@ -102,8 +103,10 @@ def _tokens(text: str) -> tuple[str, ...]:
         if word:
             tokens.append("".join(word))
             word.clear()
+        if kind in ("joiner", "stop") and at >= run[1]:
+            run = at, _end_of_run(folded, at)
         if kind in ("letter", "symbol", "nothing") or (
-            kind in ("bracket", "joiner", "stop") and _counts(folded, kinds, at)
+            kind in ("bracket", "joiner", "stop") and _counts(folded, kinds, at, run)
         ):
             tokens.append(character)
     if word:
@@ -129,8 +132,19 @@ def _is_prime(folded: str, at: int) -> bool:
     )
 
 
-def _counts(folded: str, kinds: list[_Kind], at: int) -> bool:
-    """Return True if a bracket, a joiner or a stop is a symbol, not a separator."""
+def _end_of_run(folded: str, at: int) -> int:
+    """Return the place after the signs that are equal to the one at `at` and follow it."""
+    end = at + 1
+    while end < len(folded) and folded[end] == folded[at]:
+        end += 1
+    return end
+
+
+def _counts(folded: str, kinds: list[_Kind], at: int, run: tuple[int, int]) -> bool:
+    """Return True if a bracket, a joiner or a stop is a symbol, not a separator.
+
+    :param run: where the run of a joiner or a stop begins and ends.
+    """
     character, kind = folded[at], kinds[at + 1]
     if kind == "bracket":  # only an empty pair says something: operator(), operator[]
         return folded[at : at + 2] in ("()", "[]", "{}") or folded[at - 1 : at + 1] in (
@@ -138,12 +152,7 @@ def _counts(folded: str, kinds: list[_Kind], at: int) -> bool:
             "[]",
             "{}",
         )
-    start = at
-    while start and folded[start - 1] == character:
-        start -= 1
-    end = at + 1
-    while end < len(folded) and folded[end] == character:
-        end += 1
+    start, end = run
     before, after = _beside(kinds[start]), _beside(kinds[end + 1])
     if kind == "stop":  # .NET, :hover, a range "..", or what only signs surround: (,)
         if character in ".:" and before == "space":
