@@ -19,7 +19,7 @@ def fuzz(monkeypatch):
     return importlib.import_module("fuzz")
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(600, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [300, pytest.param(3000, marks=pytest.mark.thorough)])
 def test_every_mutated_page_gets_a_verdict(fuzz, count):
     pages = fuzz.read_pages([])
     checker = fuzz.Checker("memory:", None)
