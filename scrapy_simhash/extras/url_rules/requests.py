@@ -293,6 +293,7 @@ class RequestRules:
     def _save(self, name: str, site: Site) -> None:
         """Store the rules of a site, together with those that other crawls have stored."""
         site.unsaved = 0
+        site.sort()
         rules = self._stored[name] = encode_rules(site.rules)
         change = partial(merged, rules)
         self._pages.calls.tell(name, lambda index: index.change_side_row("notes", name, change))

@@ -28,7 +28,8 @@ class Site:
     """The rules of one site, at first the stored ones."""
 
     def __init__(self, rules: Rules | None = None) -> None:
-        self.rules: Rules = _sorted(rules or {})
+        self.rules: Rules = rules or {}
+        self.sort()
         self.patterns = PathPatterns()
         for record in self.rules.values():
             for pattern in record.patterns:
@@ -45,6 +46,11 @@ class Site:
         self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
         # (rule, path pattern) → hashes of parameter values that did not change the content.
         self._confirmed: dict[tuple[Rule, str], set[int]] = {}
+
+    def sort(self) -> None:
+        """Sort the rules: those that replace origins first, then those with the most evidence."""
+        by_rank = sorted(self.rules, key=lambda rule: (sort_key(rule), -self.rules[rule].worth))
+        self.rules = {rule: self.rules[rule] for rule in by_rank}
 
     def suspect(self, rule: Rule, form: UrlParts) -> None:
         """Note that a page suggests a rule. The second page adds the rule to the site.
@@ -65,7 +71,7 @@ class Site:
             del self.rules[worst]
         del self._suspects[rule]
         self.rules[rule] = RuleRecord()
-        self.rules = _sorted(self.rules)
+        self.sort()
         self.is_revised = False
 
     def _is_needed(self, rule: Rule, form: UrlParts) -> bool:
@@ -130,7 +136,3 @@ class Site:
         """Return True if these values, or many others, made no difference; see `confirm`."""
         confirmed = self._confirmed.get((rule, self.patterns.of(form)), ())
         return len(confirmed) >= MANY_VALUES or values in confirmed
-
-
-def _sorted(rules: Rules) -> Rules:
-    return {rule: rules[rule] for rule in sorted(rules, key=sort_key)}

@@ -298,6 +298,17 @@ def test_crawls_that_share_an_index_keep_the_rules_of_both():
     assert SID in kept
 
 
+def test_rules_with_most_evidence_come_first_but_for_those_of_origins():
+    utm, www = (("drop", "utm"),), (("origin", "http://m.example.com", SITE),)
+    counts = {SID: 9, utm: 50, www: 1}
+    stored = {rule: RuleRecord(total=RuleEvidence(pages)) for rule, pages in counts.items()}
+    site = UrlRules(lambda _name: stored).site("example.com")
+    assert [*site.rules] == [www, utm, SID]
+    site.rules[SID].total.pages = 60
+    site.sort()
+    assert [*site.rules] == [www, SID, utm]
+
+
 def test_a_rule_that_holds_on_a_part_of_the_site_makes_no_place_for_another():
     site = UrlRules().site("example.com")
     in_use = RuleRecord(
