@@ -51,7 +51,7 @@ def further_names(
     known = {token for name in (names.title, *names.headings) for token in name_tokens(name)}
     top = _lines_at_top(lines)
     found: dict[str, Iterable[str]] = {
-        "title": [_without_sites(facts.title, names)],
+        "title": [without_sites(facts.title, names.sites)],
         "subheading": _headings(elements) if top else (),
         "picture": _pictures(elements, is_without_headings=not names.headings),
         "crumb": (facts.crumb, *_current_crumbs(elements)),
@@ -119,8 +119,8 @@ def _is_breadcrumb(element: HtmlElement) -> bool:
     return "breadcrumb" in f"{names_of(element)} {element.get('aria-label', '')}".lower()
 
 
-def _without_sites(title: str, names: Names) -> str:
+def without_sites(title: str, sites: Iterable[str]) -> str:
     """Return a declared title without the parts that name the site or a view."""
-    sites = [name_tokens(site) for site in names.sites]
-    parts = [part for part in parts_of(title) if name_tokens(part) not in sites]
+    known = list(map(name_tokens, sites))
+    parts = [part for part in parts_of(title) if name_tokens(part) not in known]
     return " - ".join(part for part in parts if not is_view(part))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.chrome import HOME_PATHS, is_logo, leads_home
+from scrapy_simhash.extraction.further_names import without_sites
 from scrapy_simhash.extraction.headings import LOWER_HEADINGS, of_level, text_of, with_role
 from scrapy_simhash.name_tokens import name_tokens, parts_of
 from scrapy_simhash.names import Names
@@ -49,9 +50,7 @@ def names_of(
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
     brand = next(iter(facts.sites), "")
     if facts.title not in (title, *title_parts):
-        site_tokens = [name_tokens(site) for site in sites]
-        parts = parts_of(facts.title)
-        told = " - ".join(part for part in parts if name_tokens(part) not in site_tokens)
+        told = without_sites(facts.title, sites)
         if told and not _sameness([title])(told):
             # The same title on all pages of a site says nothing.
             declared_names = [*declared_names, told]
