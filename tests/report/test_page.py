@@ -261,9 +261,11 @@ def test_how_values_are_written():
     assert share(0, 0) == "–"
     assert share(3, 3).startswith("100\N{NO-BREAK SPACE}")
     assert moment(-1) == moment(1e18) == "–"
+    assert moment(0) == "1970-01-01 00:00"
     assert moment(86_400) == "1970-01-02 00:00"
     assert moment(86_399, precise=True) == "1970-01-01 23:59:59"
     assert duration(0).startswith("0")
+    assert duration(7_200).replace("\N{NO-BREAK SPACE}", " ") == "2 h"
     assert duration(90_061).replace("\N{NO-BREAK SPACE}", " ") == "1 d 1 h"
 
 
