@@ -94,22 +94,25 @@ def test_the_pairs_are_those_of_the_probes(plan, max_distance):
     assert searched(search, made) == (expected, set())
 
 
-def test_records_with_many_candidates_report_some_and_that_there_are_more():
+@pytest.mark.parametrize(("most", "others"), [(4, COUNT), (candidates._FIRST_STEP, 0)])
+def test_records_with_many_candidates_report_some_and_that_there_are_more(most, others):
     made = records(128)
-    made = [*made, *made[:1] * 300]  # equal ones
+    made = [*made[:others], *made[:1] * 300]  # equal ones
     search = CandidateSearch(PROBED, 24, len(made))
     everything, _ = searched(search, made)
-    some, more = searched(search, made, most=4)
+    some, more = searched(search, made, most=most)
     assert some < everything
     assert {record for record, _, _ in everything - some} <= more
     assert len(some) < len(everything) / 2
 
 
-def test_only_those_that_ask_ask_and_only_stored_ones_are_found():
-    made = records(128)
+@pytest.mark.parametrize(("plan", "max_distance"), PLANS[:2], ids=str)
+def test_only_those_that_ask_ask_and_only_stored_ones_are_found(plan, max_distance):
+    made = records(plan.bits)
     asks, stored = np.arange(COUNT) % 3 == 0, np.arange(COUNT) % 2 == 0
-    found, _ = searched(CandidateSearch(PROBED, 24, COUNT), made, asks=asks, stored=stored)
-    everything = wanted(PROBED, 24, made)
+    search = CandidateSearch(plan, max_distance, COUNT)
+    found, _ = searched(search, made, asks=asks, stored=stored)
+    everything = wanted(plan, max_distance, made)
     assert found == {one for one in everything if asks[one[0]] and stored[one[1]]}
     assert found
 
