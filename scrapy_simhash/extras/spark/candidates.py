@@ -169,7 +169,8 @@ class CandidateSearch:
         record, other, distance = (column[np.lexsort(found[1::-1])] for column in found)
         begins = np.flatnonzero(np.diff(record, prepend=MORE))
         rank = np.arange(len(record)) - np.repeat(begins, np.diff(begins, append=len(record)))
-        other[rank == max_candidates] = MORE
+        # Equal in all shards, so that `distinct` leaves one for each record.
+        other[rank == max_candidates], distance[rank == max_candidates] = MORE, 0
         return {
             "record": record[rank <= max_candidates],
             "other": other[rank <= max_candidates],

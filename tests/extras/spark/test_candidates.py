@@ -65,6 +65,7 @@ def searched(search, made, most=ALL, asks=None, stored=None):
         assert all(count <= most + 1 for count in reported.values())  # with MORE
         for record, other, distance in zip(*map(np.ndarray.tolist, result.values()), strict=True):
             if other == MORE:
+                assert distance == 0  # so that rows of several shards are equal
                 more.add(record)
             else:
                 found.add((record, other, distance))
