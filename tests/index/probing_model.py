@@ -40,9 +40,18 @@ def _simulated(plan, distances):
     # A bit differs where the sum of the copy has the opposite sign.
     differs = sums * slope[:, None, None] < random.standard_normal(shape)
     certainties = np.minimum(np.rint(sums * CERTAINTY_SCALE), 255).astype(np.uint8)
+    return float(finds(plan, certainties, differs).mean())
+
+
+def finds(plan, certainties, differs):
+    """True for each query whose probes find the page that it is paired with.
+
+    :param certainties: by query, table and bit of the prefix.
+    :param differs: True for the bits in which the two differ.
+    """
     uncertain, is_probed = Prober(plan).subsets(certainties)
     flipped = np.take_along_axis(differs, uncertain, axis=-1)
     only_uncertain_differ = flipped.sum(axis=-1) == differs.sum(axis=-1)
     subset = (flipped << np.arange(flipped.shape[-1])).sum(axis=-1, keepdims=True)
     found = only_uncertain_differ & np.take_along_axis(is_probed, subset, axis=-1)[..., 0]
-    return float(found.any(axis=1).mean())
+    return found.any(axis=1)

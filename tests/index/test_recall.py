@@ -14,6 +14,7 @@ from scrapy_simhash.index import choose_plan, open_index
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.scheme import DEFAULT_PRESET, preset
+from tests.index.probing_model import finds
 from tests.real_pages import read_page, sets_with_pages
 
 WIDE = preset(DEFAULT_PRESET)
@@ -115,7 +116,7 @@ def test_the_default_probes_find_what_a_linear_scan_confirms(wanted):
     for _ in range(ORDERS):
         bits = random.permutation(plan.bits)[: plan.blocks * plan.prefix_bits]
         in_tables = certainties.reshape(len(pairs), -1)[:, bits].reshape(shape)
-        recall.append(Prober(plan).finds(in_tables, differs[:, bits].reshape(shape) > 0).mean())
+        recall.append(finds(plan, in_tables, differs[:, bits].reshape(shape) > 0).mean())
     assert np.mean(recall) >= MIN_RECALL
 
 

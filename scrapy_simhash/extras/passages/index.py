@@ -26,7 +26,7 @@ import threading
 import zlib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from scrapy_simhash.index.tables.tables import Tables
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
     from typing_extensions import Self
 
     from scrapy_simhash.extras.passages.result import PassageReport
@@ -66,6 +67,25 @@ _CACHED_TEXT_CHARACTERS = 4_000_000
 # Open indexes by real path. A database can be opened only once; its users in a process share it.
 _indexes: dict[str, PassageIndex] = {}
 _opening = threading.Lock()
+
+
+class Neighbours(NamedTuple):
+    """Passages near another one, as columns: the nearest first, and the oldest document first among
+    those.
+
+    :param distances: in bits.
+    :param documents: the numbers of their documents.
+    :param spans: (start, end) in the documents.
+    """
+
+    distances: NDArray[np.uint16]
+    documents: NDArray[np.uint32]
+    spans: NDArray[np.uint32]
+
+    def where(self, selected: NDArray[np.bool_]) -> Neighbours:
+        """Return the passages where a mask is True."""
+        distances, documents, spans = self
+        return Neighbours(distances[selected], documents[selected], spans[selected])
 
 
 class PassageIndex:
@@ -165,21 +185,17 @@ class PassageIndex:
             self._remember(number, name, digest, passages)
         return len(passages)
 
-    def near(
-        self, queries: Sequence[Fingerprint], max_distance: int
-    ) -> list[list[tuple[int, int, Span]]]:
-        """Return (distance, number of a document, span) of passages within a distance of each
-        query, the nearest first, and the oldest document first among those.
-        """
+    def near(self, queries: Sequence[Fingerprint], max_distance: int) -> list[Neighbours]:
+        """Return the passages within a distance of each query."""
         results = []
         for query, found in zip(queries, self._tables.near(queries, max_distance), strict=True):
             rows = np.array(found, np.intp)
             rows = rows[self._owners[rows] > 0]
             differing = np.bitwise_count(self._words[rows] ^ _words_of(query.value))
-            distances = differing.sum(axis=1).tolist()
-            spans = [Span(*span) for span in self._spans[rows].tolist()]
-            owners = self._owners[rows].tolist()
-            results.append(sorted(zip(distances, owners, spans, strict=True)))
+            distances = differing.sum(axis=1, dtype=np.uint16)
+            owners, spans = self._owners[rows], self._spans[rows]
+            order = np.lexsort((spans[:, 0], owners, distances))
+            results.append(Neighbours(distances[order], owners[order], spans[order]))
         return results
 
     def check(

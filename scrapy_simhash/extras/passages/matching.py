@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.extras.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.extras.passages.cutting import spans_of
@@ -26,8 +28,7 @@ from scrapy_simhash.folding import normalize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from scrapy_simhash.extras.passages.cutting import Span
-    from scrapy_simhash.extras.passages.index import PassageIndex
+    from scrapy_simhash.extras.passages.index import Neighbours, PassageIndex
 
 _MAX_SOURCES = 5
 _HIGH_SIMILARITY = 0.9
@@ -91,24 +92,25 @@ class Matcher:
             else:
                 yield self._checked(passage, next(near))
 
-    def _checked(self, passage: str, near: list[tuple[int, int, Span]]) -> CheckedPassage:
+    def _checked(self, passage: str, near: Neighbours) -> CheckedPassage:
         reach = reach_of(passage)
-        neighbours = [one for one in near if one[0] <= reach and one[1] != self._excluded]
+        near = near.where((near.distances <= reach) & (near.documents != (self._excluded or 0)))
         best: dict[int, Source] = {}
         different: set[int] = set()
-        for distance, number, span in neighbours[:_MAX_COMPARED]:
-            text = self._index.text(number)[slice(*span)]
+        nearest = (column[:_MAX_COMPARED].tolist() for column in near)
+        for distance, number, (start, end) in zip(*nearest, strict=True):
+            text = self._index.text(number)[start:end]
             similarity = similarity_of(passage, text)
             if similarity < self._options.min_similarity:
                 different.add(number)
             elif number not in best or similarity > best[number].similarity:
                 name = self._index.name(number)
-                best[number] = Source(name, span.start, span.end, similarity, distance, text)
+                best[number] = Source(name, start, end, similarity, distance, text)
             if sum(source.similarity == 1 for source in best.values()) == _MAX_SOURCES:
                 break  # no source can be better
         sources = sorted(best.values(), key=lambda source: (-source.similarity, source.distance))
         # Documents that were not compared count.
-        documents = len({number for _, number, _ in neighbours} - (different - best.keys()))
+        documents = len({*np.unique(near.documents).tolist()} - (different - best.keys()))
         return CheckedPassage(
             start=0,
             end=0,
