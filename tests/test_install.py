@@ -69,7 +69,7 @@ def test_readme_in_a_fresh_environment_and_project(tmp_path, urls):
     log = run(python, "-m", "scrapy", "crawl", "pages", "-O", "tagged.jsonl", cwd=project)
     tagged = json_lines(project / "tagged.jsonl")
     assert sorted(item["simhash_kind"] for item in tagged) == ["near-duplicate", "new"]
-    assert re.search(r"INFO: \S+ is a copy of \S+", log)
+    assert re.search(r"INFO: \S+ is a copy: \d+ % similar", log)
     assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").exists()
     assert "<html" in (project / "report.html").read_text(encoding="utf-8")
 
