@@ -392,7 +392,7 @@ class Judging:
         self._ran_late.pop(key, None)
         for one in [key] if other is None or other not in self._replaced else [key, other]:
             self.contents.came_again(one, page)
-            self.retries.came_again(one, page)
+            self.retries.came_again(one, page, key)
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""

@@ -6,12 +6,14 @@ A dropped copy is in one of these states::
     requested    it was scheduled, and its page has not arrived yet
     unanswered   its page was confirmed, but gave no items
     answered     not needed, unless its page turns out to be a wrong one
+    outdated     its page came again with other content, which is not settled yet
 
 If the page of held copies fails, one of them is requested, and the others wait for it; if that one
 fails, too, the next one. If it now has other content, for example because all were ban pages, the
 others are requested at once. If the page gave no items, its copies are requested once the crawl
 gives items, because a crawl may take no items from pages at all. At the end of one that gave none,
-some copies of each URL pattern are requested: their callbacks may give items.
+some copies of each URL pattern are requested: their callbacks may give items. If a page comes again
+with other content, the copies of its former content are requested once the index has the new one.
 
 Where only the callback of a copy is to run after all, its response is used again, if it is one of
 the last ones. So its page is not downloaded twice.
@@ -165,6 +167,7 @@ class Retries:
         self._held = _CopiesByPage()
         self._unanswered = _CopiesByPage()
         self._answered = _CopiesByPage()
+        self._outdated = _CopiesByPage()
         # Token in the request → the copy that was requested.
         self._requested: dict[str, DroppedCopy] = {}
         # Token in the request → the response that answers it.
@@ -232,9 +235,10 @@ class Retries:
         released = [copy for copy in released if not is_to_call(copy)]
         if self.gives_items and not gave_items:
             self.look_again(released)
-            return
-        for copy in released:
-            self.leave(key, copy, answered=gave_items)
+        else:
+            for copy in released:
+                self.leave(key, copy, answered=gave_items)
+        self.request(self._outdated.take(key))
 
     def discarded(self, key: str, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.
@@ -243,18 +247,25 @@ class Retries:
             request all copies.
         """
         self.look_again(self._held.take(key), all_at_once=refused)
+        self.request(self._outdated.take(key))
 
-    def came_again(self, key: str, page: Text | None) -> None:
+    def came_again(self, key: str, page: Text | None, under: str) -> None:
         """Record that a page arrived, perhaps again. If it has other content now than its dropped
-        copies, these were dropped for a wrong page, and are all requested.
+        copies, these were dropped for a wrong page, and are all requested: when the new content is
+        settled, because the index has the former one until then.
 
         :param page: the content; None if it cannot be judged.
+        :param under: key under which the page came and will be settled, mostly `key`.
         """
 
         def differs(copy: DroppedCopy) -> bool:
             return page is None or not self._rules.same_text(copy, page)
 
-        self.request(self._unanswered.take(key, differs) + self._answered.take(key, differs))
+        copies = self._unanswered.take(key, differs) + self._answered.take(key, differs)
+        if page is None:
+            self.request(copies)
+        else:
+            self._outdated.add(under, *copies)
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
@@ -330,6 +341,8 @@ class Retries:
     def _look_again_at_all(self) -> None:
         self._requested.clear()
         self._answers.clear()
+        for copies in self._outdated.take_all():
+            self.request(copies)
         for copies in self._held.take_all():
             self.look_again(copies)
 

@@ -164,18 +164,39 @@ def test_the_last_responses_are_kept_up_to_a_size(world, monkeypatch):
 
 
 @pytest.mark.parametrize("answered", [True, False])
+@pytest.mark.parametrize(
+    "settle",
+    [
+        lambda retries: retries.confirmed("page", dropped("page", STORY)),
+        lambda retries: retries.discarded("page"),
+    ],
+    ids=["confirmed", "discarded"],
+)
 def test_if_a_page_comes_with_other_content_the_copies_of_the_old_one_are_requested(
-    world, answered
+    world, answered, settle
 ):
     for key in "ab":
         world.retries.leave("page", dropped(key), answered=answered)
     world.retries.leave("page", dropped("c", STORY), answered=answered)
-    world.retries.came_again("page", dropped("page", STORY))
+    world.retries.came_again("page", dropped("page", STORY), "page")
+    assert world.asked() == [], "the index still has the former content"
+    settle(world.retries)
     assert world.asked() == ["a", "b"]
-    world.retries.came_again("page", None)
+    world.retries.came_again("page", None, "page")
     assert world.asked() == ["c"]
-    world.retries.came_again("page", None)
+    world.retries.came_again("page", None, "page")
     assert world.asked() == []
+
+
+@pytest.mark.parametrize("end", [Retries.idle, Retries.close])
+def test_if_nothing_settles_the_other_content_the_copies_are_requested_at_the_end(world, end):
+    world.retries.leave("page", dropped("a"), answered=True)
+    world.retries.came_again(
+        "page", dropped("page", STORY), "page"
+    )  # which is dropped as a copy itself
+    end(world.retries)
+    assert world.asked() == ["a"]
+    assert world.retries.waiting == 1
 
 
 def test_the_oldest_answered_copies_are_forgotten():
@@ -183,7 +204,7 @@ def test_the_oldest_answered_copies_are_forgotten():
     for key in ("one", "two", "three"):
         world.retries.leave(key, dropped(f"copy-of-{key}"), answered=True)
     for key in ("one", "two", "three"):
-        world.retries.came_again(key, None)
+        world.retries.came_again(key, None, key)
     assert world.asked() == ["copy-of-two", "copy-of-three"]
 
 
