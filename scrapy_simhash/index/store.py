@@ -244,6 +244,7 @@ class Store(RowWriter):
         row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
         if is_new and not removed and put.ordinal >= self._state.counted_below:
             self._write([row])  # Opening derives the state from the entry.
+            self._state = self._state._replace(next_sequence=self.next_sequence)
             self._uncounted += 1
         else:
             self._write_with_state([row], removed, added=put if is_new else None)
@@ -534,6 +535,7 @@ class Store(RowWriter):
                     added,
                     max(state.entries, added),
                 )
+        self._state = state._replace(next_sequence=self.next_sequence)
         self._next_ordinal = max(state.counted_below, tables.stop)
         if added > FEW_ROWS and not why:
             logger.info(

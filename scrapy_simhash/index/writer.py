@@ -139,11 +139,13 @@ class RowWriter(RowReader):
         self._state, self._uncounted = state, uncounted
 
     def _counted(self) -> Row:
-        """Count all entries in the state, and return its row."""
+        """Count all entries in the state, and return its row.
+
+        Its sequence number is that of the last write. So numbers under which nothing was written
+        are given again, whether or not tables were written to files.
+        """
         self._recount()
-        self._state = self._state._replace(
-            next_sequence=self.next_sequence, entries=len(self), counted_below=self._next_ordinal
-        )
+        self._state = self._state._replace(entries=len(self), counted_below=self._next_ordinal)
         self._uncounted = 0
         return state_row(self._state)
 
@@ -151,8 +153,10 @@ class RowWriter(RowReader):
         """Count again after a write that failed or was interrupted: it may have come through."""
         if self._is_counted:
             return
-        self._state = self._stored_state()
-        self._uncounted = sum(1 for _ in self.entries(self._state.counted_below))
+        stored = self._stored_state()
+        self._uncounted = sum(1 for _ in self.entries(stored.counted_below))
+        next_sequence = max(stored.next_sequence, self._state.next_sequence)
+        self._state = stored._replace(next_sequence=next_sequence)
         self._is_counted = True
 
     def _stored_state(self) -> State:
