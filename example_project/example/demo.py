@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 
 from .demosite import DemoServer, Score, Site, score
 from .demosite.resemblance import resemblance
@@ -76,7 +76,7 @@ def crawl(
     pairs, distances = [], {}
     index_directory = simhash / "spiders" / "site"
     if index_directory.exists():
-        with open_index(index_url(index_directory)) as index:
+        with open_index(index_directory) as index:
             for pair in index.near_duplicates():
                 if pair.confirmed:
                     pairs.append((pair.key, pair.representative))

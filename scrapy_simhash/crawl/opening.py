@@ -17,7 +17,7 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.setting_aside import bring_back, scheme_name, set_aside
@@ -51,7 +51,7 @@ def open_in_directory(
     """Open or create the index in a directory. If it is damaged or has another scheme, set it
     aside, and open the one that was set aside for the present scheme, or create one.
 
-    :param kind: kind of database of a new index; see `index_url`.
+    :param kind: kind of database of a new index; None for the default.
     :param warn: called with a message and its arguments.
     :param options: of `open_index`.
     :raises SimhashError: the index cannot be used, and cannot be set aside.
@@ -153,8 +153,8 @@ def open_in_redis(
         return index, other
 
 
-def _url(directory: Path, kind: str | None, warn: Warn) -> str:
-    """Return the URL of the index in a directory, with the kind of database that it has.
+def _url(directory: Path, kind: str | None, warn: Warn) -> str | Path:
+    """Return the location of the index in a directory, with the kind of database of a new one.
 
     :raises IndexMismatch: the driver of this kind is not installed.
     """
@@ -163,7 +163,7 @@ def _url(directory: Path, kind: str | None, warn: Warn) -> str:
     except (StorageError, OSError):
         manifest = None  # `open_index` raises the error
     if manifest is None:
-        return index_url(directory, kind)
+        return directory if kind is None else f"{kind}:{directory}"
     try:
         database_kind(manifest.database)
     except SchemeError as error:
@@ -176,7 +176,7 @@ def _url(directory: Path, kind: str | None, warn: Warn) -> str:
             directory,
             manifest.database,
         )
-    return index_url(directory, manifest.database)
+    return directory
 
 
 def _open_with_its_own(opened: Callable[..., _Opened], warn: Warn, **options: Any) -> _Opened:

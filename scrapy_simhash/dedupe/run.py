@@ -21,7 +21,7 @@ from scrapy_simhash.dedupe.summary import DedupeSummary
 from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.workers.need import available_cores
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class _Run:
         with ExitStack() as stack:
             index = stack.enter_context(
                 open_index(
-                    index_url(self.paths.index or state.index),
+                    self.paths.index or state.index,
                     options.scheme,
                     max_distance=options.max_distance,
                     confirmation=options.confirmation,

@@ -31,7 +31,7 @@ from scrapy_simhash.index.base import (
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.kinds import database_kind, default_kind_name, destroy_database
+from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
@@ -65,7 +65,6 @@ __all__ = [
     "SyncPolicy",
     "TablePlan",
     "choose_plan",
-    "index_url",
     "move_index",
     "open_index",
     "reset_index",
@@ -209,21 +208,6 @@ def move_index(directory: Path, target: Path) -> None:
             directory.rename(target)
         except OSError as error:
             raise unusable(location, str(error)) from error
-
-
-def index_url(directory: Path, kind: str | None = None) -> str:
-    """Return the URL of the index in a directory, which need not exist.
-
-    :param kind: kind of database; defaults to that of the index. If there is no index, or its
-        manifest cannot be read: LevelDB, or RocksDB if plyvel is not installed.
-    """
-    if kind is None:
-        try:
-            manifest = Manifest.read(directory)
-        except (StorageError, OSError):
-            manifest = None  # `open_index` raises the error.
-        kind = default_kind_name() if manifest is None else manifest.database
-    return f"{kind}:{directory}"
 
 
 def _parsed(location: str | os.PathLike[str]) -> tuple[str | None, Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.index import index_url, reset_index
+from scrapy_simhash.index import reset_index
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult
@@ -73,7 +73,7 @@ def delete(where: Location) -> None:
         with where.opened_store() as store:
             store.delete()
         return
-    reset_index(index_url(where))
+    reset_index(where)
 
 
 def remove(where: Location, keys: Iterable[str]) -> list[str]:

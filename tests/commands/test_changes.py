@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_simhash.crawl.history import CrawlHistory
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.verdict import Verdict
 
 DAY = 86_400
@@ -22,7 +22,7 @@ def index(folder):
     where = folder / "index"
     for day, key in enumerate((KEY, "https://a.example/"), 1):
         now_s = day * DAY
-        with open_index(index_url(where), incremental=True) as opened:
+        with open_index(where, incremental=True) as opened:
             opened.rules = replace(opened.rules, clock=lambda now_s=now_s: now_s)
             history = CrawlHistory(opened, clock=opened.rules.clock)
             observation = opened.observe(key, random.Random(day).getrandbits(256))

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from scrapy_simhash.index import IndexSpec, index_url, open_index
+from scrapy_simhash.index import IndexSpec, open_index
 from scrapy_simhash.maintenance.export import (
     PlacedRecord,
     entry_records,
@@ -73,7 +73,7 @@ def test_as_the_crawl_found_them(clusters, run, index):
     ("host", "count"), [("z.example", 2), ("Z.example:8080", 1), ("z.example:80", 0), ("8080", 0)]
 )
 def test_a_host_with_and_without_its_port(clusters, tmp_path, host, count):
-    with open_index(index_url(tmp_path / "ports"), Scheme(bits=64), max_distance=3) as index:
+    with open_index(tmp_path / "ports", Scheme(bits=64), max_distance=3) as index:
         for number, port in enumerate(("", ":8080")):
             key = f"https://z.example{port}/{number}"
             index.confirm(index.observe(key, 0xFF << 20 * number))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from tests.dedupe.samples import json_lines, read_lines, records, text, warc_record
 
 from .conftest import MODULE, SCRAPY
@@ -47,7 +47,7 @@ def test_what_it_shows(run, feed, folder):
         "verdicts   in v.jsonl",
         "index      3 entries in i",
     ]
-    with open_index(index_url(folder / "i")) as index:
+    with open_index(folder / "i") as index:
         assert len(index) == 3
 
 

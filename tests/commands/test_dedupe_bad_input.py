@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.dedupe.judging import Judge
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.scheme import Scheme
 from tests.dedupe.samples import json_lines, read_lines, records, text
 
@@ -26,8 +26,7 @@ HOLD_INDEX = """
 import sys
 from pathlib import Path
 from scrapy_simhash import Scheme, open_index
-from scrapy_simhash.index import index_url
-index = open_index(index_url(Path("i")), Scheme.preset("wide"))
+index = open_index(Path("i"), Scheme.preset("wide"))
 print("open", flush=True)
 sys.stdin.read()
 """
@@ -108,7 +107,7 @@ def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments,
         "latin.csv": "url,text\n1,gr\xfc\xdfe\n".encode("latin-1"),
     }.items():
         written(folder, content, name)
-    open_index(index_url(folder / "classic"), Scheme.preset("classic")).close()
+    open_index(folder / "classic", Scheme.preset("classic")).close()
     before = files_besides_input(folder)
     ran = run("dedupe", *arguments)
     assert (ran.code, ran.out) == (1, "")

@@ -16,7 +16,7 @@ import pytest
 
 from scrapy_simhash.commands import main
 from scrapy_simhash.commands.index import COMMANDS
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records
@@ -123,7 +123,7 @@ with open_index(sys.argv[1]):
 
 def test_an_index_that_is_open_elsewhere(run, index, folder):
     before = content(index)
-    command = [sys.executable, "-c", HOLDING, index_url(index)]
+    command = [sys.executable, "-c", HOLDING, index]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "open\n"
@@ -316,7 +316,7 @@ def test_an_index_is_not_imported_over(run, index, folder):
     assert_error(run("index", "import", "none.jsonl", index), "not empty")
     assert state_of(index) == before
     assert run("index", "import", "none.jsonl", "new").code == 0
-    with open_index(index_url(folder / "new")) as empty:
+    with open_index(folder / "new") as empty:
         assert len(empty) == 0
 
 
@@ -360,7 +360,7 @@ def test_what_is_no_page_is_not_asked_for(run, index, folder, page):
 
 
 def test_names_with_control_characters_are_shown_escaped(run, index):
-    with open_index(index_url(index)) as opened:
+    with open_index(index) as opened:
         key = "https://a.example/\x1b[31m\u202e"
         opened.confirm(opened.observe(key, 1 << 250))
         opened.observe("https://b.example/\x07", 1 << 250)

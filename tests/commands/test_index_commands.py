@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
@@ -53,7 +53,7 @@ def test_stats(run, ran_json, index):
 def test_a_page_that_is_there(ran_json, run, index, folder):
     key = next(iter(entries(index)))
     (folder / "page.html").write_text(MINE)
-    with open_index(index_url(index)) as opened:
+    with open_index(index) as opened:
         detector = Detector(opened.scheme)
         mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(MINE))
         opened.confirm(mine.observation)
@@ -88,7 +88,7 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
         "  https://a.example/mine\n    a copy: 100 % similar (copies: 60 %), distance 0 (k = 52)"
         in ran.out
     )
-    with open_index(index_url(index)) as opened:
+    with open_index(index) as opened:
         assert len(opened) == before
     assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
 
@@ -109,7 +109,7 @@ def test_the_k_of_the_project_decides(index, folder, capsys):
 
 def test_a_page_that_is_similar(ran_json, run, index, folder):
     """Near a page of its site, under another name, or not alike enough."""
-    with open_index(index_url(index)) as opened:
+    with open_index(index) as opened:
         detector = Detector(opened.scheme)
         page = f"<title>Boats</title>{MINE}"
         mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(page))
@@ -321,7 +321,7 @@ def test_export_refuses_spreadsheets_and_leaves_similar_pages_out(run, index, fo
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == "error: out.xlsx: name a file .jsonl, or .csv for spreadsheets\n"
     assert not (folder / "out.xlsx").exists()
-    with open_index(index_url(index)) as opened:
+    with open_index(index) as opened:
         lines = list(opened.near_duplicates())
     assert not all(line.confirmed for line in lines)
     assert near_keys(index) == [line.key for line in lines if line.confirmed]

@@ -10,7 +10,6 @@ from threading import Thread
 import pytest
 
 from scrapy_simhash import open_index
-from scrapy_simhash.index import index_url
 from scrapy_simhash.report import writing
 
 from .conftest import DEADLINE_S, MODULE, finish, start
@@ -25,7 +24,7 @@ needs_devices = pytest.mark.skipif(
 @pytest.fixture
 def index(folder):
     """Of two pages, a near-duplicate of one another; its options."""
-    with open_index(index_url(folder / "index")) as opened:
+    with open_index(folder / "index") as opened:
         opened.confirm(opened.observe("https://a.example/船", ORIGINAL))
         opened.observe("https://a.example/copy", ORIGINAL ^ 1)
     return "--index", "index"

@@ -10,7 +10,6 @@ from scrapy.http import HtmlResponse, Response
 from scrapy_simhash import open_index
 from scrapy_simhash.crawl import canonical
 from scrapy_simhash.crawl.canonical import canonical_url, comparable
-from scrapy_simhash.index import index_url
 from scrapy_simhash.verdict import Verdict
 from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
@@ -158,7 +157,7 @@ def preferring(site, module_path):
 
 def log_of(module_path, name, site):
     """Return (page, representative) of each line of the near-duplicate log."""
-    url = index_url(module_path / "simhash" / "spiders" / name)
+    url = module_path / "simhash" / "spiders" / name
     with open_index(url) as index:
         lines = [(line.key, line.representative) for line in index.near_duplicates()]
         return [tuple(key.removeprefix(site.url("")) for key in line) for line in lines]

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from scrapy_simhash.commands.main import main
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from tests.crawl.full_disks import FILE_LIMIT_BYTES, WRITES_BEFORE
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
@@ -48,7 +48,7 @@ def kept(*results):
 def checked_size(index):
     """Check that the index opens and has no damage."""
     assert main(["index", "check", "--index", str(index)]) == 0
-    with open_index(index_url(index)) as opened:
+    with open_index(index) as opened:
         return len(opened)
 
 

@@ -16,7 +16,6 @@ import pytest
 
 from scrapy_simhash import Detector, Scheme, open_index
 from scrapy_simhash.commands.main import main as index_command
-from scrapy_simhash.index import index_url
 from tests.crawl.harness import ADDONS, child_environment
 from tests.crawl.test_callbacks import reactorless_handlers
 from tests.crawl.worker_extractors import OBEDIENT, page_with
@@ -93,7 +92,7 @@ def stored(site, directory, bodies):
     scheme = replace(Scheme.preset("wide"), extractor=OBEDIENT)
     detector = Detector(scheme)
     found = set()
-    with open_index(index_url(index), scheme) as opened:
+    with open_index(index, scheme) as opened:
         for path, body in bodies.items():
             # The order is irrelevant.
             page = detector.fingerprint_page(re.sub("<!--.*?-->", "", body))

@@ -11,7 +11,6 @@ import subprocess
 import sys
 
 from scrapy_simhash import Scheme, open_index
-from scrapy_simhash.index import index_url
 from scrapy_simhash.scheme import DEFAULT_PRESET
 from tests.crawl.harness import child_environment
 
@@ -52,7 +51,7 @@ UNUSED_PACKAGES = ("extras", "dedupe", "clustering", "calibration", "commands", 
 
 def test_a_start_with_an_existing_index_loads_only_what_it_uses(tmp_path):
     directory = tmp_path / "spiders" / "pages"
-    with open_index(index_url(directory), Scheme.preset(DEFAULT_PRESET)):
+    with open_index(directory, Scheme.preset(DEFAULT_PRESET)):
         pass
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", START, str(tmp_path)],

@@ -11,7 +11,7 @@ import pytest
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 
 from .dying import die
 from .samples import json_lines, read_lines, records, run, text
@@ -42,7 +42,7 @@ def index(tmp_path):
 
 
 def content(directory):
-    with open_index(index_url(directory)) as opened:
+    with open_index(directory) as opened:
         lines = list(opened.near_duplicates())
         entries = [opened.entry(record["url"]) for record in (*OCTOBER, *MONDAY)]
         return len(opened), entries, lines

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.maintenance.check import check
 
 from .dying import ROOT, STEPS, die
@@ -51,7 +51,7 @@ def whole(tmp_path_factory, lines):
 def left_in(folder):
     directory = folder / "index"
     assert check(directory).problems == []
-    with open_index(index_url(directory)) as index:
+    with open_index(directory) as index:
         told = [line for line in (folder / "verdicts").read_text().splitlines() if "new" in line]
         keys = sorted({line.split('"')[3] for line in told})
         known = filter(None, map(index.entry, keys))

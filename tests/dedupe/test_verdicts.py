@@ -10,7 +10,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.dedupe import judging
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.scheme import PRESETS
 
 from .samples import json_lines, read_lines, records, run, text, words
@@ -191,7 +191,7 @@ def test_the_log_of_the_index_says_what_was_done(tmp_path, action):
         *(tmp_path, "in.jsonl"), action=action, index=index, max_distance=64, confirmation=alike
     )
     assert (summary.dropped, summary.tagged) == ((1, 0) if action == "drop" else (0, 1))
-    with open_index(index_url(index)) as opened:
+    with open_index(index) as opened:
         log = [(line.key, line.confirmed, line.action) for line in opened.near_duplicates()]
     done = {"drop": "dropped", "tag": "tagged"}[action]
     assert log == [("https://a.example/1", False, "passed"), ("https://b.example/", True, done)]

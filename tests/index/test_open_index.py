@@ -25,7 +25,6 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.index import (
     TablePlan,
     choose_plan,
-    index_url,
     reset_index,
     store,
 )
@@ -150,36 +149,19 @@ def test_an_index_in_memory_cannot_be_reset():
         reset_index("memory:")
 
 
-def test_the_url_of_an_index_names_the_kind_of_database_that_it_was_made_with(url, made, kind):
-    assert index_url(made) == url == f"{kind}:{made}"
-    with open_index(index_url(made)) as index:
-        assert len(index) == 1
-
-
-@pytest.mark.parametrize("asked", ["leveldb", "rocksdb"])
-def test_the_url_of_an_index_names_the_kind_that_was_asked_for(made, asked):
-    assert index_url(made, asked) == f"{asked}:{made}"
-
-
-@pytest.mark.parametrize("content", [None, "", "{", '{"short_name": "app"}'])
-@pytest.mark.parametrize(("missing", "expected"), [((), "leveldb"), (("plyvel",), "rocksdb")])
-def test_the_url_of_no_index_names_what_is_installed(
-    directory, monkeypatch, content, missing, expected
-):
-    if content is not None:
-        directory.mkdir()
-        (directory / "manifest.json").write_text(content)
+@pytest.mark.parametrize(("missing", "kind"), [((), "leveldb"), (("plyvel",), "rocksdb")])
+def test_a_new_index_is_in_a_database_that_is_installed(directory, monkeypatch, missing, kind):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name in missing else object()
     )
-    assert index_url(directory) == f"{expected}:{directory}"
+    open_index(directory).close()
+    assert json.loads((directory / "manifest.json").read_text())["database"] == kind
 
 
-def test_the_url_of_what_cannot_be_an_index_is_made_and_fails_when_it_is_opened(tmp_path):
+def test_an_index_cannot_be_in_a_file(tmp_path):
     (tmp_path / "file").write_text("mine")
-    url = index_url(tmp_path / "file" / "index")
     with pytest.raises(StorageError, match="check the path"):
-        open_index(url)
+        open_index(tmp_path / "file" / "index")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
@@ -255,7 +255,7 @@ def test_a_merge_that_is_killed_loses_no_page_and_can_be_repeated(
     """A page of the other index replaces a copy: the copy goes only when the page is stored."""
     from scrapy_simhash.index.redis.server import Server
 
-    with open_index(index_url(tmp_path), SCHEME, max_distance=K, plan=PLAN) as other:
+    with open_index(tmp_path, SCHEME, max_distance=K, plan=PLAN) as other:
         store(other, ("copy", flip(A, 0)), ("c", C))
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", B))
@@ -283,7 +283,7 @@ def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
     redis_backend, address, tmp_path, monkeypatch
 ):
     where = tmp_path / "index"
-    with open_index(index_url(where), SCHEME, max_distance=K, plan=PLAN) as index:
+    with open_index(where, SCHEME, max_distance=K, plan=PLAN) as index:
         store(index, ("d", D))
     with redis_backend.open() as crawl:
         store(crawl, ("a", A))
@@ -298,7 +298,7 @@ def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
         monkeypatch.setattr(store_type, "entries_by_age", entries_while_the_crawl_goes_on)
         merge(where, address)
     assert check(where).problems == []
-    with open_index(index_url(where)) as index:
+    with open_index(where) as index:
         assert len(index) == 4
         assert index.observe("new", flip(C, 0)).kind == "new"
 

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.errors import IndexCorrupt
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.history import read_history
 from scrapy_simhash.index.redis import RedisAddress, open_redis_index
 from scrapy_simhash.maintenance.changes import changes
@@ -76,7 +76,7 @@ class Played:
 )
 def played(request, tmp_path):
     if request.param == "directory":
-        url = index_url(tmp_path / "index")
+        url = tmp_path / "index"
         yield Played(tmp_path / "index", lambda **options: open_index(url, **options))
         return
     address = RedisAddress(request.getfixturevalue("redis_server").url, "changes")
@@ -176,9 +176,7 @@ def test_crawls_at_the_same_time_share_their_work(played):
 
 def test_pages_of_an_import_or_a_merge_have_not_changed(played, tmp_path):
     """What is known of other indexes' pages does not fit this one's crawls."""
-    later = Played(
-        tmp_path / "later", lambda **how: open_index(index_url(tmp_path / "later"), **how)
-    )
+    later = Played(tmp_path / "later", lambda **how: open_index(tmp_path / "later", **how))
     later.crawl(1, {OTHER: "e"})
     later.crawl(2, {OTHER: "e"})
     played.crawl(3, {A: "a", B: "b"})
@@ -199,9 +197,7 @@ def test_old_crawls_are_forgotten(played, monkeypatch):
 
 
 def test_history_survives_what_looks_after_an_index(tmp_path):
-    played = Played(
-        tmp_path / "index", lambda **how: open_index(index_url(tmp_path / "index"), **how)
-    )
+    played = Played(tmp_path / "index", lambda **how: open_index(tmp_path / "index", **how))
     played.crawl(1, {A: "a", B: "b", C: "c"})
     played.crawl(2, {A: "d", B: "b"})
     before = played.since(2)
@@ -230,7 +226,7 @@ def test_history_survives_what_looks_after_an_index(tmp_path):
 )
 def test_a_damaged_row(tmp_path, row):
     where = tmp_path / "index"
-    played = Played(where, lambda **how: open_index(index_url(where), **how))
+    played = Played(where, lambda **how: open_index(where, **how))
     start = played.crawl(1, {A: "a", B: "b"})
     with played._opened() as index:
         index.change_side_row("history", f"{start:013d}", lambda _: row)

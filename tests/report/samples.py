@@ -15,7 +15,6 @@ from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
-from scrapy_simhash.index import index_url
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.report.breakdown import Breakdown
 from scrapy_simhash.report.writing import report_data
@@ -145,7 +144,7 @@ def reported(pages):
     with tempfile.TemporaryDirectory() as folder:
         directory, scheme = Path(folder) / "index", Scheme.preset("wide")
         with open_index(
-            index_url(directory), scheme, max_distance=MAX_DISTANCE, confirmation=UNCONFIRMED
+            directory, scheme, max_distance=MAX_DISTANCE, confirmation=UNCONFIRMED
         ) as index:
             for seen_s, key, fingerprint, title, text in sorted(pages):
                 index.rules = replace(index.rules, clock=lambda now_s=FROM_S + seen_s: now_s)

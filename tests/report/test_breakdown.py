@@ -7,7 +7,6 @@ from itertools import combinations
 import pytest
 
 from scrapy_simhash import Scheme, open_index
-from scrapy_simhash.index import index_url
 from scrapy_simhash.maintenance.duplication import duplication, host_of
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.report.breakdown import Breakdown, break_down
@@ -26,7 +25,7 @@ STORIES = (
 
 @pytest.fixture
 def tables(tmp_path):
-    with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:
+    with open_index(tmp_path / "index", Scheme(bits=64), max_distance=K) as index:
         for number, story in enumerate(STORIES):
             for path in story:
                 verdict = index.observe(SITE + path, 0xFFFF << 16 * number)
@@ -62,7 +61,7 @@ def test_pairs_do_not_depend_on_the_order(tmp_path):
     forms = ("/news/{}.html", "/news/{}.html?print=1", "/news/{}.html?v=7", "/amp/{}")
     pages = [(number, form.format(number)) for number in range(100) for form in forms]
     chance.shuffle(pages)
-    with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:
+    with open_index(tmp_path / "index", Scheme(bits=64), max_distance=K) as index:
         prints = [chance.getrandbits(64) for _ in range(100)]
         for number, path in pages:
             index.confirm(index.observe(SITE + path, prints[number]))
@@ -75,7 +74,7 @@ def test_pairs_do_not_depend_on_the_order(tmp_path):
 
 
 def test_a_cluster_of_very_many_patterns_is_bounded(tmp_path):
-    with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:
+    with open_index(tmp_path / "index", Scheme(bits=64), max_distance=K) as index:
         for number in range(300):
             # The first of them has most pages.
             name = "a" if number < 3 else f"p{chr(97 + number % 26)}{chr(97 + number // 26)}"

@@ -15,7 +15,6 @@ from scrapy_simhash.clustering import cluster
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
-from scrapy_simhash.index import index_url
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.maintenance.remove import expire
 from scrapy_simhash.report.writing import report_data
@@ -31,7 +30,7 @@ def made(tmp_path):
     """An index with clusters, texts and hosts."""
     rng = random.Random(4)
     directory = tmp_path / "index"
-    with open_index(index_url(directory), SCHEME, max_distance=K) as index:
+    with open_index(directory, SCHEME, max_distance=K) as index:
         for number in range(60):
             fingerprint = rng.getrandbits(64)
             key = f"https://{'ab'[number % 2]}.example/news/{number}.html"
@@ -69,7 +68,7 @@ def sizes(data):
 
 def test_the_head_and_the_counts_are_those_of_the_index(made):
     data = report_data(made)
-    with open_index(index_url(made)) as index:
+    with open_index(made) as index:
         log, entries = list(index.near_duplicates()), len(index)
     assert data["index"] == {
         "directory": str(made),
@@ -101,7 +100,7 @@ def test_the_head_and_the_counts_are_those_of_the_index(made):
 def test_pages_are_as_the_crawl_found_them(made):
     data = report_data(made)
     pages = data["pages"]
-    with open_index(index_url(made)) as index:
+    with open_index(made) as index:
         log = {line.key: line for line in index.near_duplicates()}
         prints = {line.key: line.fingerprint for line in log.values()}
         for key in pages["key"]:
@@ -181,7 +180,7 @@ def test_the_largest_clusters_are_shortened_where_there_are_too_many(made, max_p
 
 
 def test_a_ban_page_does_not_push_out_what_is_left(tmp_path):
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
         for name, fingerprint, copies in (("ban", 0, 30), ("story", (1 << 64) - 1, 3)):
             index.confirm(index.observe(name, fingerprint))
             for number in range(copies):
@@ -194,7 +193,7 @@ def test_a_ban_page_does_not_push_out_what_is_left(tmp_path):
 
 
 def test_an_empty_index(tmp_path):
-    with open_index(index_url(tmp_path / "index"), SCHEME, max_distance=K):
+    with open_index(tmp_path / "index", SCHEME, max_distance=K):
         pass
     data = report_data(tmp_path / "index")
     assert (data["pages"]["key"], data["fingerprints"], data["hosts"]) == ([], "", [])
@@ -210,7 +209,7 @@ def test_near_duplicates_of_what_has_left_the_index_are_left_out(made):
 
 def test_a_page_that_took_the_place_of_its_representative_has_its_cluster(tmp_path):
     original = 0x123456789ABCDEF0
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
         index.confirm(index.observe("print", original))
         index.observe("copy", original ^ 0b111111 << 20)
         story = index.observe("story", original ^ 0b11111)
@@ -226,7 +225,7 @@ def test_a_page_that_took_the_place_of_its_representative_has_its_cluster(tmp_pa
 
 
 def test_texts_of_pages_that_are_alone_until_k_is_smaller(tmp_path):
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
         # The third is near the second alone, which is a near-duplicate of the first.
         for key, fingerprint in (("one", 0), ("two", 0b111111), ("three", 0b1111 << 3)):
             index.confirm(index.observe(key, fingerprint))
@@ -243,9 +242,7 @@ def test_texts_of_pages_that_are_alone_until_k_is_smaller(tmp_path):
 
 
 def test_similar_pages_stand_apart(tmp_path):
-    with open_index(
-        index_url(tmp_path / "i"), SCHEME, max_distance=K, confirmation=STRICT
-    ) as index:
+    with open_index(tmp_path / "i", SCHEME, max_distance=K, confirmation=STRICT) as index:
         for number, (key, text) in enumerate(
             (("/p/1", "a b c d e f"), ("/p/2", "a b c d e g h"), ("/p/3", "u v w x y z"))
         ):
@@ -276,7 +273,7 @@ def test_similar_pages_stand_apart(tmp_path):
 
 
 def test_pages_that_no_other_is_near_are_counted_and_not_listed(tmp_path):
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
         for number in range(3):
             index.confirm(index.observe(f"page {number}", 0xFFFF << 16 * number))
     data = report_data(tmp_path / "i")

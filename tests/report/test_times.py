@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash import open_index
-from scrapy_simhash.index import index_url
 from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.report.writing import report_data
@@ -14,7 +13,7 @@ from tests.report.test_data import SCHEME, K, sizes
 
 def test_pages_are_counted_when_they_were_first_met(tmp_path):
     for _ in range(3):
-        with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
             index.confirm(index.observe("story", 0))
             index.observe("copy", 1)
     data = report_data(tmp_path / "i")
@@ -24,7 +23,7 @@ def test_pages_are_counted_when_they_were_first_met(tmp_path):
 
 def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
     first = {"story": 100, "copy": 200, "known": 150, "stands": 300, "with": 400}
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
         index.confirm(index.observe("story", 0))
         index.confirm(index.observe("known", 0xFFFF))  # which will be near-duplicates later
         index.confirm(index.observe("stands", 0xFFFF << 32))
@@ -58,7 +57,7 @@ def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
 
 @pytest.mark.parametrize("to_s", [60, 59 + 119 * 60 + 59, 10**7, 10**9])
 def test_the_chart_has_at_most_120_columns(tmp_path, to_s):
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
         index.confirm(index.observe("first", 0))
         index.confirm(index.observe("last", 0xFFFF))
     with rewriting(tmp_path / "i") as (source, store):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.scheme import Scheme
 from tests.commands.samples import CHINESE, FERRY, NOTICE, written
 
@@ -86,7 +86,7 @@ def test_errors_are_one_line_that_says_what_to_do(filled, folder, run, arguments
     (folder / "folder" / "file").write_text("x")
     written(folder, '{"text": "a"}\n{"text": "b"}\n', "two.jsonl")
     written(folder, "\n", "empty.jsonl")
-    with open_index(index_url(Path("pages")), Scheme.preset("classic")):
+    with open_index(Path("pages"), Scheme.preset("classic")):
         pass
     run("passages", "add", "--index", "corrupt", "letter.txt")
     (folder / "corrupt" / "passages.json").write_text("{")

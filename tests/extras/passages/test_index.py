@@ -26,7 +26,7 @@ from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
 from scrapy_simhash.extras.passages.matching import CheckOptions
 from scrapy_simhash.extras.passages.scheme import PLAN, fingerprint_of
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.tables.tables import UNSORTED_ROWS
 from scrapy_simhash.scheme import Scheme
@@ -255,7 +255,7 @@ def test_missing_and_foreign_directories_are_left_alone(tmp_path):
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "notes.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
-    open_index(index_url(tmp_path / "pages"), Scheme.preset("wide")).close()
+    open_index(tmp_path / "pages", Scheme.preset("wide")).close()
     for name in ("foreign", "file", "pages"):
         with pytest.raises(IndexForeign, match="choose another"):
             open_passages(tmp_path / name)

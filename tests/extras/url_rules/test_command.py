@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 
 SID, PRINT, WWW = (
     (("drop", "sid"),),
@@ -33,19 +33,19 @@ def index(folder):
     )
     rules = {SID: known(50, spared=1200), PRINT: known(20), WWW: known(30), REF: mixed}
     rules[(("drop", "page"),)] = known(3, 5)
-    with open_index(index_url(folder / "index")) as opened:
+    with open_index(folder / "index") as opened:
         opened.change_side_row("notes", "example.com", lambda _: encode_rules(rules))
         opened.change_side_row("notes", "other.org", lambda _: encode_rules({SID: known(9)}))
     return str(folder / "index")
 
 
 def stored(index: str) -> dict[str, dict]:
-    with open_index(index_url(Path(index))) as opened:
+    with open_index(Path(index)) as opened:
         return {site: decode_rules(row) for site, row in opened.side_rows("notes")}
 
 
 def test_without_rules_it_says_so(run, index):
-    with open_index(index_url(Path(index))) as opened:
+    with open_index(Path(index)) as opened:
         for site in ("example.com", "other.org"):
             opened.change_side_row("notes", site, lambda _: None)
     ran = run("rules", "--index", index)
@@ -83,7 +83,7 @@ def test_a_removed_rule_is_kept_as_removed(run, index):
 
 
 def test_a_damaged_row_is_reported_and_can_be_deleted(run, index):
-    with open_index(index_url(Path(index))) as opened:
+    with open_index(Path(index)) as opened:
         opened.change_side_row("notes", "other.org", lambda _: b"{")
     ran = run("rules", "--index", index)
     assert ran.code == 1

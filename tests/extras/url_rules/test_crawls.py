@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_simhash.extras.url_rules.requests import _UNSAVED
 from scrapy_simhash.extras.url_rules.rows import decode_rules
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.redis import open_redis_index
 from tests.crawl.harness import Crawl, child_environment, index_settings, run
 from tests.workers.watching import eventually
@@ -95,7 +95,7 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
     directory = tmp_path / "simhash" / "spiders" / "pages"
     first, second = topic(site, 1, "a"), topic(site, 1, "b")
     run(tmp_path, Crawl(requests=[first, second]))
-    with open_index(index_url(directory)) as index:
+    with open_index(directory) as index:
         index.change_side_row("notes", "127.0.0.1", lambda _: b"{damaged")
     [result] = run(
         tmp_path,
@@ -103,7 +103,7 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
     )
     assert result.stat("errors/url_rules") == 1
     assert result.stat("checked") == 6
-    with open_index(index_url(directory)) as index:
+    with open_index(directory) as index:
         [(name, row)] = index.side_rows("notes")
     assert name == "127.0.0.1"
     assert decode_rules(row)
