@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import threading
@@ -38,10 +37,8 @@ from scrapy_simhash.index.manifest import (
     REPAIRING,
     Manifest,
     databases,
-    differences,
-    environment,
 )
-from scrapy_simhash.index.offline import missing, require_database, require_whole
+from scrapy_simhash.index.offline import open_database, read_manifest
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import IndexSpec
@@ -69,8 +66,6 @@ __all__ = [
     "open_index",
     "reset_index",
 ]
-
-logger = logging.getLogger(__name__)
 
 # The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -230,43 +225,23 @@ def _parsed(location: str | os.PathLike[str]) -> tuple[str | None, Path]:
 def _open_store(directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: bool) -> Store:
     from scrapy_simhash.index.store import Store
 
-    location = str(directory)
     try:
-        manifest = Manifest.read(directory)
-        if manifest is None:
-            if not create:
-                raise missing(directory)
-            manifest = spec.to_manifest()
-            database_kind(manifest.database)  # raises SchemeError before anything is written
+        if create and Manifest.read(directory) is None:
+            new = spec.to_manifest()
+            database_kind(new.database)  # raises SchemeError before anything is written
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                manifest.write(directory)
-            except FileExistsError:  # Another process has just created the index.
-                return _open_store(directory, spec, sync, create=create)
-        else:
-            spec.check_existing(location, manifest)
-            require_whole(directory)
-            require_database(directory, manifest)
-            changed = differences(manifest.environment, environment())
-            if changed:
-                logger.warning(
-                    "simhash: the index %s was made with other versions (%s): the same page may "
-                    "get another fingerprint now, and near-duplicates may be missed",
-                    directory,
-                    "; ".join(changed),
-                )
-        kind = database_kind(manifest.database)
-        database = kind(location, manifest.database_path(directory))
-        try:
-            if Manifest.read(directory) != manifest:  # Another process has just rewritten it.
-                database.close()
-                return _open_store(directory, spec, sync, create=create)
-            return Store(database, manifest, sync=sync)
-        except BaseException:
-            database.close()
-            raise
+            with suppress(FileExistsError):  # Another process has just created the index.
+                new.write(directory)
     except OSError as error:
-        raise unusable(location, str(error)) from error
+        raise unusable(str(directory), str(error)) from error
+    manifest = read_manifest(directory)
+    spec.check_existing(str(directory), manifest)
+    database = open_database(directory, manifest)
+    try:
+        return Store(database, manifest, sync=sync)
+    except BaseException:
+        database.close()
+        raise
 
 
 def _release(store: Store, pages: Sequence[Pending]) -> None:

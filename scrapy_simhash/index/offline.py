@@ -1,12 +1,12 @@
-"""Open the database of an index that no crawl uses, to read its rows without a `Store`."""
+"""Open the database of an index in a directory."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMissing, StorageError
-from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMissing
+from scrapy_simhash.index.database import corrupt, unusable
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING, Manifest
 
@@ -25,49 +25,49 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         manifest = Manifest.read(directory)
     except OSError as error:
-        raise StorageError(str(directory), f"it cannot be read ({error})") from error
+        raise unusable(str(directory), str(error)) from error
     if manifest is None:
-        raise missing(directory)
+        raise IndexMissing(str(directory), "there is no index: give the directory that holds one")
     return manifest
 
 
-def missing(directory: Path) -> IndexMissing:
-    """Return the error for a directory without an index."""
-    return IndexMissing(str(directory), "there is no index: give the directory that holds one")
+def open_database(directory: Path, manifest: Manifest, *, damaged: bool = False) -> Database:
+    """Return the open database of an index.
 
-
-def require_whole(directory: Path) -> None:
-    """Raise IndexCorrupt if a repair of the index was not finished."""
-    if (directory / REPAIRING).exists():
-        raise corrupt(str(directory), "its repair was not finished")
-
-
-def require_database(directory: Path, manifest: Manifest) -> None:
-    """Raise IndexCorrupt if the database of a rewritten index is missing."""
-    path = manifest.database_path(directory)
+    :param manifest: the manifest of the index.
+    :param damaged: the index may be damaged.
+    :raises SchemeError: the driver of the database cannot be imported.
+    :raises IndexCorrupt: a repair was not finished, or the database is missing.
+    :raises StorageError: the database is damaged, open elsewhere, or cannot be read.
+    """
+    location, path = str(directory), manifest.database_path(directory)
+    kind = database_kind(manifest.database)
+    if not damaged and (directory / REPAIRING).exists():
+        raise corrupt(location, "its repair was not finished")
     # In generation 0, an interrupted creation may have left a manifest without a database.
     if manifest.generation and not path.is_dir():
         raise IndexCorrupt(
-            str(directory),
+            location,
             f"{path} is missing",
             "restore it with its index from a backup; nothing was changed",
         )
+    database = kind(location, path)
+    try:
+        if read_manifest(directory) != manifest:
+            raise IndexLocked(location, "another process has just rewritten it: try again")
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 @contextmanager
-def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
-    """Yield the manifest and the open database of an index; close the database at the end.
-
-    :raises SchemeError: the driver of the database cannot be imported.
-    :raises StorageError: the index is missing, damaged, of another format, open or unreadable.
+def opened_database(
+    directory: Path, *, damaged: bool = False
+) -> Iterator[tuple[Manifest, Database]]:
+    """Yield the manifest and the open database of an index; close the database at the end. For
+    parameters and errors see `open_database` and `read_manifest`.
     """
     manifest = read_manifest(directory)
-    kind = database_kind(manifest.database)
-    require_database(directory, manifest)
-    database = kind(str(directory), manifest.database_path(directory))
-    try:
-        if read_manifest(directory) != manifest:
-            raise IndexLocked(str(directory), "another process has just rewritten it: try again")
+    with closing(open_database(directory, manifest, damaged=damaged)) as database:
         yield manifest, database
-    finally:
-        database.close()

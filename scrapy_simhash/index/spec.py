@@ -10,29 +10,23 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan, require_distance
 from scrapy_simhash.index.kinds import default_kind_name
-from scrapy_simhash.index.manifest import Manifest, environment
+from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy_simhash.scheme import Scheme
 
 logger = logging.getLogger(__name__)
 
-_OTHERWISE = (
-    "; or choose another directory with SIMHASH_DIR; or start over with SIMHASH_RESET = True"
-)
+_OTHERWISE = "; or use another directory or name; or start over with SIMHASH_RESET = True"
 # What to do if an existing index has another value than a caller asks for, by property.
 _ADVICE = {
-    "database": "an index stays in the kind of database that it was made in: name that kind"
-    f"{_OTHERWISE}",
-    "scheme": "`scrapy simhash index rebuild --preset …` recomputes its fingerprints if texts were "
-    f"stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
-    "tables": f"`scrapy simhash index rebuild --tables …` replaces its tables{_OTHERWISE}",
-    "distance": "replace the tables with `scrapy simhash index rebuild --max-distance {distance}`, "
-    "which keeps the entries; or lower the distance; or start over with SIMHASH_RESET = True",
+    "database": f"name the kind of database that it was made in{_OTHERWISE}",
+    "scheme": "use the same scheme; or `scrapy simhash index rebuild --preset …` recomputes the "
+    f"fingerprints of an index in a directory if texts were stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
+    "tables": "use the same tables; or `scrapy simhash index rebuild --tables …` replaces those of "
+    f"an index in a directory{_OTHERWISE}",
 }
 
 
@@ -70,21 +64,12 @@ class IndexSpec:
             scheme,
             plan,
             max_distance,
-            {} if self.kind == "redis" else environment(),
             self.kind or default_kind_name(),
             confirmation=preset_confirmation(scheme) if confirmation is None else confirmation,
         )
 
-    def check_existing(
-        self,
-        location: str,
-        manifest: Manifest,
-        advice: Mapping[str, str] = _ADVICE,
-    ) -> None:
-        """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`.
-
-        :param advice: by property, what to do if it does not fit.
-        """
+    def check_existing(self, location: str, manifest: Manifest) -> None:
+        """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`."""
         for name, actual, requested in (
             ("database", manifest.database, self.kind),
             ("scheme", manifest.scheme.id, self.scheme.id if self.scheme else None),
@@ -94,7 +79,7 @@ class IndexSpec:
                 raise IndexMismatch(
                     location,
                     f"it was made with the {name} {actual}, not {requested}",
-                    f"{advice[name]}; nothing was changed",
+                    f"{_ADVICE[name]}; nothing was changed",
                     name,
                 )
         distance, plan = self.max_distance, manifest.plan
@@ -105,8 +90,9 @@ class IndexSpec:
         if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
             raise PlanError(
                 f"index {location}: its {plan} find {recall:.0%} of the pairs at distance "
-                f"{distance}, less than {MIN_RECALL:.0%}: "
-                + advice["distance"].format(distance=distance)
+                f"{distance}, less than {MIN_RECALL:.0%}: lower the distance; or `scrapy simhash "
+                f"index rebuild --max-distance {distance}` replaces the tables of an index in a "
+                f"directory, and keeps its entries{_OTHERWISE}"
             )
 
 

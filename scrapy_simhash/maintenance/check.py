@@ -92,7 +92,7 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
             except IndexCorrupt as error:
                 report.add(error.detail)
         return report
-    with opened_database(where) as (manifest, database):
+    with opened_database(where, damaged=True) as (manifest, database):
         _check_rows(database, manifest, report, on_progress)
     if (where / REPAIRING).exists():
         report.add("a repair was not finished")
@@ -156,7 +156,7 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
     marker, manifest = directory / REPAIRING, read_manifest(directory)
     path = manifest.database_path(directory)
     try:
-        with opened_database(directory) as (_, database):
+        with opened_database(directory, damaged=True) as (_, database):
             for _ in database.rows(b"", records.END):
                 pass
     except IndexCorrupt:

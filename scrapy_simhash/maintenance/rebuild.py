@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import PlanError, StorageError
 from scrapy_simhash.index.cost import require_distance
-from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.plan import MIN_RECALL
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ def rebuild(
     """
     from scrapy_simhash.index.store import Store  # loads numpy
 
-    require_whole(directory)
     with opened_database(directory) as (manifest, database):
         plan = manifest.plan if plan is None else plan
         max_distance = manifest.max_distance if max_distance is None else max_distance

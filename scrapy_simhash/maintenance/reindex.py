@@ -12,7 +12,6 @@ from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
-from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rules import Rules, classify, log_line
 from scrapy_simhash.index.spec import preset_confirmation
@@ -84,7 +83,6 @@ def reindex(
         "scheme": scheme,
         "plan": choose_plan(scheme.bits, max_distance, expected_pages),
         "max_distance": max_distance,
-        "environment": environment(),
         "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
     }
     report = ReindexResult()

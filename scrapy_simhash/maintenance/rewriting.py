@@ -15,7 +15,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.base import SideKind
 from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import FILE_NAME, databases
-from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
@@ -63,10 +63,8 @@ def rewriting(
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     location = str(directory)
-    if not damaged:
-        require_whole(directory)
     try:
-        with opened_database(directory) as (manifest, database):
+        with opened_database(directory, damaged=damaged) as (manifest, database):
             source = DatabaseSource(database, manifest, damaged=damaged)
             _delete_leftovers(directory, manifest)
             new = replace(manifest, generation=manifest.generation + 1, **changes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import open_index, records
-from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
+from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.reader import RowReader
 from scrapy_simhash.index.redis import RedisAddress
 
@@ -39,7 +39,6 @@ def opened_source(where: Location) -> Iterator[Source]:
         with where.opened_store() as store:
             yield store
         return
-    require_whole(where)
     with opened_database(where) as (manifest, database):
         yield DatabaseSource(database, manifest)
 
@@ -56,7 +55,6 @@ def opened_store(where: Location) -> Iterator[Store | RedisStore]:
         return
     from scrapy_simhash.index.store import Store  # loads numpy
 
-    require_whole(where)
     with (
         opened_database(where) as (manifest, database),
         closing(Store(database, manifest)) as embedded,

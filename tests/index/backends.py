@@ -96,7 +96,7 @@ class MemoryBackend:
 
     def __init__(self, plan: TablePlan = PLAN) -> None:
         self.database = MemoryDatabase()
-        self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, {}, "memory")
+        self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, "memory")
         self._store: Store | None = None
 
     def open(

@@ -373,8 +373,6 @@ def read_line() -> str:
 
 
 def serve() -> None:
-    # Slow the first time.
-    manifest.environment()
     for package, module in (("plyvel", "leveldb"), ("rocksdict", "rocksdb")):
         if find_spec(package):
             import_module(f"scrapy_simhash.index.{module}")

@@ -323,23 +323,6 @@ def test_another_kind_of_database_is_a_mismatch_that_names_both(
         assert len(index) == 1
 
 
-def test_other_versions_of_libraries_are_a_warning(url, made, caplog):
-    edit_manifest(made, lambda content: content["environment"].update(jieba="0.0.1"))
-    with caplog.at_level(logging.WARNING), open_index(url) as index:
-        assert len(index) == 1
-    (record,) = caplog.records
-    assert record.levelno == logging.WARNING
-    assert "jieba: 0.0.1 → " in record.getMessage()
-    assert str(made) in record.getMessage()
-
-
-def test_the_same_versions_or_another_python_alone_are_none(url, made, caplog):
-    edit_manifest(made, lambda content: content["environment"].update(python="3.0"))
-    with caplog.at_level(logging.DEBUG):
-        open_index(url).close()
-    assert caplog.records == []
-
-
 def test_handles_of_one_directory_share_it_by_whatever_path_until_the_last_is_closed(
     tmp_path, made, monkeypatch, kind
 ):
@@ -386,7 +369,7 @@ def syncs(monkeypatch, kind):
         database.write = recording
         return database
 
-    monkeypatch.setattr("scrapy_simhash.index.database_kind", lambda _: opened)
+    monkeypatch.setattr("scrapy_simhash.index.offline.database_kind", lambda _: opened)
     return asked
 
 

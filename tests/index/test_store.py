@@ -27,7 +27,7 @@ A, B, C, D = FAR
 
 
 def made(database, plan=PLAN, **arguments):
-    manifest = Manifest(Scheme(bits=plan.bits), plan, K, {}, "leveldb")
+    manifest = Manifest(Scheme(bits=plan.bits), plan, K, "leveldb")
     return Store(database, manifest, **arguments)
 
 

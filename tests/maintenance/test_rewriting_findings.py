@@ -23,7 +23,7 @@ from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.reindex import reindex
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import making, rewriting
-from scrapy_simhash.scheme import PRESETS, Scheme
+from scrapy_simhash.scheme import PRESETS
 from tests.index.backends import INSTALLED_KINDS, make_backend
 
 from .test_rewriting import content, made, rewrite
@@ -220,14 +220,3 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
     assert os.read(reading, 100) == b"through"
     os.close(reading)
     assert (tmp_path / "pipe").is_fifo()
-
-
-def test_what_an_index_was_made_with_is_what_there_is_now(tmp_path):
-    index = wide(tmp_path, HOSTS[0][0])
-    manifest = Manifest.read(index)
-    old = {**manifest.environment, "jieba": "0.0.1"}
-    with rewriting(index, environment=old) as (source, store):
-        for entry in source.entries():
-            store.write(entry._replace(ordinal=-1), None, ())
-    reindex(index, Scheme.preset("classic"), 3)
-    assert Manifest.read(index).environment["jieba"] != "0.0.1"

@@ -35,12 +35,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_LEASE_S = 60.0
-# See `IndexSpec.check_existing`.
-_ADVICE = {
-    "scheme": "use the same scheme, or another name",
-    "tables": "use the same tables, or another name",
-    "distance": "lower max_distance, or create an index with another name",
-}
 
 
 def open_redis_index(
@@ -105,9 +99,7 @@ def open_redis_index(
                 [("SET", manifest_key, new.to_manifest().to_json(), "NX"), ("GET", manifest_key)]
             )
         manifest = Manifest.from_json(server.location, text)
-        IndexSpec("redis", scheme, max_distance, plan).check_existing(
-            server.location, manifest, _ADVICE
-        )
+        IndexSpec("redis", scheme, max_distance, plan).check_existing(server.location, manifest)
         k = manifest.max_distance if max_distance is None else max_distance
         confirmation = manifest.confirmation if confirmation is None else confirmation
         settings = {
