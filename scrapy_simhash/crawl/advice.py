@@ -47,8 +47,8 @@ def warn_of_arguments(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) 
 
     :param names: how many of these copies carried each argument.
     """
-    passed = stats.kept("request")
-    if passed < _MIN_PASSED or passed < _MIN_PASSED_SHARE * stats.near_duplicates:
+    passed = stats.counted("kept/request")
+    if passed < _MIN_PASSED or passed < _MIN_PASSED_SHARE * stats.counted("near_duplicate"):
         return
     shown = ", ".join(loggable(str(name)) for name, _ in names.most_common(_SHOWN_ARGUMENTS))
     errors.warn(

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import enum
 import functools
+import io
 import pathlib
+import pickle
 import re
 import types
 import uuid
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 CARRIED_META_KEY = "simhash_carried"
 """Three lists of a request: the names of the user's own meta, of the ``cb_kwargs``, and of the
-user's own headers. The last one is missing in a request that an earlier version has stored.
+user's own headers.
 """
 
 # Scrapy's "Request.meta special keys", and the other keys that its components use; a test looks for
@@ -86,12 +88,6 @@ _BROWSER_HEADERS = re.compile(
     "accept.*|cache-control|connection|cookie|dnt|host|if-.*|keep-alive|origin|pragma|"
     "proxy-authorization|referer|sec-.*|te|upgrade-insecure-requests|user-agent|x-forwarded-for"
 )
-_MAX_DEPTH = 20
-_CHANGEABLE = (list, dict, set, deque, bytearray)
-
-
-class _NotComparableError(Exception):
-    """A value cannot be compared with others."""
 
 
 class Arguments:
@@ -155,28 +151,22 @@ class Arguments:
         names, keywords, headers = self.names(request)
         spider = self._spider
         rule = _rule(request, spider)
-        if rule is not None:
-            names = [name for name in names if name != "rule"]
-        values: tuple[Any, ...] = (
-            {name: value for name, value in request.meta.items() if name in names},
-            {name: value for name, value in request.cb_kwargs.items() if name in keywords},
+        values = (
+            rule or _callback(request, spider),
+            {name: request.meta[name] for name in names if not (rule and name == "rule")},
+            {name: request.cb_kwargs[name] for name in keywords},
             request.cookies or None,
+            {name.lower(): request.headers.getlist(name) for name in headers},
+            request.flags,
         )
-        if headers or request.flags:  # other requests have the hash that they always had
-            sent = {name.lower(): request.headers.getlist(name) for name in headers}
-            values = (*values, sent, request.flags)
-        try:
-            return _digest((rule or _callback(request, spider), values), spider)[:8]
-        except (_NotComparableError, RecursionError):
-            return UNLIKE_ANY
+        return _Comparison(values, spider).digest
 
     def names(self, request: Request) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
         """Return the names of the user's own meta, of the ``cb_kwargs`` and of the user's own
         headers of a request.
         """
-        carried = request.meta.get(CARRIED_META_KEY)
-        if carried is not None:
-            return carried[0], carried[1], carried[2] if len(carried) > 2 else ()  # noqa: PLR2004
+        if (carried := request.meta.get(CARRIED_META_KEY)) is not None:
+            return tuple(carried)
         # It was scheduled past spider middlewares. Downloader middlewares have added headers.
         keywords = [name for name in request.cb_kwargs if name not in self._ignored]
         return [name for name in request.meta if self._counts(name)], keywords, ()
@@ -203,8 +193,10 @@ class Arguments:
 
     def share_objects(self, one: Request, other: Request) -> bool:
         """Return True if two requests carry the same object, which a callback may change."""
-        of_one, of_other = _changeable(self._values(one)), _changeable(self._values(other))
-        return bool(of_one.keys() & of_other.keys() - {id(self._spider)})
+        of_one, of_other = (
+            _Comparison(self._values(request), self._spider).changeable for request in (one, other)
+        )
+        return bool(of_one.keys() & of_other.keys())
 
     def _values(self, request: Request) -> Any:
         names, *_ = self.names(request)
@@ -243,97 +235,121 @@ def _callback(request: Request, spider: Spider | None) -> Any:
     return callback
 
 
-def _changeable(value: Any, depth: int = 0) -> dict[int, Any]:
-    """Return the objects in a value that can be changed, by their ids, which they keep."""
-    try:
-        _, parts = _parts(value)
-    except _NotComparableError:
-        return {id(value): value}
-    found = {}
-    if isinstance(value, _CHANGEABLE) or ItemAdapter.is_item(value):
-        found[id(value)] = value
-    if depth <= _MAX_DEPTH:
-        for part in parts:
-            found |= _changeable(part, depth + 1)
-    return found
-
-
-def _digest(value: Any, spider: Spider | None, depth: int = 0) -> bytes:
-    """Return the digest of a value: equal for equal values of the same type.
-
-    :param spider: the spider stands for itself.
-    :raises _NotComparableError: the value, or one in it, has no value of its own to compare.
-    """
-    if depth > _MAX_DEPTH:
-        raise _NotComparableError
-    kind = type(value)
-    hashed = blake2b(f"{kind.__module__}.{kind.__qualname__}".encode(), digest_size=16)
-    if value is not spider:
-        own, parts = _parts(value)
-        hashed.update(own)
-        digests = [_digest(part, spider, depth + 1) for part in parts]
-        if isinstance(value, (dict, set, frozenset)):
-            digests.sort()
-        hashed.update(b"".join(digests))
-    return hashed.digest()
-
-
-def _parts(value: Any) -> tuple[bytes, Iterable[Any]]:
-    """Return what distinguishes a value from others of its type: bytes, and values in it.
+class _Comparison(pickle.Pickler):
+    """Pickles a value so that equal values of one type have equal bytes, in any process.
 
     Items of all kinds are compared by their fields. Other objects, such as selectors, responses,
     item loaders and generators, have no value that could be compared.
 
-    :raises _NotComparableError: the value is such an object.
+    :param spider: stands for itself.
     """
-    for kinds, parts_of in _PARTS:
-        if isinstance(value, kinds):
-            parts: tuple[bytes, Iterable[Any]] = parts_of(value)
-            return parts
+
+    def __init__(self, value: Any, spider: Spider | None) -> None:
+        buffer = io.BytesIO()
+        super().__init__(buffer, protocol=4)
+        self.fast = True  # without references, which would tell one object from two equal ones
+        self._spider = spider
+        self._is_comparable = True
+        self.changeable: dict[int, Any] = {}
+        """The objects in the value that can be changed, by their ids, which they keep."""
+        try:
+            self.dump(value)
+        except (RecursionError, ValueError):  # the value contains itself
+            self._is_comparable = False
+        self.digest = UNLIKE_ANY
+        """8 bytes: equal for equal values; `UNLIKE_ANY` if the value cannot be compared."""
+        if self._is_comparable:
+            self.digest = blake2b(buffer.getbuffer(), digest_size=8).digest()
+
+    def persistent_id(self, value: Any) -> Any:
+        """Return what is pickled in place of a value; None for one that pickle knows."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return None
+        if kind is list or (kind is dict and not value):
+            self.changeable[id(value)] = value
+            return None
+        if value is self._spider:
+            return "spider"
+        parts = self._parts(value)
+        if parts is None:
+            self._is_comparable, parts = False, ()
+        return kind.__module__, kind.__qualname__, *parts
+
+    def _parts(self, value: Any) -> tuple[Any, ...] | None:
+        """Return what distinguishes a value from others of its type; None if nothing can."""
+        for kinds, parts_of in _PARTS:
+            if isinstance(value, kinds):
+                return parts_of(value)
+        if not isinstance(value, frozenset):
+            self.changeable[id(value)] = value
+        if isinstance(value, (set, frozenset)):
+            return self._sorted(value)
+        if isinstance(value, (list, deque, bytearray)):
+            return tuple(value)
+        fields = _fields(value)
+        return None if fields is None else self._sorted_items(fields)
+
+    def _sorted_items(self, values: dict[Any, Any]) -> tuple[Any, ...]:
+        if all(type(name) is str for name in values):
+            return tuple((name, values[name]) for name in sorted(values))
+        return self._sorted(values.items())
+
+    def _sorted(self, values: Iterable[Any]) -> tuple[bytes, ...]:
+        """Return the digests of values, sorted."""
+        compared = [_Comparison(value, self._spider) for value in values]
+        for one in compared:
+            self.changeable |= one.changeable
+            self._is_comparable = self._is_comparable and one._is_comparable  # noqa: SLF001
+        return tuple(sorted(one.digest for one in compared))
+
+
+def _fields(value: Any) -> dict[Any, Any] | None:
+    """Return the content of a dict, or of an item of any kind; None for another object."""
+    if isinstance(value, dict):
+        return value
     if not ItemAdapter.is_item(value):
-        raise _NotComparableError
-    fields = dict(ItemAdapter(value))
-    if not isinstance(value, Item):
-        fields |= getattr(value, "__dict__", {})
-    return b"", (fields,)
+        return None
+    own = {} if isinstance(value, Item) else getattr(value, "__dict__", {})
+    return {**ItemAdapter(value), **own}
 
 
-def _parts_of_function(value: types.FunctionType) -> tuple[bytes, Iterable[Any]]:
-    name = _name(value)
-    if b"<" not in name:
-        return name, ()
+def _parts_of_function(value: types.FunctionType) -> tuple[Any, ...]:
+    if "<" not in value.__qualname__:
+        return _name(value)
     # A lambda, or a function in another one, has the code and the values of the place.
-    values = (value.__closure__, value.__defaults__, value.__kwdefaults__)
-    return name, (value.__code__, *values)
+    values = value.__closure__, value.__defaults__, value.__kwdefaults__
+    return *_name(value), value.__code__, *values
 
 
-def _name(value: Any) -> bytes:
-    return f"{value.__module__}.{value.__qualname__}".encode()
+def _name(value: Any) -> tuple[Any, ...]:
+    return value.__module__, value.__qualname__
 
 
+# Types that pickle compares as we do; of subclasses, these are only parts.
+_PLAIN = frozenset((type(None), type(...), bool, int, float, complex, str, bytes, tuple))
 _PRINTED = (int, float, complex, range, date, time, timedelta, tzinfo, Decimal, Fraction, uuid.UUID)
 # Types → function from a value to its parts. The first that fits counts.
-_PARTS: tuple[tuple[Any, Callable[[Any], tuple[bytes, Iterable[Any]]]], ...] = (
-    ((type(None), type(...)), lambda _: (b"", ())),
-    (
-        (str, re.Pattern, pathlib.PurePath),
-        lambda value: (str(value).encode("utf-8", "surrogatepass"), ()),
-    ),
-    ((bytes, bytearray), lambda value: (bytes(value), ())),
-    (_PRINTED, lambda value: (repr(value).encode(), ())),
-    (enum.Enum, lambda value: (value.name.encode(), ())),
-    ((list, tuple, deque, set, frozenset), lambda value: (b"", value)),
-    (dict, lambda value: (b"", value.items())),
-    (functools.partial, lambda value: (b"", (value.func, value.args, value.keywords))),
-    (types.MethodType, lambda value: (b"", (value.__func__, value.__self__))),
+_PARTS: tuple[tuple[Any, Callable[[Any], tuple[Any, ...]]], ...] = (
+    (enum.Enum, lambda value: (value.name,)),
+    ((str, pathlib.PurePath), lambda value: (str(value),)),
+    (_PRINTED, lambda value: (repr(value),)),
+    (bytes, lambda value: (bytes(value),)),
+    (tuple, tuple),
+    (re.Pattern, lambda value: (value.pattern, value.flags)),
+    (functools.partial, lambda value: (value.func, value.args, value.keywords)),
+    (types.MethodType, lambda value: (value.__func__, value.__self__)),
     (types.FunctionType, _parts_of_function),
-    ((type, types.BuiltinFunctionType), lambda value: (_name(value), ())),
+    ((type, types.BuiltinFunctionType), _name),
     (
         types.CodeType,
         lambda value: (
             value.co_code,
-            (value.co_names, value.co_varnames, value.co_freevars, value.co_consts),
+            value.co_names,
+            value.co_varnames,
+            value.co_freevars,
+            value.co_consts,
         ),
     ),
-    (types.CellType, lambda value: (b"", (value.cell_contents,))),
+    (types.CellType, lambda value: (value.cell_contents,)),
 )

@@ -30,21 +30,26 @@ class CanonicalUrls:
         # Key of a page → the canonical URL that it names.
         self._named: LocalCache[str, str] = LocalCache(_REMEMBERED)
 
-    def completed(self, verdict: Verdict, canonical: str | None) -> Verdict:
-        """Return a verdict with `canonical` set; if the page is no copy, remember `canonical`.
+    def completed(self, verdict: Verdict, href: str, response: Response | None) -> Verdict:
+        """Return a verdict with `canonical` set; if the page is no copy, remember what it names.
 
-        :param canonical: the canonical URL that the page names, see `canonical_url`.
+        :param href: the canonical URL, as the page writes it; empty without one.
+        :param response: the page; None for an item, which names nothing.
         """
         representative = verdict.representative
         if representative is None:
             self._named.pop(verdict.key, None)
-            if canonical is not None and canonical != comparable(verdict.key):
-                self._named[verdict.key] = canonical
+            if href and response is not None and href not in (verdict.key, response.url):
+                # Most are absolute: they are made comparable when the page has a copy.
+                is_absolute = href.startswith(("http://", "https://"))
+                named = href if is_absolute else canonical_url(response, href)
+                if named is not None and len(named) <= MAX_CANONICAL_CHARACTERS:
+                    self._named[verdict.key] = named
             return verdict
-        if canonical is not None and canonical == comparable(representative):
+        if response is not None and canonical_url(response, href) == comparable(representative):
             return replace(verdict, canonical="representative")
         named = self._named.get(representative)
-        if named is not None and named == comparable(verdict.key):
+        if named is not None and comparable(named) == comparable(verdict.key):
             return replace(verdict, canonical="page")
         return verdict
 

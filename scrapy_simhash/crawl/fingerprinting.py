@@ -154,7 +154,7 @@ class Fingerprinter:
             return page_for_worker(response)
 
         try:
-            page = await result_of(pool.submit(content))
+            page = await result_of(pool.submit(content), in_loop=True)
         except _SlowHost:
             return _OF_SLOW_HOST
         self._slow_hosts.add(host, timed_out=page.skipped in ("timeout", "memory"))
@@ -167,7 +167,7 @@ class Fingerprinter:
         content = (fields, beside, distinct)
         if self.pool is None:
             return await run_in_thread(self.item_detector.fingerprint_fields, *content)
-        return await result_of(self.pool.submit(lambda: content))
+        return await result_of(self.pool.submit(lambda: content), in_loop=True)
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""
@@ -204,13 +204,21 @@ def page_for_worker(response: TextResponse) -> str | bytes:
     return response.text
 
 
-async def result_of(future: Future[_Result]) -> _Result:
-    """Wait for a future that another thread completes; return its result or raise its error."""
-    if is_asyncio_available():
-        return await asyncio.wrap_future(future)
-    from twisted.internet import reactor
+async def result_of(future: Future[_Result], *, in_loop: bool = False) -> _Result:
+    """Wait for a future; return its result or raise its error.
 
-    done: Deferred[None] = Deferred()
-    future.add_done_callback(lambda _: reactor.callFromThread(done.callback, None))
-    await maybe_deferred_to_future(done)
+    :param in_loop: the future is completed in the event loop, so nothing has to wake it.
+    """
+    if is_asyncio_available():
+        if not in_loop:
+            return await asyncio.wrap_future(future)
+        ended = asyncio.Event()
+        future.add_done_callback(lambda _: ended.set())
+        await ended.wait()
+    else:
+        from twisted.internet import reactor
+
+        done: Deferred[None] = Deferred()
+        future.add_done_callback(lambda _: reactor.callFromThread(done.callback, None))
+        await maybe_deferred_to_future(done)
     return future.result()

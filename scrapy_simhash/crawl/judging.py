@@ -245,12 +245,9 @@ class Judging:
             discard()
         self._early.clear()
 
-    def judge(
-        self, key: str, page: PageFingerprint, canonical: str | None, response: Response
-    ) -> Verdict | None:
+    def judge(self, key: str, page: PageFingerprint, response: Response) -> Verdict | None:
         """Record the verdict of an embedded index, or the one that `ask_early` kept; return it.
 
-        :param canonical: the canonical URL that the page names, see `canonical_url`.
         :return: None if the index is closed or failed.
         """
         if self.calls.in_threads:
@@ -258,17 +255,19 @@ class Judging:
             verdict = verdict if discard is not None and discard.detach() else None
         else:
             verdict = self._ask_now(key, page)
-        return None if verdict is None else self.record(verdict, page, canonical)
+        return None if verdict is None else self.record(verdict, page, response)
 
     def record(
-        self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
+        self, verdict: Verdict, page: PageFingerprint, response: Response | None = None
     ) -> Verdict:
         """Count a verdict, keep the text of a near-duplicate, and return the verdict with
         `canonical`.
+
+        :param response: None for an item.
         """
         if verdict.kind == "near-duplicate":  # now, because few are confirmed later
             self._keep_text(verdict.key, page.title, page.text)
-        verdict = self._canonical_urls.completed(verdict, canonical)
+        verdict = self._canonical_urls.completed(verdict, page.canonical, response)
         if self._count_verdict(verdict) or self._settings.debug:
             self._log(verdict)
         return verdict
@@ -382,17 +381,21 @@ class Judging:
         elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
             self.calls.tell(observation.key, lambda index: index.accept(observation))
 
-    def came_again(self, key: str, page: Text | None, other: str | None = None) -> None:
+    def came_again(
+        self, key: str, page: Callable[[], Text | None], other: str | None = None
+    ) -> None:
         """Record that a page arrived, perhaps again.
 
-        :param page: the content; None if it cannot be judged.
+        :param page: returns the content; None if it cannot be judged.
         :param other: key of the page whose callback requested this one under another query. If it
             gave nothing else, this is the same page.
         """
         self._ran_late.pop(key, None)
         for one in [key] if other is None or other not in self._replaced else [key, other]:
-            self.contents.came_again(one, page)
-            self.retries.came_again(one, page, key)
+            if one in self.contents or one in self.retries:
+                text = page()
+                self.contents.came_again(one, text)
+                self.retries.came_again(one, text, key)
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
@@ -428,7 +431,8 @@ class Judging:
         calls_for_items = page.reason in ("no_items", "values")
         if calls_for_items:
             self._count_called(page, verdict)
-        if calls_for_items or (page.reason is None and page.action != PASS):
+        is_partly_dropped = page.action.call and page.action != PASS
+        if calls_for_items or (page.reason is None and is_partly_dropped):
             if page.withheld and not (calls_for_items and page.gave_items):
                 self._keep_withheld(observation, page)
             if observation.provisional:

@@ -18,7 +18,6 @@ from scrapy import Request
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY, with_request
-from scrapy_simhash.crawl.canonical import canonical_url
 from scrapy_simhash.crawl.downloader_middleware import FLAG
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component
@@ -233,9 +232,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         asked_with = page.evidence.request  # an index on the network was asked before
         if reason is None:
             page = with_request(page, request, request_hash)
-            verdict = self._pages.judge(
-                key, page, canonical_url(response, page.canonical), response
-            )
+            verdict = self._pages.judge(key, page, response)
         if verdict is None:
             self._request_ended(request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason or "index_error"}

@@ -82,6 +82,9 @@ class _CopiesByPage:
         self._copies: dict[str, list[DroppedCopy]] = {}
         self.count = 0
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._copies
+
     def pages(self) -> list[str]:
         return [*self._copies]
 
@@ -179,6 +182,10 @@ class Retries:
         self._closing = False
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
+
+    def __contains__(self, key: str) -> bool:
+        """Return True if copies of a page are remembered that were dropped for good."""
+        return key in self._unanswered or key in self._answered
 
     @property
     def waiting(self) -> int:

@@ -36,9 +36,8 @@ class PageState:
 
     :param key: the page's key in the index.
     :param verdict: None for a page that was not judged.
-    :param action: decides which output of the callback passes.
+    :param action: decides which output of the callback passes. What an errback gives passes.
     :param request: downloads the page again if it is scheduled.
-    :param dropped: the callback does not run.
     :param title: title of the page, and `text` its main text, until the page is done. Empty if the
         crawl does not keep texts.
     :param outputs: number of requests and items that the callback returned.
@@ -75,7 +74,6 @@ class PageState:
     verdict: Verdict | None
     action: Action
     request: Request
-    dropped: bool = False
     title: str = ""
     text: str = ""
     outputs: int = 0
@@ -108,13 +106,18 @@ class PageState:
         return None if self.verdict is None else self.verdict.observation
 
     @property
+    def dropped(self) -> bool:
+        """Return True if the callback does not run."""
+        return not self.action.call
+
+    @property
     def leads_on(self) -> bool:
         """Return True if the callback has given one request, or one for itself."""
         return self.requests == 1 or self.own_requests == 1
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""
-        if self.action.items:
+        if self.action.items or self.dropped:
             return False
         for page in self.awaited:
             if page.gave_items or page.unsettled or page.stand_in not in (None, self):
@@ -180,9 +183,7 @@ class Settlement:
         waits = action != PASS and observation is not None and observation.provisional
         if waits and not action.call:
             verdict = replace(verdict, observation=None)  # settled already
-        # What an errback gives passes.
-        page = PageState(key, verdict, action if action.call else PASS, request)
-        page.dropped = not action.call
+        page = PageState(key, verdict, action, request)
         if waits:
             page.awaited = self.at_work(verdict.representative or key)
         return self.begin(response, page)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.policy import Action, Outcome, PolicyAction
-    from scrapy_simhash.verdict import Verdict, VerdictKind
+    from scrapy_simhash.policy import Action, PolicyAction
+    from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _KEPT_CLUSTERS = 10_000
 
 
 class CrawlStats:
-    """Counters for the verdicts, outcomes, skips and times of one crawl.
+    """Counters for the verdicts, outcomes, skips and times of one crawl, in Scrapy's stats.
 
     :param prefix: ``simhash`` for pages, ``simhash/item``, or that of a slice.
     """
@@ -35,17 +35,19 @@ class CrawlStats:
     def __init__(self, collector: StatsCollector, prefix: str) -> None:
         self._collector = collector
         self._prefix = prefix
-        self._verdicts: Counter[VerdictKind] = Counter()
-        self._outcomes: Counter[tuple[Outcome, VerdictKind]] = Counter()
         self.patterns = PatternCounts()
         self.copies: Counter[str] = Counter()
         """Representative → number of its copies, see `count_copy`."""
         self._skipped = 0
-        self._times_ms: dict[str, float] = {}
+        self._rests_ms: dict[str, float] = {}
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to ``<prefix>/<name>``."""
         self._collector.inc_value(f"{self._prefix}/{name}", by)
+
+    def counted(self, name: str) -> int:
+        """Return the value of ``<prefix>/<name>``."""
+        return int(self._collector.get_value(f"{self._prefix}/{name}", 0))
 
     def skip(self, reason: str) -> None:
         """Count a page, item or text that gets no result, and the reason."""
@@ -62,13 +64,12 @@ class CrawlStats:
 
     def count_verdict(self, verdict: Verdict) -> bool:
         """Count a verdict. Return True if it is the first near-duplicate of the crawl."""
-        self._verdicts[verdict.kind] += 1
         self._add_ms("index", verdict.index_ms)
         self.count("checked")
         self.count(verdict.kind.replace("-", "_"))
         if verdict.similar_to is not None:
             self.count("similar")
-        return verdict.kind == "near-duplicate" and self._verdicts["near-duplicate"] == 1
+        return verdict.kind == "near-duplicate" and self.counted("near_duplicate") == 1
 
     def count_copy(self, representative: str) -> None:
         """Count a near-duplicate that is treated as one: there is no reason for it to pass."""
@@ -81,10 +82,7 @@ class CrawlStats:
         outcome = outcome_of(verdict, action)
         original = verdict.representative if verdict.kind == "near-duplicate" else None
         self.patterns.add(verdict.key, original, dropped=outcome == "dropped")
-        if outcome is None:
-            return
-        self._outcomes[outcome, verdict.kind] += 1
-        if outcome == "passed":  # `count_verdict` counts it as similar
+        if outcome in (None, "passed"):  # `count_verdict` counts it as similar
             return
         if outcome == "dropped":
             self.count("dropped")
@@ -95,81 +93,53 @@ class CrawlStats:
         self.count(f"kept/{reason}")
         self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
-    def kept(self, reason: str) -> int:
-        """Return the number of pages that `count_kept` has counted for a reason."""
-        return int(self._collector.get_value(f"{self._prefix}/kept/{reason}", 0))
-
-    @property
-    def near_duplicates(self) -> int:
-        """Return the number of near-duplicates."""
-        return self._verdicts["near-duplicate"]
-
     def index_size(self, entries: int) -> None:
         """Set the stat of the number of entries in the index."""
         self._collector.set_value(f"{self._prefix}/index/size", entries)
 
     @property
-    def judged(self) -> int:
-        """Return the number of judged pages or items."""
-        return sum(self._verdicts.values())
-
-    @property
-    def dropped(self) -> int:
-        """Return the number of dropped pages or items."""
-        return sum(count for (outcome, _), count in self._outcomes.items() if outcome == "dropped")
-
-    @property
-    def skipped(self) -> int:
-        """Return the number of pages or items without a verdict, except those like robots.txt."""
-        return self._skipped
-
-    @property
     def has_counts(self) -> bool:
         """Return True if any page or item was judged or skipped."""
-        return bool(self._verdicts or self._skipped)
+        return bool(self.counted("checked") or self._skipped)
 
     def summary(self, what: str, action: PolicyAction) -> str:
         """Return one line: counts of verdicts and of what was done, and the largest clusters."""
-        verdicts, done = self._verdicts, self._outcomes
-        judged, near = self.judged, self.near_duplicates
+        count = self.counted
+        judged, near = count("checked"), count("near_duplicate")
+        kept = "copies kept (tag mode)" if action == "tag" else "copies kept"
         counts = [
-            (done["dropped", "near-duplicate"], "copies dropped"),
-            (done["followed", "near-duplicate"], "copies followed for their links"),
-            (
-                done["tagged", "near-duplicate"],
-                "copies kept (tag mode)" if action == "tag" else "copies kept",
-            ),
-            (done["dropped", "unchanged"], "unchanged dropped"),
-            (done["followed", "unchanged"], "unchanged followed for their links"),
-            (
-                sum(done["passed", kind] for kind in ("new", "changed", "unchanged")),
-                "similar to another and kept",
-            ),
-            (verdicts["error-page"], "error pages"),
+            (count("dropped/near_duplicate"), "copies dropped"),
+            (count("followed/near_duplicate"), "copies followed for their links"),
+            (count("tagged/near_duplicate"), kept),
+            (count("dropped/unchanged"), "unchanged dropped"),
+            (count("followed/unchanged"), "unchanged followed for their links"),
+            (count("similar"), "similar to another and kept"),
+            (count("error_page"), "error pages"),
             (self._skipped, "skipped"),
         ]
         share = f" ({near / judged:.1%})" if judged else ""
         parts = [
             (
-                f"simhash: {judged} {what} judged: {verdicts['new']} new, "
-                f"{verdicts['unchanged']} unchanged, {verdicts['changed']} changed, "
+                f"simhash: {judged} {what} judged: {count('new')} new, "
+                f"{count('unchanged')} unchanged, {count('changed')} changed, "
                 f"{near} near-duplicates{share}"
             ),
-            *(f"{count} {words}" for count, words in counts if count),
+            *(f"{number} {words}" for number, words in counts if number),
         ]
         largest = self.copies.most_common(_SHOWN_CLUSTERS)
         if largest:
-            shown = ", ".join(f"{count} of {loggable(key)}" for key, count in largest)
+            shown = ", ".join(f"{number} of {loggable(key)}" for key, number in largest)
             parts.append(f"most copies: {shown}")
         return "; ".join(parts)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
-        # Stats are whole numbers, but a step takes less than a millisecond: round the sums.
-        before_ms = self._times_ms.get(step)
-        after_ms = (before_ms or 0.0) + milliseconds
-        self._times_ms[step] = after_ms
-        if before_ms is None or round(before_ms) != round(after_ms):
-            self._collector.set_value(f"{self._prefix}/time/{step}_ms", round(after_ms))
+        # Stats are whole numbers, but a step takes less than a millisecond.
+        rest_ms = self._rests_ms.get(step)
+        if rest_ms is None or rest_ms + milliseconds >= 1:
+            milliseconds += rest_ms or 0.0
+            self.count(f"time/{step}_ms", int(milliseconds))
+            rest_ms, milliseconds = 0.0, milliseconds % 1
+        self._rests_ms[step] = rest_ms + milliseconds
 
 
 class ErrorLog:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 import threading
@@ -13,12 +12,9 @@ import jieba
 from itemadapter import ItemAdapter
 from parsel import Selector
 from scrapy import Request
-from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 
 from scrapy_simhash.extraction.readability import _lean_document as lean_document
-from tests.crawl.retry_spiders import until
-from tests.crawl.spiders import FromCrawler, PagesSpider
 
 FAILING_MARK = "give up on this page"
 
@@ -115,70 +111,3 @@ def story_in_bytes(html: str) -> bytes:
 def no_way_out(html: str) -> str:
     """Exit; an extractor that would end the program."""
     raise SystemExit(len(html))
-
-
-class AnsweringMiddleware(FromCrawler):
-    """Handles every exception, as a middleware made from Scrapy's project template may."""
-
-    def process_spider_exception(self, response: Any, exception: Exception) -> list[Any]:
-        self.crawler.stats.inc_value(f"answered/{type(exception).__name__}")
-        return []
-
-
-class AddingMiddleware:
-    """Adds an item of its own to each response."""
-
-    async def process_spider_output(self, response: Any, result: Any) -> Any:
-        yield {"url": response.url, "added": True}
-        async for output in result:
-            yield output
-
-
-class SlowPipeline(FromCrawler):
-    """Raises for items of the first page of a family, once all pages have arrived (``PAGES``)."""
-
-    async def process_item(self, item: Any) -> Any:
-        if item["url"].endswith("/0") and not item.get("added"):
-            stats, pages = self.crawler.stats, self.crawler.settings.getint("PAGES")
-            await until(lambda: stats.get_value("response_received_count") >= pages, "")
-            await asyncio.sleep(0.5)  # so that the last page is judged, too
-            raise RuntimeError("this pipeline fails late")
-        return item
-
-
-class BannedSpider(PagesSpider):
-    """Retries ban pages, as in Scrapy's documentation, until it gives up.
-
-    :param reports: yield an item then.
-    """
-
-    reports = False
-
-    def parse(self, response: Any) -> Any:
-        self.note(response)
-        if response.css("title::text").get() == "Please wait":
-            again = get_retry_request(response.request, spider=self, reason="ban")
-            if again is not None:
-                yield again
-            elif self.reports:
-                yield {"url": response.url, "banned": True}
-            return
-        yield {"url": response.url}
-
-
-class SlowBannedSpider(BannedSpider):
-    """Requests ``/slow`` from the first callback for another page, before it retries that page, and
-    finishes the first callback for ``/slow`` once three pages have been judged.
-    """
-
-    reports = True
-
-    async def parse(self, response: Any) -> Any:
-        is_first = not response.meta.get("retry_times")
-        if is_first and not response.url.endswith("/slow"):
-            yield response.follow("/slow")
-        elif is_first:
-            stats = self.crawler.stats
-            await until(lambda: stats.get_value("simhash/checked", 0) >= 3, "a third verdict")
-        for output in super().parse(response):
-            yield output

@@ -87,6 +87,15 @@ class AnsweringMiddleware:
         return []
 
 
+class AddingMiddleware:
+    """Adds an item of its own to each page, also to those that are dropped."""
+
+    async def process_spider_output(self, response: Response, result: Any) -> Any:
+        yield {"content": response.url}
+        async for output in result:
+            yield output
+
+
 class CachingMiddleware:
     """Answers with the same response object again."""
 

@@ -675,13 +675,14 @@ class Others(Carried):
     """Middlewares of others add to meta and cb_kwargs, retry, answer for exceptions, or filter."""
 
     ways = ("kwargs", "meta")
-    middlewares = ("Stamping", "Injecting", "Retrying", "Sticky", "Answering", "Caching")
+    middlewares = ("Stamping", "Injecting", "Retrying", "Sticky", "Answering", "Caching", "Adding")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.middleware = spider.random.choice(cls.middlewares)
-        kind = "SPIDER" if spider.middleware in ("Sticky", "Answering") else "DOWNLOADER"
+        is_of_spider = spider.middleware in ("Sticky", "Answering", "Adding")
+        kind = "SPIDER" if is_of_spider else "DOWNLOADER"
         name, order = f"{COMPONENTS}.{spider.middleware}Middleware", spider.random.choice((50, 950))
         crawler.settings.set(f"{kind}_MIDDLEWARES", {name: order}, "spider")
         return spider

@@ -227,11 +227,6 @@ def test_headers_of_browsers_do_not_count(name):
     assert hash_of(headers={name: "value"}) == hash_of()
 
 
-def test_a_request_of_an_earlier_version_has_no_list_of_headers():
-    request = Request(URL, meta={CARRIED_META_KEY: [[], []]}, headers={"X-Country": "de"})
-    assert arguments_of().hash(request) == hash_of()
-
-
 @pytest.mark.parametrize("key", ["depth", "proxy", "download_slot", "playwright_page", "_private"])
 def test_meta_for_downloading_does_not_count(key):
     assert hash_of(meta={key: object()}) == hash_of()

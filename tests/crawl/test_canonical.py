@@ -237,18 +237,12 @@ def verdict(key, representative=None):
 
 
 def test_what_a_page_named_before_it_changed_counts_no_more():
-    urls, copy = canonical.CanonicalUrls(), verdict("http://a/new", "http://a/old")
-    urls.completed(verdict("http://a/old"), "http://a/new")
-    assert urls.completed(copy, None).canonical == "page"
-    urls.completed(verdict("http://a/old"), None)
-    assert urls.completed(copy, None).canonical is None
-
-
-def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch):
-    monkeypatch.setattr(canonical, "_REMEMBERED", 1)
-    urls, copy = canonical.CanonicalUrls(), verdict("http://a/new", "http://a/old")
-    urls.completed(verdict("http://a/old"), "http://a/new")
-    urls.completed(verdict("http://b/itself"), "http://b/itself")  # takes no room
-    assert urls.completed(copy, None).canonical == "page"
-    urls.completed(verdict("http://c/old"), "http://c/new")
-    assert urls.completed(copy, None).canonical is None
+    urls, copy, page = (
+        canonical.CanonicalUrls(),
+        verdict("http://a/new", "http://a/old"),
+        response(),
+    )
+    urls.completed(verdict("http://a/old"), "http://a/new", page)
+    assert urls.completed(copy, "", page).canonical == "page"
+    urls.completed(verdict("http://a/old"), "", page)
+    assert urls.completed(copy, "", page).canonical is None

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.policy import PASS
+from scrapy_simhash.policy import DROP, PASS
 from scrapy_simhash.verdict import Verdict
 
 
@@ -108,8 +108,8 @@ def test_requests_of_a_copy_pass_when_it_gives_an_item(following):
 
 
 def test_a_page_that_gives_nothing_is_barren(following):
-    for key, outputs, dropped in (("a", 0, False), ("b", 1, False), ("c", 0, True)):
-        following.ended(page(key, outputs=outputs, dropped=dropped))
+    for key, outputs, action in (("a", 0, PASS), ("b", 1, PASS), ("c", 0, DROP)):
+        following.ended(page(key, outputs=outputs, action=action))
     assert [following.is_barren(key) for key in "abcd"] == [True, False, False, False]
     following.ended(page("a", outputs=1))
     assert not following.is_barren("a")

@@ -54,9 +54,9 @@ class World:
         page = self.detector.fingerprint_page(html(text))
         page = replace(page, evidence=page.evidence._replace(request=request))
         response, repeated = HtmlResponse(f"https://x.test/{key}"), Request(f"https://x.test/{key}")
-        verdict = self.judging.judge(key, page, None, response)
+        verdict = self.judging.judge(key, page, response)
         action, reason = self.judging.act_on(verdict, repeated, Circumstances(), response)
-        state = PageState(key, verdict, action, repeated, dropped=not action.call)
+        state = PageState(key, verdict, action, repeated)
         state.reason = reason
         return state
 
@@ -168,7 +168,7 @@ def test_a_page_that_only_led_to_itself_under_another_query_is_compared_with_tha
     first.other_url, first.outputs = True, outputs
     world.judging.settle_page(first, confirmed=True)
     story = PageToObserve("a?t=1", world.detector.fingerprint_page(html("clock")).fingerprint)
-    world.judging.came_again("a?t=1", story, "a")
+    world.judging.came_again("a?t=1", lambda: story, "a")
     assert world.requested == [], "the other content is not settled yet"
     world.judging.retries.confirmed("a?t=1", story)
     assert [request.url for request in world.requested] == requested

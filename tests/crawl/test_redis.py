@@ -16,12 +16,21 @@ from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.index.redis.layout import state_key
+from tests.crawl.generated_spiders import page as generated_page
+from tests.crawl.generated_spiders import prose
 from tests.crawl.harness import Crawl, child_environment, run
-from tests.crawl.test_losses import story
 from tests.index.redis_proxy import RedisProxy
 from tests.index.redis_servers import RedisServer, free_port, needs_redis
 
 pytestmark = needs_redis
+
+
+def story(number: int) -> str:
+    """Return a page of 200 random words."""
+    title = prose(f"title {number}", 3)
+    return generated_page(title, prose(number, 200))
+
+
 SECRET = "geheim-7"
 
 
