@@ -2,9 +2,9 @@
 
 What a callback gives depends on the page and on what its request carries. So a copy may only be
 dropped if its callback would be called with the same arguments: callback (of a CrawlSpider, its
-rule), ``cb_kwargs``, the user's own ``meta``, flags, headers, cookies and cookiejar. Values are
-compared when the page arrives, because a callback may have changed an object that several requests
-carry.
+rule), ``cb_kwargs``, the user's own ``meta``, flags, headers, cookies, cookiejar, and what a
+subclass of `Request` adds. Values are compared when the page arrives, because a callback may have
+changed an object that several requests carry.
 
 The user's own meta is what the request has when it leaves the spider middlewares, without the keys
 that tell Scrapy or a package how to download. What downloader middlewares add later does not count,
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
-from scrapy import Item, Spider
+from scrapy import Item, Request, Spider
 from scrapy.spiders import CrawlSpider
 
 from scrapy_simhash.evidence import UNLIKE_ANY
@@ -40,7 +40,6 @@ from scrapy_simhash.evidence import UNLIKE_ANY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -56,7 +55,7 @@ user's own headers.
 _SCRAPY = frozenset(
     (
         "ajax_crawlable allow_offsite autothrottle_dont_adjust_delay bindaddress cache_timestamp "
-        "cached_response "
+        "cached_response _auth_proxy _callback _depth _dont_cache _scheme_proxy "
         "depth depth_reset dont_cache dont_merge_cookies dont_obey_robotstxt dont_redirect "
         "dont_retry download_fail_on_dataloss download_latency download_maxsize download_slot "
         "download_timeout download_warnsize ftp_local_filename ftp_passive ftp_password ftp_user "
@@ -67,9 +66,8 @@ _SCRAPY = frozenset(
         "retry_times verbatim_url dont_simhash"
     ).split()
 )
-# Private keys, ours, and those of packages that render pages or choose proxies.
+# Our keys, and those of packages that render pages or choose proxies.
 _PREFIXES = (
-    "_",
     "simhash",
     "crawlera",
     "deltafetch",
@@ -153,11 +151,16 @@ class Arguments:
         rule = _rule(request, spider)
         values = (
             rule or _callback(request, spider),
-            {name: request.meta[name] for name in names if not (rule and name == "rule")},
-            {name: request.cb_kwargs[name] for name in keywords},
+            {
+                name: value
+                for name, value in request.meta.items()
+                if name in names and not (rule and name == "rule")
+            },
+            {name: value for name, value in request.cb_kwargs.items() if name in keywords},
             request.cookies or None,
             {name.lower(): request.headers.getlist(name) for name in headers},
             request.flags,
+            _own_attributes(request),
         )
         return _Comparison(values, spider).digest
 
@@ -185,9 +188,9 @@ class Arguments:
 
     def shown(self, request: Request) -> str:
         """Return a text with the values that a request carries."""
-        _, meta, keywords = self._values(request)
+        _, *values = self._values(request)
         try:
-            return repr((meta, keywords, request.cookies))
+            return repr((values, request.cookies))
         except Exception:  # noqa: BLE001 - an object of the user's
             return ""
 
@@ -201,7 +204,7 @@ class Arguments:
     def _values(self, request: Request) -> Any:
         names, *_ = self.names(request)
         given = [value for name, value in request.meta.items() if name in names]
-        return request.callback, given, [*request.cb_kwargs.values()]
+        return request.callback, given, [*request.cb_kwargs.values()], _own_attributes(request)
 
     def _counts(self, name: object) -> bool:
         if name in _SCRAPY or name in self._ignored:
@@ -233,6 +236,12 @@ def _callback(request: Request, spider: Spider | None) -> Any:
     if callback is not None and getattr(type(spider), "_parse", None) is Spider._parse:  # noqa: SLF001
         callback = None if callback == getattr(spider, "parse", None) else callback
     return callback
+
+
+def _own_attributes(request: Request) -> dict[str, Any]:
+    """Return the attributes that a subclass of `Request` adds, by name."""
+    added = set(type(request).attributes) - set(Request.attributes)
+    return {name: getattr(request, name) for name in added} | getattr(request, "__dict__", {})
 
 
 class _Comparison(pickle.Pickler):

@@ -5,9 +5,10 @@ the page of its reviews. Where many products have no reviews, these pages are co
 cannot speak for its copies if the item has the name of a product that is not on it. So the
 callbacks of copies run, and items pass that have such words of their own.
 
-Only words of letters are compared, because numbers may be times or random. If the first items of a
-callback have no foreign words, or those of three copies have the same, the callback is trusted: its
-items come from its pages.
+Names of files count as foreign words: pages with one text, such as a licence, may differ in nothing
+but their picture or document. Else only words of letters count, because numbers may be times or
+random. If the first items of a callback have no foreign words, or those of three copies have the
+same, the callback is trusted: its items come from its pages.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from urllib.parse import unquote
 
 from itemadapter import ItemAdapter
 from scrapy.http import TextResponse
+from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.utils.datatypes import LocalCache
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ _MAX_CHARACTERS = 500
 _MIN_WORD_CHARACTERS = 4
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
 _JOINED_WORDS = re.compile(r"[\w-]+")
+_URL_OF_FILE = re.compile(
+    rf"\S*/([^\s/?#]+\.({'|'.join(IGNORED_EXTENSIONS)}))([?#]\S*)?", re.IGNORECASE
+)
 
 
 class ForeignValues:
@@ -88,7 +93,7 @@ class ForeignValues:
         return differs
 
     def _foreign(self, words: set[str], page: PageState, response: Response) -> Iterator[str]:
-        """Yield the words that neither a page nor its request says."""
+        """Yield the words that neither a page nor its request says, and the names of files."""
         if not words:
             return
         if not page.said:
@@ -96,16 +101,21 @@ class ForeignValues:
             urls = unquote(f"{page.request.url} {response.url}")
             page.said = f"{text} {urls} {self._arguments.shown(page.request)}".casefold()
         for word in words:
-            if word not in page.said:
+            if "." in word or word not in page.said:
                 yield word
 
 
 def _words(item: Any) -> set[str]:
-    """Return the words in the short texts of an item; none if it cannot be read."""
+    """Return the words in the short texts of an item, and the names of files from URLs; none if it
+    cannot be read.
+    """
     found: set[str] = set()
     characters = 0
     try:
         for text in _texts(item):
+            if file := _URL_OF_FILE.fullmatch(text):
+                found.add(file[1].casefold())
+                continue
             if len(text) > _MAX_VALUE_CHARACTERS:
                 continue
             characters += len(text)

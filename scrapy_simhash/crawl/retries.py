@@ -22,17 +22,19 @@ the last ones. So its page is not downloaded twice.
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy as shallow_copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
+
+from scrapy import Request
 
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from scrapy import Request
     from scrapy.http import Response
     from typing_extensions import Self
 
@@ -48,6 +50,17 @@ ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
 _TRIED_COPIES = 10
 _MAX_RESPONSE_BYTES = 16 << 20
+
+
+def repeated(request: Request, **changes: Any) -> Request:
+    """Return a request for the same page, with other values of some attributes.
+
+    `Request.replace` would lose what a subclass adds, or fail for want of an argument.
+    """
+    again = shallow_copy(request)
+    values = {name: getattr(request, name) for name in Request.attributes}
+    Request.__init__(again, **values | changes)
+    return again
 
 
 def is_retry(request: Request) -> bool:
@@ -336,7 +349,7 @@ class Retries:
         if response is not None:
             self._answers[token] = response
         meta = request.meta | {self._meta_key: token}
-        self._schedule(request.replace(dont_filter=True, meta=meta))
+        self._schedule(repeated(request, dont_filter=True, meta=meta))
         return token
 
     def look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.policy import Action, KeptReason
     from scrapy_simhash.verdict import Verdict
 
+MAX_OWN_REQUESTS = 2
+"""Requests for its own callback by which a page leads on: the previous page and the next one."""
+
 
 @dataclass(eq=False)
 class PageState:
@@ -42,7 +45,7 @@ class PageState:
         crawl does not keep texts.
     :param outputs: number of requests and items that the callback returned.
     :param requests: number of the requests that do not repeat the page, and `own_requests` of those
-        with the callback of the page.
+        with the callback of the page; `callbacks` are the names of their callbacks.
     :param in_chain: a copy of a page that leads on, so the request for the next page passes, see
         `scrapy_simhash.crawl.following`.
     :param may_follow: a copy all of whose requests pass.
@@ -79,6 +82,7 @@ class PageState:
     outputs: int = 0
     requests: int = 0
     own_requests: int = 0
+    callbacks: set[str] = field(default_factory=set)
     in_chain: bool = False
     may_follow: bool = False
     kept_requests: list[Request] = field(default_factory=list)
@@ -112,8 +116,8 @@ class PageState:
 
     @property
     def leads_on(self) -> bool:
-        """Return True if the callback has given one request, or one for itself."""
-        return self.requests == 1 or self.own_requests == 1
+        """Return True if the callback has given one request, or one or two for itself."""
+        return self.requests == 1 or 1 <= self.own_requests <= MAX_OWN_REQUESTS
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""

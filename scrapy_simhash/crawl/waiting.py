@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
+from scrapy_simhash.crawl.retries import repeated
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -91,7 +93,7 @@ class WaitingSpiders:
         for copy in copies:
             meta = copy.request.meta | {CALLED_AFTER_ALL_META_KEY: True}
             response = self._retries.responses.take(copy)
-            self._retries.schedule(copy.request.replace(meta=meta), response)
+            self._retries.schedule(repeated(copy.request, meta=meta), response)
         return True
 
     def _awaited(self) -> list[DroppedCopy]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from decimal import Decimal
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import scrapy
@@ -25,6 +26,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
 from scrapy_simhash.crawl.arguments import _SCRAPY, CARRIED_META_KEY, Arguments
+from scrapy_simhash.crawl.retries import repeated
 from scrapy_simhash.evidence import UNLIKE_ANY
 
 URL = "http://x.test/"
@@ -227,9 +229,29 @@ def test_headers_of_browsers_do_not_count(name):
     assert hash_of(headers={name: "value"}) == hash_of()
 
 
-@pytest.mark.parametrize("key", ["depth", "proxy", "download_slot", "playwright_page", "_private"])
+@pytest.mark.parametrize(
+    "key", ["depth", "proxy", "download_slot", "playwright_page", "_auth_proxy"]
+)
 def test_meta_for_downloading_does_not_count(key):
     assert hash_of(meta={key: object()}) == hash_of()
+
+
+class ProductRequest(Request):
+    """A request that needs an argument of its own."""
+
+    def __init__(self, url: str, product: str, **given: Any) -> None:
+        super().__init__(url, **given)
+        self.product = product
+
+
+def test_what_a_subclass_adds_counts_and_is_repeated():
+    shoe, shirt = (ProductRequest(URL, name, meta={"depth": 1}) for name in ("shoe", "shirt"))
+    assert arguments_of().hash(shoe) != arguments_of().hash(shirt)
+    again = repeated(shoe, dont_filter=True)
+    assert (again.product, again.dont_filter) == ("shoe", True)
+    assert again.meta == shoe.meta
+    assert again.meta is not shoe.meta
+    assert arguments_of().hash(again) == arguments_of().hash(shoe)
 
 
 def test_ignored_arguments_do_not_count():
@@ -327,5 +349,4 @@ def test_all_meta_keys_of_scrapy_are_known():
         text = path.read_text(encoding="utf-8")
         found |= set(re.findall(r"\bmeta\[\"(\w+)\"\]", text))
         found |= set(re.findall(r"\bmeta\.(?:get|pop|setdefault)\(\"(\w+)\"", text))
-    unknown = {key for key in found if not key.startswith("_")} - _SCRAPY
-    assert unknown <= {"cookiejar", "rule"}
+    assert found - _SCRAPY <= {"cookiejar", "rule"}

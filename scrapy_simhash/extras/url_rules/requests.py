@@ -19,6 +19,7 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
+from scrapy_simhash.crawl.retries import repeated
 from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
@@ -329,7 +330,7 @@ class RulesSpiderMiddleware(BaseSpiderMiddleware):
 
 def _copy_to_check(request: Request) -> Request:
     """Return a copy of a request to check again, which Scrapy's duplicate filter lets pass."""
-    return request.replace(dont_filter=True, meta=request.meta | _CHECK_AGAIN)
+    return repeated(request, dont_filter=True, meta=request.meta | _CHECK_AGAIN)
 
 
 def _is_plain(request: Request) -> bool:
