@@ -12,8 +12,6 @@ CHINESE = (
     "因为第二班渡轮还要装运邮件、面包和报纸。岛上没有汽车,居民们步行或者骑自行车去学校和市场。"
 )
 TOKENS = ["six", "islands", "ferry", "渡轮", "ferry", "noon", "ferry", "six"]
-FEATURES = {"ferry": 3.0, "island": 1.5, "渡轮": 2.0, "bread": 0.25, "nothing": 0.0}
-
 NAVIGATION = "Timetable Fares Lost property Jobs"
 FOOTER = "All times are local. Imprint. Privacy."
 PARAGRAPHS = (

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from scrapy_simhash.choice import choose_preset
-from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.scheme import PRESETS, Preset, Scheme
+from scrapy_simhash.scheme import Preset, Scheme
 
 OWN = Scheme(bits=64, parts=("title", "longest-sentences"))
 NARROW = Scheme(bits=32)
@@ -24,11 +24,6 @@ max_distance = 4
 """
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_name_selects_its_preset(name):
-    assert choose_preset(name) == (name, PRESETS[name])
-
-
 def test_mapping_json_and_toml_file_change_a_preset(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(TOML, encoding="utf-8")
@@ -37,13 +32,6 @@ def test_mapping_json_and_toml_file_change_a_preset(tmp_path):
         assert found.scheme == Scheme(bits=64, stop_words=["ferry"], top=20)
         assert found.max_distance == 4
         assert found.confirmation == UNCONFIRMED
-
-
-def test_missing_parameters_are_those_of_the_preset():
-    assert choose_preset({})[1] == PRESETS["wide"]
-    _, found = choose_preset({"parts": ["title", "first-sentences", "last-sentences"]})
-    assert (found.max_distance, found.confirmation) == (52, Confirmation())
-    assert found.scheme.id.startswith(PRESETS["wide"].scheme.id)
 
 
 def test_tf_idf_uses_the_table_of_jieba_by_default(tmp_path):
@@ -55,11 +43,6 @@ def test_tf_idf_uses_the_table_of_jieba_by_default(tmp_path):
     table.write_text("ferry 4.0\nbread 0.5\n", encoding="utf-8")
     _, found = choose_preset({"preset": "levels", "idf": str(table)})
     assert found.scheme.features(["ferry", "bread"]) == {"ferry": 5, "bread": 1}
-
-
-def test_field_weights_may_be_a_mapping():
-    _, found = choose_preset({"field_weights": {"title": 3, "body": 1}})
-    assert found.scheme.field_weights == (("title", 3.0), ("body", 1.0))
 
 
 def test_an_import_path_leads_to_a_scheme_or_a_preset():
@@ -99,15 +82,3 @@ def test_invalid_choices_are_refused_with_the_reason(value, says):
     with pytest.raises(SchemeError) as caught:
         choose_preset(value)[1].scheme.fingerprint("The ferry leaves at nine.")
     assert says in str(caught.value)
-
-
-def test_a_wrong_parameter_in_json_is_not_called_bad_json():
-    with pytest.raises(SchemeError, match=r"^there is no parameter 'bitz'"):
-        choose_preset('{"bitz": 64}')
-
-
-def test_bad_toml_is_refused(tmp_path):
-    path = tmp_path / "bad.toml"
-    path.write_bytes(b"preset = \xff")
-    with pytest.raises(SchemeError, match="cannot be read as TOML"):
-        choose_preset(str(path))

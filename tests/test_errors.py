@@ -42,8 +42,3 @@ def test_errors_can_be_pickled_and_their_messages_contain_their_attributes(kind)
         assert str(copy) == str(error)
         assert vars(copy) == vars(error)
     assert all(str(value) in str(error) for value in vars(error).values())
-
-
-def test_messages():
-    assert str(made(errors.SettingsError)) == "SIMHASH_ACTION = ['x']: drop or tag"
-    assert str(made(errors.IndexLocked)) == "index /some/directory: why: do this"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +11,6 @@ from scrapy_simhash.evidence import (
     Evidence,
     decode_evidence,
     encode_evidence,
-    evidence_from,
-    plain_evidence,
     read_evidence,
 )
 
@@ -44,16 +40,6 @@ def test_evidence_comes_back_as_it_was(evidence, before, after):
     assert read_evidence(value, len(before)) == (evidence, len(before + encoded))
 
 
-@given(EVIDENCE)
-def test_json_returns_the_same_evidence(evidence):
-    assert evidence_from(json.loads(json.dumps(plain_evidence(evidence)))) == evidence
-
-
-def test_no_bytes_are_no_evidence():
-    assert decode_evidence(b"") is NO_EVIDENCE
-    assert plain_evidence(Evidence()) == ""
-
-
 def test_unknown_parts_are_skipped():
     known = encode_evidence(Evidence(site=5))
     assert decode_evidence(b"\x7f\3abc" + known) == Evidence(site=5)
@@ -65,8 +51,3 @@ def test_a_value_that_is_cut_short_is_an_error(evidence, data):
     cut = encoded[: data.draw(st.integers(0, len(encoded) - 1))]
     with pytest.raises(ValueError, match="cut short"):
         read_evidence(cut, 0)
-
-
-def test_bytes_after_the_end_are_an_error():
-    with pytest.raises(ValueError, match="after its end"):
-        decode_evidence(encode_evidence(Evidence(site=5)) + b"\0")

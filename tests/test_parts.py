@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.parts import LONGEST_SENTENCES, PARTS, TITLE_PART, select_parts, sentences
+from scrapy_simhash.parts import PARTS, TITLE_PART, select_parts, sentences
 
 TEXT = """\
 The ferry left at six. It was late! Nobody minded.
@@ -70,15 +70,3 @@ def test_sentences_lose_only_white_space(paragraph):
 )
 def test_parts_are_in_the_given_order(parts, expected):
     assert select_parts(TEXT, parts, "A title").split("\n") == expected
-
-
-def test_the_first_of_equally_long_sentences_is_taken():
-    text = "\n".join(f"Sentence number {n}." for n in range(1, 9))
-    assert select_parts(text, ["longest-sentences"]).split("\n") == [
-        f"Sentence number {n}." for n in range(1, LONGEST_SENTENCES + 1)
-    ]
-
-
-@pytest.mark.parametrize("part", [*PARTS, TITLE_PART])
-def test_an_empty_text_has_no_parts(part):
-    assert select_parts("", [part]) == select_parts(" \n \n", [part]) == ""

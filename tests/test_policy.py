@@ -9,13 +9,10 @@ from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.policy import (
     PASS,
-    STAND_IN_REASONS,
     Action,
     Circumstances,
     Policy,
     PolicyAction,
-    outcome_of,
-    stands_in,
 )
 from scrapy_simhash.verdict import Verdict, VerdictKind
 
@@ -63,11 +60,6 @@ def test_links_of_unchanged_pages(action, follow, follow_unchanged, is_start, fo
     for kind, expected in (("unchanged", followed), ("near-duplicate", follow)):
         verdict = Verdict(kind=kind, key="https://a.example/", bits=64)
         assert policy.decide(verdict, around) == (SEEN[action, expected], None)
-
-
-def test_near_duplicates_are_dropped_unless_something_else_is_asked_for():
-    assert Policy() == Policy(action="drop", follow=False, incremental=False)
-    assert Action() == PASS == ALL
 
 
 PROVISIONAL = Observation("near-duplicate", "https://a.example/", 0, "b", 0, 0, provisional=True)
@@ -138,29 +130,3 @@ def test_what_earlier_copies_have_done(earlier, around, decision):
     assert Policy().decide(copy_of(**earlier), Circumstances(**around)) == decision
     # Where links are followed, the callback runs, and its items pass.
     assert Policy(follow=True).decide(copy_of(gave_items=False)) == (PASS, "no_items")
-
-
-@pytest.mark.parametrize("reason", STAND_IN_REASONS)
-def test_a_copy_may_take_the_place_of_a_page_without_items(reason):
-    assert stands_in(copy_of(gave_items=False), reason)
-    assert not stands_in(copy_of(), reason)
-    assert not stands_in(copy_of(gave_items=False), None)
-
-
-@pytest.mark.parametrize(
-    ("kind", "similar_to", "action", "outcome"),
-    [
-        ("near-duplicate", None, SEEN["drop", False], "dropped"),
-        ("near-duplicate", None, SEEN["drop", True], "followed"),
-        ("near-duplicate", None, SEEN["tag", False], "tagged"),
-        ("near-duplicate", None, PASS, "tagged"),
-        ("unchanged", None, SEEN["drop", False], "dropped"),
-        ("new", None, PASS, None),
-        ("new", "https://a.example/similar", PASS, "passed"),
-        ("changed", "https://a.example/similar", PASS, "passed"),
-        ("skipped", None, PASS, None),
-    ],
-)
-def test_what_is_done_has_a_name(kind, similar_to, action, outcome):
-    verdict = Verdict(kind=kind, key="https://a.example/", bits=64, similar_to=similar_to)
-    assert outcome_of(verdict, action) == outcome

@@ -38,11 +38,6 @@ def test_every_name_is_bound_to_its_object(name):
     assert inspect.getdoc(value)
 
 
-def test_unknown_names_raise_attribute_error():
-    with pytest.raises(AttributeError, match="'scrapy_simhash' has no attribute 'Simhash'"):
-        scrapy_simhash.Simhash  # noqa: B018 - the access is the test
-
-
 def test_the_version_is_that_of_the_distribution():
     assert scrapy_simhash.__version__ == metadata.version("scrapy-simhash")
 

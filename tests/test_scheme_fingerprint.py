@@ -9,10 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import EmptyText, SchemeError
+from scrapy_simhash.errors import EmptyText
 from scrapy_simhash.features import (
-    IDF_WEIGHTINGS,
-    WEIGHTINGS,
     weighted_occurrences,
 )
 from scrapy_simhash.fingerprint import simhash
@@ -20,17 +18,12 @@ from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.parts import select_parts
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.tokenization import TOKENIZERS
-from tests.samples import CHINESE, ENGLISH, FEATURES, PARAGRAPHS
+from tests.samples import CHINESE, ENGLISH, PARAGRAPHS
 from tests.schemes import schemes
 
 WORDS = Scheme(tokenizer="words")
 ARTICLE = "\n".join(PARAGRAPHS)
 RECORD = {"title": "A new ferry", "body": ARTICLE, "author": "the harbour office"}
-
-
-def with_table(weighting: str) -> Scheme:
-    idf = "jieba" if weighting in IDF_WEIGHTINGS else ""
-    return Scheme(tokenizer="words", weighting=weighting, idf=idf)
 
 
 class TestSteps:
@@ -92,20 +85,6 @@ class TestSteps:
             ties = scheme.certain_fingerprint(tokens)
             assert ties == (2**256 - 1 if tie == "one" else 0, bytes(256))
 
-    @pytest.mark.parametrize("weighting", WEIGHTINGS)
-    @given(chance=st.randoms(use_true_random=False))
-    def test_the_order_of_single_tokens_does_not_count(self, weighting, chance):
-        scheme = with_table(weighting)
-        tokens = scheme.tokens(ENGLISH)
-        shuffled = chance.sample(tokens, len(tokens))
-        assert scheme.fingerprint_tokens(shuffled) == scheme.fingerprint_tokens(tokens)
-
-    @pytest.mark.parametrize("weighting", WEIGHTINGS)
-    def test_the_order_counts_with_shingles(self, weighting):
-        scheme = dataclasses.replace(with_table(weighting), shingle_length=2)
-        tokens = scheme.tokens(ENGLISH)
-        assert scheme.fingerprint_tokens(tokens[::-1]) != scheme.fingerprint_tokens(tokens)
-
 
 class TestText:
     def test_only_the_parts_count(self):
@@ -131,28 +110,8 @@ class TestText:
         scheme = Scheme(stop_words=words)
         assert scheme.fingerprint(text) == Scheme().fingerprint(rest)
 
-    def test_the_idf_table_may_be_a_file(self, tmp_path):
-        path = tmp_path / "idf.txt"
-        path.write_text("ferry 3\nbread 1\nwater 1\n")
-        scheme = Scheme(tokenizer="words", weighting="tf-idf", idf=str(path))
-        expected = scheme.fingerprint_features({"ferry": 3.0, "bread": 2.0, "unknown": 1.0})
-        assert scheme.fingerprint("bread ferry bread unknown") == expected
-
-    def test_a_missing_idf_table_is_a_scheme_error(self, tmp_path):
-        scheme = Scheme(weighting="tf-idf", idf=str(tmp_path / "none.txt"))
-        for use in (lambda: scheme.id, lambda: scheme.fingerprint(ENGLISH)):
-            with pytest.raises(SchemeError, match=r"none\.txt"):
-                use()
-
 
 class TestNothing:
-    @pytest.mark.parametrize(("tie", "bits_set"), [("zero", 0), ("one", 64)])
-    def test_without_tokens_all_bits_are_ties_if_the_scheme_says_so(self, tie, bits_set):
-        scheme = Scheme(bits=64, empty="ties", tie=tie)
-        expected = (1 << bits_set) - 1
-        assert scheme.fingerprint("...") == expected
-        assert scheme.fingerprint_tokens([]) == scheme.fingerprint_features({"a": 0}) == expected
-
     def test_no_tokens_and_no_weights_are_empty(self):
         for text in ("", " \n", "... — !?", "\ud800"):
             with pytest.raises(EmptyText):
@@ -165,12 +124,6 @@ class TestNothing:
             Scheme().fingerprint_features({"ferry": 0.0})
         with pytest.raises(EmptyText):
             Scheme(stop_words=["the"]).fingerprint("The the THE")
-
-    @pytest.mark.parametrize("empty", ["error", "ties"])
-    @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
-    def test_invalid_weights_are_refused(self, weight, empty):
-        with pytest.raises(SchemeError, match="weight"):
-            Scheme(empty=empty).fingerprint_features({**FEATURES, "bad": weight})
 
 
 class TestRecord:
@@ -188,19 +141,6 @@ class TestRecord:
         assert fingerprint == self.SCHEME.fingerprint_features(expected)
         assert fingerprint != self.SCHEME.fingerprint(f"{RECORD['title']}\n{RECORD['body']}")
 
-    def test_a_single_field_gives_the_fingerprint_of_its_text(self):
-        for weight in (0.1, 1, 1000):
-            scheme = dataclasses.replace(self.SCHEME, field_weights=[("body", weight)])
-            assert scheme.fingerprint_record(RECORD) == WORDS.fingerprint(ARTICLE)
-
-    def test_fields_without_weight_do_not_count(self):
-        fingerprint = self.SCHEME.fingerprint_record(RECORD)
-        assert self.SCHEME.fingerprint_record({**RECORD, "author": "somebody"}) == fingerprint
-        more = dataclasses.replace(
-            self.SCHEME, field_weights=[*self.SCHEME.field_weights, ("author", 0)]
-        )
-        assert more.fingerprint_record(RECORD) == fingerprint
-
     @pytest.mark.parametrize("name", ["wide", "leonsim", "jieba-tfidf", "levels"])
     @pytest.mark.parametrize("missing", [{}, {"title": None}, {"title": ""}])
     def test_missing_fields_add_nothing(self, name, missing):
@@ -209,15 +149,6 @@ class TestRecord:
         )
         record = {"body": ARTICLE, **missing}
         assert scheme.fingerprint_record(record) == scheme.fingerprint(ARTICLE)
-
-    @pytest.mark.parametrize("record", [{}, {"title": "", "body": None}, {"author": "x"}])
-    def test_a_record_without_text_is_empty(self, record):
-        with pytest.raises(EmptyText):
-            self.SCHEME.fingerprint_record(record)
-
-    def test_without_field_weights_a_record_is_refused(self):
-        with pytest.raises(SchemeError, match="field_weights"):
-            WORDS.fingerprint_record(RECORD)
 
 
 @pytest.mark.parametrize("name", PRESETS)

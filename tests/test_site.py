@@ -65,12 +65,6 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(nav()) == sorted([*pages, *mkdocs_hooks.PAGES.values()])
 
 
-def test_pages_from_outside_docs_replace_no_page_of_docs():
-    for source, page in mkdocs_hooks.PAGES.items():
-        assert (ROOT / source).is_file()
-        assert not (DOCS / page).exists()
-
-
 def links():
     """Yield a page's name, a link in it, and the page and the heading that it leads to."""
     for name in NAMES:

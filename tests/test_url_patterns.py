@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_simhash.url_patterns import MIN_PAGES, PatternCounts, url_pattern
 
@@ -28,12 +26,6 @@ PATTERN = "shop.example/p/*"
 )
 def test_url_patterns(url, pattern):
     assert url_pattern(url) == pattern
-
-
-@given(st.text())
-def test_any_key_has_a_pattern(key):
-    assert isinstance(url_pattern(key), str)
-    assert isinstance(url_pattern(f"https://a.example/{key}"), str)
 
 
 def counted(pages, copies, *, dropped=0, to=SHOP):
@@ -62,33 +54,6 @@ def test_a_pattern_with_many_copies_is_found():
 )
 def test_the_thresholds_are_inclusive(pages, copies, is_found):
     assert bool(counted(pages, copies).with_copies()) is is_found
-
-
-def test_originals_may_have_another_pattern():
-    """As variants of a product, all of which are dropped as copies of it."""
-    [found] = counted(60, 50, dropped=50, to="http://shop.example/old/{}/v").with_copies()
-    assert (found.pattern, found.original) == (PATTERN, "shop.example/old/*/*")
-
-
-@given(st.lists(st.sampled_from("abc"), min_size=MIN_PAGES))
-def test_the_original_is_the_pattern_of_most(hosts):
-    counts = PatternCounts()
-    for number, host in enumerate(hosts):
-        counts.add(SHOP.format(number), f"http://{host}.example/")
-    [found] = counts.with_copies()
-    for host in set(hosts):
-        if hosts.count(host) > len(hosts) / 2:
-            assert found.original == f"{host}.example/"
-
-
-@pytest.mark.parametrize(
-    ("key", "original"), [(SHOP.format(1), SHOP.format(1)), ("no url", SHOP.format(1))]
-)
-def test_copies_of_themselves_and_keys_that_are_no_urls_do_not_count(key, original):
-    counts = PatternCounts()
-    for _ in range(50):
-        counts.add(key, original)
-    assert not counts.with_copies()
 
 
 def test_the_pattern_with_the_most_dropped_copies_comes_first():

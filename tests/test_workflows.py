@@ -39,16 +39,3 @@ def test_workflows_use_environments_of_tox_and_targets_of_make():
             assert set(targets.split()) <= TARGETS, name
     for path in re.findall(r"tests/[\w/.]+", text("tox.ini")):
         assert (ROOT / path).exists(), path
-
-
-def test_pre_commit_has_the_linter_of_make_lint():
-    [version] = set(re.findall(r"ruff==[\d.]+", text(".pre-commit-config.yaml")))
-    assert f'"{version}"' in text("pyproject.toml")
-    assert "lint-workflows" in TARGETS
-
-
-def test_files_that_services_look_for_are_named_right():
-    assert "configuration: mkdocs.yml" in text(".readthedocs.yaml")
-    assert "docs = [" in text("pyproject.toml")
-    for link in re.findall(r"\]\(([\w/.-]+)[#)]", text("SECURITY.md")):
-        assert (ROOT / link).exists(), link

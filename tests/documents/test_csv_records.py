@@ -55,17 +55,6 @@ def test_what_python_writes_is_read_and_written_again(values, delimiter, line_en
     assert mark.encode() + written == content
 
 
-@given(st.lists(st.tuples(VALUES, VALUES), min_size=1), st.sampled_from(DELIMITERS))
-def test_quotes_after_backslashes(values, delimiter):
-    table = [[value.replace("\\", "") for value in row] for row in values]
-    quoted = [
-        delimiter.join('"{}"'.format(value.replace('"', '\\"')) for value in row) for row in table
-    ]
-    content = f"a{delimiter}b\n{''.join(f'{row}{chr(10)}' for row in quoted)}".encode()
-    of = Layout(("a", "b"), delimiter, head_lines=1, escapes=True)
-    assert [part.row for part in parts(content, of)] == table
-
-
 @pytest.mark.parametrize(
     ("content", "escapes"),
     [

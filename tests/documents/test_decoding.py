@@ -14,7 +14,7 @@ from scrapy.http import HtmlResponse
 from scrapy_simhash.commands import _pages
 from scrapy_simhash.commands._fetching import _FetchSpider
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
-from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_as, decoded_file
+from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_file
 from scrapy_simhash.documents.reader import DocumentReader, HtmlDocument
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extraction import extract
@@ -112,16 +112,6 @@ class Decoded(HtmlResponse):
     text = "<html><body><p>as the response has it</p></body></html>"
 
 
-def test_a_response_is_not_decoded_a_second_time(monkeypatch):
-    page = fetched(DocumentReader(keep_html=True))
-    assert page == HtmlDocument("https://e.com/", Decoded.text)
-    monkeypatch.setattr(
-        "scrapy_simhash.commands._fetching.fetch_all",
-        lambda urls, _settings, reader: [(fetched(reader), urls[0])],
-    )
-    assert load_page("https://e.com/", monkeypatch).text == Decoded.text
-
-
 def fetched(reader):
     """Return the page that the spider keeps of a response."""
     spider = _FetchSpider(urls=["https://e.com/"], reader=reader, pages={}, problems={})
@@ -167,17 +157,3 @@ def test_files_that_are_no_text(content):
     with pytest.raises(NotReadable) as caught:
         decoded_file(content)
     assert caught.value.reason in {"binary", "in an unknown encoding"}
-
-
-def test_a_named_encoding_is_taken_at_its_word():
-    assert decoded_as("\ufeffcafé".encode("utf-16-be"), "utf-16-be") == "café"
-    with pytest.raises(NotReadable) as caught:
-        decoded_as("café".encode("latin-1"), "utf-8")
-    assert (caught.value.reason, caught.value.detail) == ("not utf-8", "at byte 3")
-
-
-def test_without_a_detector_pages_are_windows_1252(monkeypatch):
-    """Scrapy before 2.19 does not require charset_normalizer."""
-    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
-    assert decoded_file(CHINESE.encode()) == CHINESE
-    assert FRENCH in decoded(f"<p>{FRENCH}</p>".encode("cp1252"))

@@ -43,7 +43,3 @@ def check_html(content_type, url, body, disposition):
         headers[b"Content-Disposition"] = disposition.encode()
     found = responsetypes.from_args(headers=headers, url=url, body=body)
     assert is_html_response(body, url, content_type, disposition) == (found is HtmlResponse), url
-
-
-def test_a_name_that_is_no_url():
-    assert is_html_response(HTML, "https://[/")

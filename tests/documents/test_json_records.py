@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.documents.json_records import begins_as_array, json_parts, parse_json
+from scrapy_simhash.documents.json_records import json_parts, parse_json
 from scrapy_simhash.documents.lines import Unreadable, ascii_lines
 
 VALUES = st.recursive(
@@ -70,14 +70,6 @@ def test_objects_that_cannot_be_used():
         with pytest.raises(Unreadable):
             parse_json(data, "utf-8")
         assert reason is None
-
-
-@pytest.mark.parametrize(
-    ("line", "is_array"),
-    [(b"[", True), (b"\xef\xbb\xbf [{", True), (b"", True), (b'{"a"', False), (b"\x1e{", False)],
-)
-def test_what_begins_as_an_array(line, is_array):
-    assert begins_as_array(line) is is_array
 
 
 @given(OBJECTS, st.sampled_from(["\n", " ", "", "\x1e", "\n\n", ",\n"]))

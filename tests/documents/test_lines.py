@@ -52,14 +52,6 @@ def read(packed):
     return content, None
 
 
-@pytest.mark.parametrize("size", [0, 1, 70_000, 3_000_000])
-def test_gzip_is_decompressed(size):
-    content = bytes(range(256)) * (size // 256) + b"." * (size % 256)
-    half = len(content) // 2
-    packed = gzip.compress(content[:half]) + b"\0\0" + gzip.compress(content[half:]) + b"\0"
-    assert read(packed) == (content, None)
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import tracemalloc
-from pathlib import Path
 
 import pytest
 
@@ -90,12 +89,6 @@ def test_json_lines_are_a_document_each(write):
         Document(f"{path}:4", "four"),
         Document(f"{path}:6", TEXT),
     ]
-
-
-def test_fields_of_json_lines(write):
-    path = write("a.jl", lines({"link": "b", "url": "a", "body": TEXT}, {"url": "a", "body": TEXT}))
-    found = read(path, text_field="body", name_field="link")
-    assert [document.name for document in found] == ["b", f"{path}:2"]
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".jl", ".ndjson", ".json"])
@@ -182,20 +175,6 @@ def test_one_encoding_for_all(write):
     assert read(path) == [Document(f"{path}:1", CHINESE)]
 
 
-def test_halves_of_characters_are_replaced(write):
-    path = write("a.jsonl", '{"url": "\\ud800", "text": "a \\udc00 b \\ud83d\\ude00"}\n')
-    assert read(path) == [Document("\ufffd", "a \ufffd b \U0001f600")]
-
-
-def test_names_of_files_may_be_any_bytes(tmp_path):
-    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
-    path.write_text(TEXT)
-    ((name, text),) = read(tmp_path)
-    assert name.endswith("/caf\\xe9.txt")
-    assert name.encode("utf-8")
-    assert text == TEXT
-
-
 PACKED = gzip.compress(lines(*({"text": f"{TEXT} {n}"} for n in range(500))).encode())
 UTF_16 = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
 
@@ -222,11 +201,6 @@ def test_what_is_skipped_and_why(write, name, content, options, said):
     found = read(write(name, content), **options)[-1]
     assert found.reason == said[0]
     assert said[1] in found.detail
-
-
-def test_the_limit_of_a_document(write):
-    for limit in (len(TEXT), 0):
-        assert read(write("a.txt", TEXT), max_bytes=limit)[0].text == TEXT
 
 
 def test_what_cannot_be_opened(write, tmp_path):
@@ -257,26 +231,6 @@ def test_lines_are_read_one_by_one(write):
     assert count == 5_000
 
 
-@pytest.mark.parametrize(
-    ("text", "html"), [(PAGE, True), (PAGE, False), (TEXT, False), (f"<p>{TEXT}", True)]
-)
-def test_pages_that_were_downloaded(text, html):
-    name, found = DocumentReader().page("u", text.encode(), text, html=html)
-    assert (name, found.splitlines()[0]) == ("u", TEXT)
-
-
-def test_a_page_that_cannot_be_extracted(write, monkeypatch):
-    from scrapy_simhash import extraction
-    from scrapy_simhash.errors import ExtractionError
-
-    def fail(html):
-        raise ExtractionError("readability", "no")
-
-    monkeypatch.setattr(extraction, "extract", fail)
-    ((_, reason, _),) = read(write("a.html", PAGE))
-    assert reason == "no text could be extracted"
-
-
 def test_pages_can_be_kept_as_they_are(write):
     name = write("a.html", PAGE)
     (found,) = DocumentReader(keep_html=True).file(name)
@@ -285,9 +239,3 @@ def test_pages_can_be_kept_as_they_are(write):
     lines = [json.dumps({"text": PAGE}), json.dumps({"text": TEXT})]
     page, text = DocumentReader(keep_html=True).file(write("a.jl", "\n".join(lines)))
     assert (type(page), type(text)) == (HtmlDocument, Document)
-
-
-def test_pages_that_are_too_long():
-    found = DocumentReader(max_bytes=3).page("u", b"text", "text", html=False)
-    assert found.reason == "longer than 3 bytes"
-    assert DocumentReader(max_bytes=4).page("u", b"text", "text", html=False).text == "text"

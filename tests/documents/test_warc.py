@@ -114,9 +114,3 @@ def test_bodies_are_decompressed_up_to_a_limit(encoding):
     assert decompressed(ENCODED[encoding], encoding, 100) == BODY[:101] or "," in encoding
     if encoding not in ("", "identity"):
         assert decompressed(BODY, encoding, 1 << 20) is None
-
-
-def test_encodings_without_a_package(monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.documents.warc._BROTLI_MODULES", ("no_such.module", "none"))
-    assert decompressed(ENCODED["br"], "br", 1 << 20) is None
-    assert decompressed(BODY, "new", 1 << 20) is None

@@ -30,27 +30,6 @@ def test_no_rule_is_broken_and_the_manifest_is_up_to_date(site):
     assert broken_rules(site) == []
 
 
-def test_an_outdated_manifest_is_noticed(site, tmp_path, monkeypatch):
-    monkeypatch.setattr("example.demosite.check.MANIFEST_FILE", tmp_path / "manifest.json")
-    assert len(broken_rules(site)) == 1
-
-
-def test_a_site_without_plants_breaks_rules(site):
-    pages = {key: page for key, page in site.pages.items() if page.kind == "article"}
-    broken = " ".join(broken_rules(Site(8001, 8002, pages, lambda _path: None)))
-    assert "plants from 0.8" in broken
-    assert "listing pages" in broken
-    assert "cannot be reached" in broken
-
-
-def test_unrelated_pages_that_are_alike_break_a_rule(site):
-    twin = next(page for page in site.pages.values() if page.family == "about")
-    page = Page("main", "/twin", twin.html, twin.text, "en", "about", "twin")
-    pages = {**site.pages, ("main", "/twin"): page}
-    broken = broken_rules(Site(8001, 8002, pages, site.endless))
-    assert any("/twin" in rule and "of another family, by" in rule for rule in broken)
-
-
 # Server
 
 
@@ -124,17 +103,6 @@ def test_a_score(small, reported, crawled, expected):
     assert (result.planted, result.found, result.missed, result.wrong) == expected
 
 
-def test_only_the_first_months_of_the_calendar_count(small):
-    first, second, third, *rest = (
-        f"http://127.0.0.1:8001/calendar/{number}" for number in range(1, 10)
-    )
-    result = score([(second, first)], [first, second, third, *rest], small, calendar_limit=3)
-    assert result.planted == [second, third]
-    assert (result.missed, result.recall) == ([third], 0.5)
-    late = score([(rest[0], first), (rest[1], A)], [first, *rest, A], small, calendar_limit=1)
-    assert (late.planted, late.found, late.wrong) == ([], [], [(rest[1], A)])
-
-
 # Spider
 
 
@@ -143,13 +111,6 @@ def follow(html, **arguments):
     response = HtmlResponse("http://127.0.0.1:8001/a/", body=html.encode(), encoding="utf-8")
     item, *requests = spider.parse(response)
     return item, [request.url for request in requests]
-
-
-def test_the_spider_follows_only_what_is_allowed():
-    assert follow("<a href='/b'>b</a><a href='/c'>c</a>", allow="/c$") == (
-        {"url": "http://127.0.0.1:8001/a/", "title": ""},
-        ["http://127.0.0.1:8001/c"],
-    )
 
 
 @pytest.mark.thorough
@@ -183,9 +144,3 @@ def test_the_spider_follows_its_hosts_on_any_port():
     )
     assert item == {"url": "http://127.0.0.1:8001/a/", "title": "Home"}
     assert urls == ["http://127.0.0.1:8001/a/b.html?c=1", "http://127.0.0.1:8002/"]
-
-
-@pytest.mark.parametrize("url", ["", " , ", "example.org"])
-def test_the_spider_needs_a_complete_url(url):
-    with pytest.raises(ValueError, match="usage: scrapy crawl site -a url="):
-        SiteSpider(url=url)

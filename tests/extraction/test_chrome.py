@@ -6,8 +6,6 @@ import pytest
 
 from tests.extraction.test_lines import texts
 
-LOREM = "<h1>Boats</h1><p>one</p>"
-
 
 class TestChrome:
     @pytest.mark.parametrize("tag", ["nav", "footer", "aside", "dialog", "form", "header"])

@@ -9,7 +9,6 @@ import pytest
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction import (
-    EXTRACTORS,
     Extraction,
     extract,
     find_extractor,
@@ -37,9 +36,6 @@ class TestImportPath:
         assert "ADVERTISEMENT" not in found.text
         assert extract(PAGE, OWN + "upper", Selectors(("p",))).text == "Seven boats came in."
 
-    def test_the_function_may_return_none(self):
-        assert extract(PAGE, OWN + "nothing").text == ""
-
     def test_the_function_is_not_called_for_an_empty_page(self):
         assert extract(" \n\0", OWN + "failing") == Extraction("", way=OWN + "failing")
 
@@ -65,14 +61,6 @@ class TestImportPath:
         assert is_extractor(path), "importing it is put off"
         with pytest.raises(SchemeError, match=f"extractor='{path}'.*{says}"):
             extract(PAGE, path)
-
-    def test_a_scheme_may_name_a_function(self):
-        page = article_page()
-        scheme = Scheme(extractor=OWN + "upper", tokenizer="words")
-        found = Detector(scheme).fingerprint_page(page)
-        assert found.fingerprint == scheme.fingerprint(page.upper())
-        assert found.way == OWN + "upper"
-        assert f":{OWN}upper:" in scheme.id
 
 
 @pytest.mark.parametrize(
@@ -103,7 +91,3 @@ class TestOptional:
             assert paragraph in found.text
         assert "Timetable" not in found.text
         assert extract("<p></p>", name).text == ""
-
-    def test_optional_extractors_are_among_the_extractors(self):
-        assert set(OPTIONAL) < set(EXTRACTORS)
-        assert all(is_extractor(name) and Scheme(extractor=name) for name in EXTRACTORS)

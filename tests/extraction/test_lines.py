@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,6 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import Page, extract, prepared
 from scrapy_simhash.extraction.chrome import is_hidden
-from scrapy_simhash.extraction.elements import Elements
 from scrapy_simhash.extraction.lines import (
     Line,
     count_words,
@@ -22,8 +18,7 @@ from scrapy_simhash.extraction.lines import (
     lines_of,
 )
 from scrapy_simhash.extraction.selectors import Selectors
-from scrapy_simhash.tokenization import word_tokens
-from tests.samples import CHINESE, REFERENCE_PAGE, article_page
+from tests.samples import CHINESE
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,10 +129,6 @@ class TestShown:
         html = "<div hidden>no<p hidden>no</p><svg>no</svg>no</div><p>a<b hidden>no</b>b</p>"
         assert texts(html) == "ab"
 
-    def test_the_text_after_an_element_is_not_part_of_it(self):
-        root = Page(prepared("<div><p>one</p>two</div>"), Selectors()).elements.root
-        assert join(lines_of(Elements(root.find(".//p")))) == "one"
-
     def test_the_tree_is_not_changed(self):
         from lxml.html import tostring
 
@@ -176,10 +167,6 @@ class TestMarksInTheInput:
     )
     def test_similar_characters_and_references_are_kept(self, text):
         assert texts(f"<p>one {text} two") != "one two"
-
-    def test_removing_a_reference_makes_no_new_reference(self):
-        assert lines("<p>a&#573\ue00044;b") == lines("<p>a&#573 44;b")
-        assert texts("<p>a&#5&#57344;7344;b") == texts("<p>a&#5 7344;b")
 
 
 class TestLinks:
@@ -241,10 +228,6 @@ class TestWords:
             (line,) = lines(f"<p>{text}</p>")
             assert line.words == words
 
-    @given(st.lists(st.text("abcé", min_size=1, max_size=5), max_size=9))
-    def test_other_words_are_separated_by_spaces(self, words):
-        assert count_words(" ".join(words)) == len(words) == len(word_tokens(" ".join(words)))
-
 
 @given(
     st.lists(
@@ -266,31 +249,6 @@ def test_any_nesting_gives_valid_lines(pieces):
         assert not any("\ue000" <= character <= "\ue006" for character in line.text)
         assert line.words >= (line.text != "")
     assert found == lines(f"{html}</svg></script><p>{CHINESE}</p>")
-
-
-class TestThreads:
-    PAGES = (article_page(), REFERENCE_PAGE, article_page(CHINESE, aside="a b c")) * 20
-
-    def test_threads_get_the_same_lines(self):
-        alone = [lines(page) for page in self.PAGES]
-        with ThreadPoolExecutor(8) as pool:
-            assert list(pool.map(lines, self.PAGES)) == alone
-
-    def test_a_stylesheet_compiled_in_a_finished_thread_works_in_others(self):
-        code = (
-            "import threading\n"
-            "from tests.extraction.test_lines import TestThreads, lines\n"
-            "found = []\n"
-            "for _ in range(3):\n"
-            "    thread = threading.Thread(target=lambda: found.append(lines(TestThreads.PAGES[0])))\n"
-            "    thread.start(); thread.join()\n"
-            "found.append(lines(TestThreads.PAGES[0]))\n"
-            "assert len(found) == 4 and all(one == found[0] != [] for one in found), found\n"
-        )
-        child = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
-        )
-        assert child.returncode == 0, child.stderr
 
 
 def nest(opened: str) -> str:

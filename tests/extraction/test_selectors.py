@@ -9,9 +9,8 @@ import pytest
 
 from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction import Extraction, extract
-from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
+from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.names import Names
-from scrapy_simhash.scheme import Scheme
 from tests.extractors import INSTALLED
 from tests.samples import FOOTER, PARAGRAPHS, article_page
 
@@ -73,10 +72,6 @@ class TestSelect:
             assert found == replace(expected, unmatched=(select,))
             assert found.way == extractor
 
-    def test_one_matching_selector_is_enough(self):
-        found = selected("article", "h1", remove=(".none", "nav"))
-        assert found == replace(selected("h1"), unmatched=(".none", "article"))
-
     def test_hidden_elements_in_selected_content_are_left_out(self):
         page = "<div id=a>one<p hidden>no</p><p style='display:none'>no</p></div>"
         assert selected("#a", page=page).text == "one"
@@ -87,9 +82,6 @@ class TestSelect:
         assert selected("p", page=page).text.count("x") == 30_000
         assert time.process_time() - started < 5
 
-    def test_selectors_match_nothing_on_an_empty_page(self):
-        assert selected("p", page="").text == selected("p", page="<!-- -->").text == ""
-
 
 class TestRemove:
     @pytest.mark.parametrize("remove", [".ad", "//*[@class='ad']", "p:contains('Buy')"])
@@ -97,9 +89,6 @@ class TestRemove:
         assert selected("main", remove=(remove,)).text == "A ferry\nOne.\nTwo."
         found = selected(remove, remove=(remove,))
         assert (found.way, found.unmatched) == ("segments", (remove,))
-
-    def test_the_text_after_a_removed_element_is_kept(self):
-        assert selected("p", remove=("b",), page="<p>one<b>two</b> three</p>").text == "one three"
 
     @pytest.mark.parametrize("extractor", INSTALLED)
     def test_no_extractor_sees_removed_elements(self, extractor):
@@ -139,15 +128,3 @@ class TestCompiled:
         page = "<main><h1>A ferry</h1><p>One.</p></main>"
         with pytest.raises((SchemeError, ExtractionError), match=r"Unregistered|Undefined|no-such"):
             extract(page, selectors=Selectors((selector,)))
-
-    def test_an_xpath_of_numbers_or_texts_selects_nothing(self):
-        from lxml.html import document_fromstring
-
-        root = document_fromstring(PAGE)
-        assert compiled_selector("(1)")(root) == []
-        assert compiled_selector("('a')")(root) == []
-
-    def test_a_scheme_has_selectors(self):
-        scheme = Scheme(select=["main"], remove=[".ad"])
-        assert scheme.selectors == Selectors(("main",), (".ad",))
-        assert extract(PAGE, scheme.extractor, scheme.selectors).text == "A ferry\nOne.\nTwo."

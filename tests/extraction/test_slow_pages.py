@@ -9,7 +9,7 @@ import pytest
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.extraction import extract, prepared
-from scrapy_simhash.extraction.page import MAX_ATTRIBUTES, MAX_TAGS
+from scrapy_simhash.extraction.page import MAX_TAGS
 from scrapy_simhash.scheme import Scheme
 
 
@@ -73,14 +73,6 @@ def test_names_are_found_in_linear_time(element):
     started = time.process_time()
     extract(f"<title>A</title>{page}<p>The ferry leaves.", "text")
     assert time.process_time() - started < 4
-
-
-def test_the_first_attributes_stay():
-    attributes = " ".join(f'a{number}="{number} x"' for number in range(5000))
-    data = prepared(f"<div {attributes}>text</div>").decode()
-    assert f'a{MAX_ATTRIBUTES - 1}="{MAX_ATTRIBUTES - 1} x"' in data
-    assert f"a{MAX_ATTRIBUTES}=" not in data
-    assert data.endswith(">text</div>")
 
 
 @pytest.mark.parametrize(

@@ -249,18 +249,6 @@ def hold(kind: str, directory: str) -> None:
     say("closed")
 
 
-def hold_database(path: str) -> None:
-    """Keep a database in LevelDB open until a line is read, and write an entry of version 1."""
-    import plyvel
-
-    database = plyvel.DB(path)
-    say("open")
-    read_line()
-    database.put(b"E" + (450).to_bytes(8, "big"), bytes(26) + b"page")
-    database.close()
-    say("closed")
-
-
 def fill(kind: str, directory: str) -> None:
     """Confirm pages on a disk that is full for a while; say which were confirmed."""
     rng = random.Random(1)

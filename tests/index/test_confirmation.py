@@ -8,18 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.commands.main import main
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, name_bytes, site_number
-from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, encode_evidence, same_request
+from scrapy_simhash.evidence import Evidence, same_request
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import ACTIONS, Earlier, Entry
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rules import Neighbour, Rules, classify
-from scrapy_simhash.maintenance.explain import predict
-from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
-from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.index.rules import Neighbour, classify
 
-from .backends import PLAN, SCHEME, K, make_backend, seen
+from .backends import PLAN, SCHEME, K, seen
 
 SITE, OTHER_SITE = site_number("a.example"), site_number("b.example")
 
@@ -221,31 +217,6 @@ def test_a_query_gives_the_confirmed_first(index):
     assert {one.similarity for one in index.query(0)} == {None}
 
 
-def test_certainty_is_not_stored(index):
-    index.confirm(index.observe("a", 0, evidence(certainty=bytes(16))))
-    assert index.entry("a").evidence == evidence()
-
-
-def test_what_is_predicted_is_what_is_observed(index):
-    index.confirm(index.observe("a", 0, evidence()))
-    index.confirm(index.observe("b", 0xFF00, evidence()))
-    for key, fingerprint, shown in (
-        ("a", 1, evidence()),
-        ("a", 1, evidence(128)),
-        ("a", 0xFF00, evidence()),
-        ("c", 1, evidence(3)),
-        ("c", 1, evidence(128)),
-        ("c", 0x0FF0, evidence()),
-    ):
-        predicted = predict(index, key, fingerprint, shown)
-        found = index.observe(key, fingerprint, shown)
-        assert (
-            *(predicted.kind, predicted.representative, predicted.distance),
-            *(predicted.similarity, predicted.similar_to),
-        ) == (*seen(found), found.similarity, found.similar_to)
-        index.discard(found)
-
-
 @pytest.mark.parametrize("asked", [None, UNCONFIRMED, Confirmation(0.9, same_name=False)])
 def test_who_opens_it_may_ask_for_another_confirmation(kind, tmp_path, asked):
     url = f"{kind}:{tmp_path / 'index'}"
@@ -256,94 +227,6 @@ def test_who_opens_it_may_ask_for_another_confirmation(kind, tmp_path, asked):
         assert index.confirmation == (made if asked is None else asked)
         with open_index(url) as other:
             assert other.confirmation == made
-
-
-def test_merged_only_copies_yield_and_sketches_stay(kind, tmp_path):
-    for name, pages in (
-        (
-            "mine",
-            [("copy", 0, evidence()), ("similar", 1, evidence(128)), ("a", 0xFFFF, evidence())],
-        ),
-        ("theirs", [("page", 0, evidence(1)), ("a", 0xFFFF, evidence(128))]),
-    ):
-        backend = make_backend(kind, tmp_path / name)
-        with backend.open(confirmation=Confirmation()) as index:
-            for page in pages:
-                index.confirm(index.observe(*page))
-    assert merge(tmp_path / "mine", tmp_path / "theirs").removed_entries == 1
-    with make_backend(kind, tmp_path / "mine").open() as index:
-        assert index.entry("copy") is None
-        assert index.entry("similar").evidence == evidence(128)
-        assert index.entry("page").evidence == evidence(1)
-        # Within k of itself, and yet changed: it is as old as its new text.
-        assert index.entry("a").number == index.entry("a").last_sequence
-
-
-def test_exported_and_imported_sketches_stay(kind, tmp_path):
-    backend = make_backend(kind, tmp_path / "index")
-    shown = evidence(5, title="Red shoe", heading="Shoe")
-    with backend.open(confirmation=Confirmation()) as index:
-        index.confirm(index.observe("a", 0, shown))
-        index.confirm(index.observe("b", 0xFFFF))
-    exported = list(entry_records(tmp_path / "index"))
-    assert bytes.fromhex(exported[0]["evidence"]) == encode_evidence(shown)
-    made = Manifest.read(tmp_path / "index")
-    import_entries(tmp_path / "new", made, [PlacedRecord("?", record) for record in exported])
-    with make_backend(kind, tmp_path / "new").open() as index:
-        assert index.entry("a").evidence == shown
-        assert index.entry("b").evidence == NO_EVIDENCE
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [*({"evidence": value} for value in ("01", "x", 7, "01010000", "0000")), {"gave_items": 1}],
-)
-def test_evidence_that_makes_no_sense_is_not_imported(kind, tmp_path, wrong):
-    made = Manifest.read(_made(kind, tmp_path))
-    record = {"key": "a", "fingerprint": "0000", **wrong}
-    with pytest.raises(Exception, match=r"row 1: .*nothing was imported"):
-        import_entries(tmp_path / "new", made, [PlacedRecord("row 1", record)])
-
-
-def _made(kind, tmp_path):
-    make_backend(kind, tmp_path / "index").open().close()
-    return tmp_path / "index"
-
-
-class TestCommands:
-    @pytest.fixture
-    def made(self, kind, tmp_path):
-        backend = make_backend(kind, tmp_path / "index")
-        with backend.open(confirmation=Confirmation()) as index:
-            index.confirm(index.observe("a", 0, evidence()))
-            index.acted(index.observe("b", 1, evidence(13)), "dropped")
-            page = index.observe("c", 2, evidence(128))
-            index.acted(page, "passed")
-            index.confirm(page)
-        return str(tmp_path / "index")
-
-    def test_clusters_say_what_was_done_and_similar_pages_are_apart(self, made, capsys):
-        assert main(["index", "clusters", "--index", made]) == 0
-        shown = capsys.readouterr()
-        assert shown.out.splitlines()[:2] == ["a", "  distance   1   90 %  dropped   b"]
-        assert shown.out.splitlines()[2].startswith("    a copy: 90 % similar (copies: 60 %), dist")
-        assert "only similar to others" in shown.err
-        assert main(["index", "clusters", "--index", made, "--similar"]) == 0
-        _, similar, reason = capsys.readouterr().out.splitlines()
-        assert similar == "  distance   1    0 %  passed    c"
-        assert reason.startswith("    no copy, because only 0 % is similar: ")
-
-    def test_explain_says_so_too(self, made, capsys):
-        assert main(["index", "query", "--stored", "--index", made, "a"]) == 0
-        _, _, copy, similar = capsys.readouterr().out.splitlines()
-        assert "b was a near-duplicate of it (dropped): a copy: 90 % similar (copies" in copy
-        assert "c was similar to it (passed): no copy, because only 0 % is similar" in similar
-
-    def test_stats_count_them_apart(self, made, capsys):
-        assert main(["index", "stats", "--index", made]) == 0
-        shown = capsys.readouterr().out
-        assert "near-duplicates  1, 33 % of the pages\n" in shown
-        assert "similar          1, within k, but not copies\n" in shown
 
 
 REQUESTS = [b"", b"1" * 8, b"2" * 8]
@@ -419,12 +302,3 @@ def test_what_is_decided(stored, pending, own, began, request):
             assert result.nearest.distance == min(one.distance for one in similar)
         else:
             assert result.nearest is None
-
-
-def test_names_say_nothing_of_a_page_under_its_own_key():
-    rules = Rules(3, Confirmation())
-    entry = Entry(1, "a", 0, 1, 0, 0, evidence=evidence(title="Red shoe"))
-    assert rules.own(1, evidence(title="Blue shoe"), entry, crawl_start=1).confirmed
-    assert rules.copy_of(entry._replace(evidence=evidence(title="Blue shoe")), entry) is None
-    assert rules.copy_of(entry._replace(evidence=evidence(title="RED shoe")), entry) is not None
-    assert rules.copy_of(entry._replace(fingerprint=0xF), entry) is None

@@ -92,18 +92,6 @@ def test_near_duplicates_are_logged_and_not_stored(index):
     ] == [(o.key, "a", o.distance, o.fingerprint, o.sequence) for o in observations]
 
 
-def test_observations_are_numbered_in_their_order(index):
-    kinds = [
-        index.observe("a", A),
-        index.observe("b", A),
-        index.observe("a", A),
-        index.observe("a", B),
-    ]
-    assert [o.kind for o in kinds] == ["new", "near-duplicate", "unchanged", "changed"]
-    sequences = [o.sequence for o in kinds]
-    assert sequences == sorted(set(sequences))
-
-
 @pytest.mark.parametrize("by", ["key", "observation"])
 def test_a_discarded_page_does_not_stand_in_the_way_of_its_copy(index, by):
     observation = index.observe("a", A)
@@ -170,13 +158,6 @@ def test_a_changed_page_is_replaced_at_confirm_and_not_before(index, settle):
     assert index.query(goes) == []
     assert len(index) == 1
     assert index.observe("copy of what is gone", goes).kind == "new"
-
-
-def test_a_page_that_became_a_copy_of_another_is_its_near_duplicate(index):
-    index.confirm(index.observe("a", A))
-    index.confirm(index.observe("b", B))
-    assert seen(index.observe("b", flip(A, 3))) == ("near-duplicate", "a", 1)
-    assert seen(index.observe("b", B)) == ("unchanged", None, 0)
 
 
 ORDERS = [

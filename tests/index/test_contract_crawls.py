@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index import TablePlan
+from scrapy_simhash.errors import IndexClosed
 
 from .backends import (
     BITS,
-    DATABASE_KINDS,
     FAR,
     KINDS,
     K,
@@ -22,7 +21,6 @@ from .backends import (
     found,
     make_backend,
     seen,
-    small_tables,
 )
 
 A, B, C, D = FAR
@@ -54,6 +52,28 @@ def test_what_was_confirmed_is_there_after_reopening_and_what_was_pending_is_not
         assert index.observe("another", D).sequence > line.sequence
 
 
+def test_an_entry_remembers_when_its_page_was_first_and_last_seen(backend):
+    # Stored, unchanged, changed, unchanged.
+    for time_s, fingerprint in ((1000, A), (2000, flip(A, 1)), (3000, D), (4000, D)):
+        with backend.open() as index:
+            index.rules = replace(index.rules, clock=lambda now=time_s: now + 0.9)
+            index.confirm(index.observe("a", fingerprint))
+            entry = index.entry("a")
+        assert entry.last_sequence == index.crawl_start
+        assert (entry.first_seen_s, entry.last_seen_s) == (1000, time_s)
+
+
+def test_the_near_duplicate_log_of_a_closed_index_says_so_and_does_not_hold_it(backend):
+    with backend.open() as index:
+        crawl(index, [("a", A), *((f"copy {number}", A) for number in range(3))])
+        log = index.near_duplicates()
+        assert next(log).key == "copy 0"
+    with backend.open() as again:
+        assert len(list(again.near_duplicates())) == 3
+    with pytest.raises(IndexClosed, match="close"):
+        list(log)
+
+
 def test_pages_of_earlier_crawls_are_no_grounds_to_call_a_page_a_near_duplicate(backend):
     with backend.open() as index:
         crawl(index, [("a", A), ("b", B)])
@@ -72,18 +92,6 @@ def test_incremental_pages_of_earlier_crawls_count(backend):
         assert seen(index.observe("a", A)) == ("unchanged", None, 0)
         assert seen(index.observe("b", C)) == ("changed", None, 16)
         assert index.observe("d", D).kind == "new"
-
-
-def test_changed_is_told_over_crawls(backend):
-    with backend.open() as index:
-        crawl(index, [("a", A)])
-    with backend.open() as index:
-        assert seen(index.observe("a", B)) == ("changed", None, 8)
-        index.confirm("a")
-        assert index.query(A) == []
-    with backend.open() as index:
-        assert seen(index.observe("a", B)) == ("unchanged", None, 0)
-        assert len(index) == 1
 
 
 def test_unchanged_pages_count_in_this_crawl_while_pending_and_from_confirm_on(backend):
@@ -236,76 +244,3 @@ def test_a_page_that_changed_within_k_counts_with_its_fingerprint_of_this_crawl(
     with backend.open() as index:
         assert crawl(index, [("a", flip(A, 0, 1))]) == ["unchanged"]
         assert seen(index.observe("copy", flip(A, 0, 1, 2, 3))) == ("near-duplicate", "a", 2)
-
-
-# Plans that find all pairs at their distances, and those.
-EXACT_PLANS = [
-    (TablePlan(16, 4), 3),
-    (TablePlan(16, 5, 2), 3),
-    (TablePlan(16, 7, 3), 3),
-    (TablePlan(16, 16), 3),
-    (TablePlan(64, 5, 2), 3),
-    (TablePlan(64, 6, 3), 3),
-    (TablePlan(64, 3), 2),
-    (TablePlan(64, 1), 0),
-    (TablePlan(128, 12, 2), 10),
-    (TablePlan(256, 16), 15),
-]
-
-
-@st.composite
-def fingerprints_and_edges(draw):
-    """A plan, its distance, fingerprints, and for each one at distance k and one at k + 1."""
-    plan, k = draw(st.sampled_from(EXACT_PLANS))
-    whole = st.integers(0, (1 << plan.bits) - 1)
-    close = st.integers(0, 255)  # of each other, and mostly in the same buckets
-    fingerprints = draw(st.lists(close | whole, min_size=1, max_size=12, unique=True))
-    rng = random.Random(draw(st.integers(0, 1 << 32)))
-    edges = [
-        flip(fingerprint, *rng.sample(range(plan.bits), distance))
-        for fingerprint in fingerprints
-        for distance in (k, k + 1)
-    ]
-    return plan, k, fingerprints, edges
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("kind", DATABASE_KINDS)
-@settings(patient, max_examples=settings.default.max_examples // 2)
-@given(
-    case=fingerprints_and_edges(),
-    order=st.randoms(use_true_random=False),
-    parts_and_capacity=st.tuples(st.integers(1, 4), st.integers(1, 6)),
-)
-def test_order_of_insertion_blocks_and_restarts_change_no_answer(
-    tmp_path_factory, kind, case, order, parts_and_capacity
-):
-    plan, k, fingerprints, edges = case
-    parts, capacity = parts_and_capacity
-    queries = [*edges, *fingerprints]
-
-    def answers(index):
-        matches = [index.query(fingerprint) for fingerprint in queries]
-        assert all([m.distance for m in one] == sorted(m.distance for m in one) for one in matches)
-        return [sorted(found(one)) for one in matches]
-
-    def linear_scan(fingerprint):
-        distances = [(f"{fp}", fp, (fp ^ fingerprint).bit_count()) for fp in fingerprints]
-        return sorted(one for one in distances if one[2] <= k)
-
-    expected = [linear_scan(fingerprint) for fingerprint in queries]
-    for number, fingerprint in enumerate(fingerprints):
-        at_k, beyond = expected[2 * number], expected[2 * number + 1]
-        assert (f"{fingerprint}", fingerprint, k) in at_k
-        assert fingerprint not in [stored for _, stored, _ in beyond]
-    backend = make_backend(kind, tmp_path_factory.mktemp("plan") / "index", plan)
-    pages = [(f"{fp}", fp) for fp in fingerprints]
-    order.shuffle(pages)
-    with small_tables(memory=capacity):
-        for part in range(parts):
-            with backend.open(max_distance=0, incremental=True) as index:
-                crawl(index, pages[part::parts])
-                with backend.open(max_distance=k) as wide:
-                    before = answers(wide)
-        with backend.open(max_distance=k) as index:
-            assert answers(index) == before == expected

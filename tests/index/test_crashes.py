@@ -9,8 +9,7 @@ import pytest
 from scrapy_simhash.index import open_index
 from scrapy_simhash.maintenance.check import check
 
-from .backends import DATABASE_KINDS, checked_entries
-from .child import PLAN
+from .backends import DATABASE_KINDS
 from .expected import Expected, content
 from .processes import children
 
@@ -81,26 +80,3 @@ def open_and_close(kind, directory, entries, rng):
             assert index.observe(key, entries[key]).kind == "unchanged"
     report = check(directory)
     assert (report.entries, report.problems) == (len(entries), [])
-
-
-@pytest.mark.parametrize("kind", DATABASE_KINDS)
-def test_an_index_that_died_before_its_first_write_is_sound_and_empty(tmp_path, kind):
-    directory = tmp_path / "index"
-    with children() as other:
-        writer = other.begin(
-            "write",
-            kind=kind,
-            directory=str(directory),
-            run=1,
-            sync="always",
-            stop=1,
-            dies_at="before 1",
-        )
-        assert writer.rest() == []
-        assert writer.was_killed
-    report = check(directory)
-    assert (report.entries, report.problems) == (0, [])
-    with open_index(f"{kind}:{directory}") as index:
-        assert len(index) == 0
-        index.confirm(index.observe("a", 1))
-    assert list(checked_entries(directory, PLAN)) == ["a"]

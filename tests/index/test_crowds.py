@@ -131,27 +131,6 @@ def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):
             assert observed.earlier.same_request
 
 
-def test_a_page_that_got_another_name_is_found_by_it_and_the_others_by_theirs(backend, monkeypatch):
-    rng = random.Random(4)
-    pages = [page_of_template(rng, number) for number in range(100)]
-    monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
-    with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
-        list(store(index, pages))
-    with small_crowds(), backend.open(max_distance=K, confirmation=NAMED) as index:
-        key, fingerprint, _ = pages[50]
-        renamed = Evidence(site=1, heading=name_bytes("Renamed"))
-        list(store(index, [(key, fingerprint, renamed)]))
-        assert index.observe("copy", fingerprint, renamed).representative == key
-    with (
-        small_crowds(),
-        backend.open(max_distance=K, confirmation=NAMED, incremental=True) as index,
-    ):
-        key, fingerprint, evidence = pages[-1]
-        assert (key, 0) in {(m.key, m.distance) for m in index.query(fingerprint, evidence)}
-        # All pages are equally far from this one.
-        assert index.observe("print", (1 << 127) // 3, evidence).representative == key
-
-
 def leave_gone_pages(index, way, pages):
     """Leave pages in the tables that are not stored any more."""
     for number, (page_key, fingerprint, evidence) in enumerate(pages):

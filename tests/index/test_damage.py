@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
-from scrapy_simhash.index import TablePlan, open_index, reset_index
+from scrapy_simhash.index import TablePlan, open_index
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.maintenance.check import check, repair
 
@@ -154,12 +154,6 @@ def test_repair_loses_no_more_than_a_block_or_a_file_of_a_table(kind, copy, seed
     assert 0 < assert_repaired(kind, copy, lost=range(PAGES // 2)) <= most
 
 
-@pytest.mark.parametrize("seed", seeds(6))
-def test_repair_loses_no_page_outside_a_damaged_table_file(kind, copy, seed):
-    damaged(largest(copy, TABLES[kind]), seed, bit=seed % 8)
-    assert_repaired(kind, copy, lost=range(PAGES // 2))
-
-
 @pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.999])
 def test_a_table_file_that_is_cut_short_is_corrupt(kind, copy, share):
     path = largest(copy, TABLES[kind])
@@ -203,14 +197,6 @@ def test_a_missing_file_is_corrupt_and_nothing_else_is_deleted(kind, copy, name)
     assert {file: after.get(file) for file in kept} == kept
     lost = assert_repaired(kind, copy, lost=range(PAGES // 2) if name == "table" else ())
     assert lost == (PAGES // 2 if name == "table" else 0)
-
-
-def test_a_database_that_lost_a_file_can_be_reset(kind, copy):
-    largest(copy, TABLES[kind]).unlink()
-    assert reset_index(f"{kind}:{copy}")
-    assert not (copy / kind).exists() or not list((copy / kind).glob(TABLES[kind]))
-    with open_index(f"{kind}:{copy}") as index:
-        assert len(index) == 0
 
 
 @pytest.mark.parametrize(

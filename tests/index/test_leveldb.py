@@ -10,14 +10,10 @@ plyvel = pytest.importorskip("plyvel")
 
 from scrapy_simhash import Scheme, open_index  # noqa: E402 - needs the package
 from scrapy_simhash.errors import (  # noqa: E402
-    IndexClosed,
     IndexCorrupt,
-    IndexLocked,
     StorageError,
 )
 from scrapy_simhash.index.leveldb import LevelDB  # noqa: E402
-
-from .backends import files  # noqa: E402
 
 LOCATION = "/where/the/index/is"
 
@@ -38,32 +34,6 @@ def test_its_errors_are_ours_and_keep_what_it_said(error, expected):
     assert type(ours) is expected
     assert ours.location == LOCATION
     assert error.args[0].decode() in str(ours)
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (plyvel.IOError(b"IO error: lock /x/LOCK: already held by process"), IndexLocked),
-        (RuntimeError("Database is closed"), IndexClosed),
-        (RuntimeError("Cannot operate on closed LevelDB database"), IndexClosed),
-    ],
-)
-def test_other_uses_have_errors_of_their_own(error, expected):
-    assert type(LevelDB.translated(LOCATION, error)) is expected
-
-
-def test_an_error_that_is_not_its_own_is_raised_as_it_is():
-    error = RuntimeError("something else")
-    with pytest.raises(RuntimeError) as caught:
-        LevelDB.translated(LOCATION, error)
-    assert caught.value is error
-
-
-def test_what_it_said_may_be_no_text():
-    assert "\ufffd" in str(
-        LevelDB.translated(LOCATION, plyvel.CorruptionError(b"Corruption: \xff"))
-    )
-    assert type(LevelDB.translated(LOCATION, plyvel.CorruptionError())) is IndexCorrupt
 
 
 def test_a_database_that_was_never_finished_is_made(tmp_path):
@@ -97,38 +67,6 @@ def test_a_write_behind_one_that_was_cut_short_is_not_lost(tmp_path):
     database.close()
 
 
-def test_a_changed_bit_in_its_log_is_no_row_after_a_repair(tmp_path):
-    """LevelDB's own repair would keep the record as it is."""
-    path = tmp_path / "database"
-    database = LevelDB(LOCATION, path)
-    rows = {b"%02d" % number: b"v" * 3000 for number in range(40)}
-    for row in rows.items():
-        database.write([row])
-    database.close()
-    log = max(path.glob("*.log"))
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 1
-    log.write_bytes(data)
-    with pytest.raises(IndexCorrupt):
-        LevelDB(LOCATION, path)
-    LevelDB.salvage(LOCATION, path)
-    database = LevelDB(LOCATION, path)
-    kept = dict(database.rows(b"", b"\xff"))
-    database.close()
-    assert kept.items() <= rows.items()
-    # A log is checked in parts of 32 KiB.
-    assert len(rows) - 24 <= len(kept) < len(rows)
-
-
-def test_to_destroy_it_leaves_what_somebody_else_put_there(tmp_path):
-    path = tmp_path / "database"
-    LevelDB(LOCATION, path).close()
-    (path / "lost").mkdir()
-    (path / "lost" / "notes.txt").write_text("mine", encoding="utf-8")
-    LevelDB.destroy(LOCATION, path)
-    assert files(path) == {"lost": None, "lost/notes.txt": b"mine"}
-
-
 def test_a_synced_write_syncs_all_logs_that_hold_earlier_writes(tmp_path, monkeypatch):
     """LevelDB itself syncs the log that it writes to, which may be a new one."""
     path = tmp_path / "database"
@@ -154,22 +92,4 @@ def test_a_synced_write_syncs_all_logs_that_hold_earlier_writes(tmp_path, monkey
     database.write([(b"c", b"3" * 100)], sync=True)
     # All earlier ones are on the disk.
     assert synced == [before]
-    database.close()
-
-
-def test_a_log_that_cannot_be_synced_is_an_error(tmp_path, monkeypatch):
-    database = LevelDB(LOCATION, tmp_path / "database")
-    database.write([(b"a", b"1")])
-
-    def fail(_descriptor):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", fail)
-        with pytest.raises(StorageError, match="No space left") as caught:
-            database.write([(b"b", b"2")], sync=True)
-        assert caught.value.location == LOCATION
-        assert database.get(b"b") is None
-    database.write([(b"c", b"3")], sync=True)
-    assert [key for key, _ in database.rows(b"", b"\xff")] == [b"a", b"c"]
     database.close()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, StorageError
+from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.manifest import FILE_NAME, Manifest
 
@@ -38,30 +37,6 @@ def written(tmp_path):
     return edit
 
 
-@pytest.mark.parametrize(
-    "manifest",
-    [
-        MANIFEST,
-        replace(MANIFEST, database="rocksdb"),
-        replace(MANIFEST, scheme=Scheme(bits=256), plan=TablePlan(256, 19)),
-        replace(MANIFEST, scheme=Scheme(bits=16), plan=TablePlan(16, 4)),
-    ],
-    ids=["leveldb", "rocksdb", "wide", "narrow"],
-)
-def test_a_manifest_comes_back_as_it_was_and_leaves_one_file(tmp_path, manifest):
-    manifest.write(tmp_path)
-    assert Manifest.read(tmp_path) == manifest
-    assert list(files(tmp_path)) == [FILE_NAME]
-
-
-def test_a_manifest_is_never_written_over(tmp_path):
-    MANIFEST.write(tmp_path)
-    before = files(tmp_path)
-    with pytest.raises(FileExistsError):
-        replace(MANIFEST, database="rocksdb").write(tmp_path)
-    assert files(tmp_path) == before
-
-
 def test_a_person_can_read_it(tmp_path):
     MANIFEST.write(tmp_path)
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
@@ -78,27 +53,6 @@ def test_a_person_can_read_it(tmp_path):
     }
     assert content["confirmation"] == {"min_resemblance": 0.0, "same_name": False}
     assert content["max_distance"] == 3
-
-
-def test_a_missing_or_empty_directory_has_none(tmp_path):
-    assert Manifest.read(tmp_path) is None
-    assert Manifest.read(tmp_path / "missing" / "deeper") is None
-
-
-def test_what_a_crash_left_of_a_manifest_is_no_foreign_file(tmp_path):
-    (tmp_path / f".{FILE_NAME}.4711").write_text('{"format": "scra')
-    assert Manifest.read(tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    "name", ["notes.txt", "leveldb", "rocksdb", "manifest.json.bak", ".hidden"]
-)
-def test_a_directory_with_other_things_is_foreign(tmp_path, name):
-    (tmp_path / name).write_text("mine")
-    with pytest.raises(IndexForeign, match="choose another directory") as caught:
-        Manifest.read(tmp_path)
-    assert str(tmp_path) in str(caught.value)
-    assert files(tmp_path) == {name: b"mine"}
 
 
 @pytest.mark.parametrize(
@@ -192,10 +146,3 @@ def test_a_manifest_with_impossible_values_is_corrupt(written, keys, value):
     with pytest.raises(IndexCorrupt, match="its manifest"):
         Manifest.read(directory)
     assert files(directory) == before
-
-
-def test_a_file_where_the_directory_should_be_is_an_error_of_the_file_system(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError):
-        Manifest.read(tmp_path / "file")
-    assert not issubclass(StorageError, OSError)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import UNLIKE_ANY, Evidence, same_request
-from scrapy_simhash.index.marks import key_of, mark_of, request_of, site_of, without_name
+from scrapy_simhash.index.marks import mark_of, without_name
 from scrapy_simhash.index.tables.crowds import have_other_requests, may_be_copies
 from scrapy_simhash.names import Names, page_names
 
@@ -35,15 +35,6 @@ def test_pages_whose_marks_tell_them_apart_are_no_copies(one, other):
     if have_other_requests(mark_of(one), marks)[0]:
         assert not same_request(one, other)
     assert may_be_copies(without_name(mark_of(one)), marks)[0]
-
-
-@given(evidences())
-def test_a_mark_has_64_bits_and_tells_what_is_unknown(evidence):
-    mark = mark_of(evidence)
-    assert 0 <= mark < 1 << 64
-    assert bool(site_of(mark)) == bool(evidence.site)
-    assert bool(request_of(mark)) == bool(evidence.request)
-    assert not key_of(without_name(mark))
 
 
 def test_most_pages_with_names_of_their_own_are_told_apart():

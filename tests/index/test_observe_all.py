@@ -7,7 +7,7 @@ import random
 import pytest
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, SchemeError
+from scrapy_simhash.errors import IndexCorrupt, SchemeError
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.redis.layout import digest_of
@@ -73,25 +73,6 @@ def test_all_is_as_if_pages_came_one_by_one(backend, seed, incremental):
         assert logs[0] == logs[1]
 
 
-def test_no_pages(index):
-    assert index.observe_all([]) == []
-    index.confirm_all([])
-    assert len(index) == 0
-
-
-def test_pages_with_and_without_certainty(index):
-    certain = Evidence(certainty=bytes(BITS))
-    observed = index.observe_all(
-        pages_of(("a", A, certain), ("b", B), ("copy of a", flip(A, 0)), ("d", D, certain))
-    )
-    assert [seen(one) for one in observed] == [
-        ("new", None, None),
-        ("new", None, None),
-        ("near-duplicate", "a", 1),
-        ("new", None, None),
-    ]
-
-
 @pytest.mark.parametrize("wrong", [("", C), ("c", 1 << BITS), ("c", -1)])
 def test_if_one_page_is_wrong_none_is_observed(index, wrong):
     with pytest.raises(SchemeError):
@@ -112,42 +93,6 @@ def test_if_an_error_comes_in_between_no_page_stays_pending(index):
     assert index.query(B) == index.query(C) == []
     assert list(index.near_duplicates()) == []
     assert index.observe("other", B).kind == "new"
-
-
-def test_after_close_nothing_is_observed_or_confirmed(backend):
-    with backend.open() as index:
-        observed = index.observe_all(pages_of(("a", A)))
-    with pytest.raises(IndexClosed):
-        index.observe_all(pages_of(("b", B)))
-    with pytest.raises(IndexClosed):
-        index.confirm_all(observed)
-
-
-def test_what_is_not_pending_is_not_confirmed(index):
-    observed = index.observe_all(pages_of(("a", A), ("b", B), ("copy", flip(A, 1))))
-    index.discard(observed[1])
-    index.confirm_all(observed)
-    index.confirm_all(observed)
-    assert (len(index), found(index.query(A)), index.query(B)) == (1, [("a", A, 0)], [])
-
-
-def test_pages_with_one_key_are_confirmed_in_turn(index):
-    first = index.observe("a", A)
-    second = index.observe("a", B)
-    index.confirm(first)
-    third = index.observe("a", flip(B, 0))
-    index.confirm_all([second, third])
-    entry = index.entry("a")
-    assert (entry.fingerprint, entry.number) == (B, second.sequence)
-    assert entry.last_sequence == third.sequence
-
-
-def test_a_page_that_is_confirmed_twice_is_stored_once(index):
-    first = index.observe("a", A)
-    second = index.observe("a", B)
-    index.confirm_all([first, second, first])
-    assert index.entry("a").fingerprint == B
-    assert getattr(index._store, "lost_leases", 0) == 0
 
 
 @needs_redis
@@ -223,30 +168,6 @@ class TestInRedis:
             assert found(other.query(C)) == [("copy of c", C, 0)]
             assert (len(index), index._store.pending_pages()) == (3, 0)
 
-    def test_two_pages_with_one_key(self, backend):
-        with backend.open() as index:
-            first = index.observe_all(pages_of(("a", A)))
-            second = index.observe_all(pages_of(("a", B)))
-            index.confirm_all([*second, *first])
-            assert (len(index), found(index.query(B))) == (1, [("a", B, 0)])
-            assert index._store.pending_pages() == 0
-
-    def test_pages_of_a_failed_call_are_not_renewed(self, backend, monkeypatch):
-        from scrapy_simhash.errors import IndexUnreachable
-
-        with backend.open() as index:
-            index.confirm(index.observe("a", A))
-
-            def away(*_):
-                raise IndexUnreachable(index.location, "away")
-
-            with monkeypatch.context() as patch:
-                patch.setattr(index._store.server, "call", away)
-                patch.setattr(index._store.server, "call_all", away)
-                with pytest.raises(IndexUnreachable):
-                    index.observe_all(pages_of(("b", B), ("copy", flip(A, 0))))
-            assert index._select("b") == []
-
     def test_a_damaged_entry_makes_no_page_pending(self, backend):
         """A crawl then observes each page alone."""
         with backend.open() as index:
@@ -257,17 +178,6 @@ class TestInRedis:
             assert index._store.pending_pages() == 0
             assert seen(index.observe("a", A)) == ("new", None, None)
             assert seen(index.observe("d", D)) == ("new", None, None)
-
-    @pytest.mark.parametrize("state", ["journal", "pending", "entries"])
-    def test_foreign_keys_make_no_page_pending(self, backend, state):
-        with backend.open() as index:
-            index.confirm(index.observe("b", B))
-            index._store.server.call("SET", index._store.layout.state(state), "theirs")
-            with pytest.raises(IndexForeign):
-                index.observe_all(pages_of(("a", A), ("d", D)))
-            assert index._store.server.call("GET", index._store.layout.state(state)) == b"theirs"
-            index._store.server.call("DEL", index._store.layout.state(state))
-            assert index._store.pending_pages() == 0
 
     def test_pages_of_one_template_are_judged_together(self, backend, monkeypatch):
         """Each is near all others, and a copy of none."""

@@ -76,14 +76,6 @@ def test_without_more_an_index_is_of_the_default_preset(url):
         assert index.rules.incremental is False
 
 
-def test_without_more_so_is_one_in_memory():
-    with open_index("memory:") as index:
-        assert index.scheme == Scheme.preset("wide")
-        assert index.max_distance == PRESETS["wide"].max_distance
-        assert index.plan == choose_plan(256, PRESETS["wide"].max_distance)
-        assert index.rules.incremental is False
-
-
 def test_tables_are_chosen_for_as_many_pages_as_are_expected(url, directory):
     few, many = choose_plan(64, 3, 10_000), choose_plan(64, 3, 10**12)
     assert few != many
@@ -95,11 +87,6 @@ def test_tables_are_chosen_for_as_many_pages_as_are_expected(url, directory):
     reset_index(url)
     with open_index(url, Scheme(bits=64), max_distance=3, expected_pages=10_000) as index:
         assert index.plan == few
-
-
-def test_a_preset_s_scheme_brings_its_distance_and_the_fewest_tables():
-    with open_index("memory:", Scheme.preset("classic")) as index:
-        assert (index.max_distance, index.plan) == (3, TablePlan(64, 4))
 
 
 def test_a_scheme_of_no_preset_needs_a_distance(url, directory):
@@ -144,11 +131,6 @@ def test_a_closed_index_leaves_no_file_open(url, directory):
     assert [link for link in links if link.startswith(str(directory))] == []
 
 
-def test_an_index_in_memory_cannot_be_reset():
-    with pytest.raises(SchemeError, match="an index in memory cannot be reset: close it"):
-        reset_index("memory:")
-
-
 @pytest.mark.parametrize(("missing", "kind"), [((), "leveldb"), (("plyvel",), "rocksdb")])
 def test_a_new_index_is_in_a_database_that_is_installed(directory, monkeypatch, missing, kind):
     monkeypatch.setattr(
@@ -178,12 +160,6 @@ def test_a_missing_package_is_named_and_nothing_is_made(directory, monkeypatch, 
     assert not directory.exists()
 
 
-@pytest.mark.parametrize("other", ["memory", "lmdb", "", "LevelDB"])
-def test_other_kinds_of_database_are_refused(other):
-    with pytest.raises(SchemeError, match="leveldb or rocksdb"):
-        database_kind(other)
-
-
 @pytest.mark.parametrize(
     ("distance", "plan"), [(-1, PLAN), (16, PLAN), (8, None), (K, TablePlan(24, 4))]
 )
@@ -193,13 +169,6 @@ def test_plans_that_cannot_serve_are_refused_before_anything_is_made(
     with pytest.raises(PlanError):
         open_index(url, SCHEME, max_distance=distance, plan=plan).close()
     assert not directory.exists()
-
-
-@pytest.mark.parametrize("distance", [-1, 16, 70])
-def test_a_distance_out_of_range_names_the_range(url, distance):
-    message = f"max_distance is {distance}: use 0 to 15 for fingerprints of 16 bits"
-    with pytest.raises(PlanError, match=message):
-        open_index(url, SCHEME, max_distance=distance)
 
 
 @pytest.mark.parametrize(("distance", "share"), [(K + 1, "86 %"), (K + 2, "65 %"), (15, "0 %")])
@@ -224,50 +193,11 @@ def test_given_tables_may_find_less_than_95_percent_with_a_warning(url, caplog, 
         assert caplog.records == []
 
 
-def test_given_tables_that_find_enough_are_taken_without_one(url, caplog):
-    with caplog.at_level(logging.DEBUG):
-        open_index(url, SCHEME, max_distance=K, plan=PLAN).close()
-    assert caplog.records == []
-
-
-def test_tables_are_not_chosen_where_none_find_enough(url, directory):
-    with pytest.raises(PlanError, match="95%"):
-        open_index(url, SCHEME, max_distance=8)
-    assert not directory.exists()
-
-
-def test_memory_indexes_are_each_their_own():
-    with open_index("memory:") as one, open_index("memory:") as other:
-        one.observe("a", 1)
-        assert other.query(1) == []
-
-
 def test_an_index_is_opened_again_with_what_it_was_made_with(url, made):
     with open_index(url) as index:
         assert (index.scheme, index.plan, index.max_distance) == (SCHEME, PLAN, K)
         assert index.location == str(made)
         assert len(index) == 1
-
-
-def test_another_distance_may_be_asked_of_the_same_tables(url, made):
-    with open_index(url, max_distance=1) as index:
-        assert index.max_distance == 1
-        assert [len(index.query(fingerprint)) for fingerprint in (7, 6, 4)] == [1, 1, 0]
-    with open_index(url) as index:
-        assert index.max_distance == K
-
-
-def test_a_larger_distance_is_served_where_the_tables_find_enough(url, directory):
-    # They find 96 % of the pairs at distance 16.
-    plan = TablePlan(256, 14)
-    assert plan.guaranteed_distance < 16
-    assert plan.expected_recall(16) > 0.95
-    with open_index(url, Scheme(bits=256), max_distance=3, plan=plan) as index:
-        index.confirm(index.observe("a", 0))
-    far = sum(1 << bit for bit in range(16))
-    with open_index(url, max_distance=16) as index:
-        assert len(index.query(far)) == 1
-        assert index.query(far | 1 << 16) == []
 
 
 @pytest.mark.parametrize("distance", [K + 1, K + 4, -1, 16])
@@ -397,17 +327,6 @@ def test_by_default_a_write_is_synced_a_second_after_the_last_synced_one(url, sy
             assert syncs == expected
 
 
-@pytest.mark.usefixtures("clock")
-def test_who_opens_an_index_first_decides_when_it_is_synced(url, syncs):
-    with (
-        open_index(url, SCHEME, max_distance=0, plan=PLAN, sync="no"),
-        open_index(url, sync="always") as second,
-    ):
-        second.confirm(second.observe("a", 1))
-    assert len(syncs) > 1
-    assert not any(syncs)
-
-
 def test_by_default_closing_syncs_what_was_not_but_writes_nothing_for_what_was(url, syncs, clock):
     with open_index(url, SCHEME, max_distance=0, plan=PLAN) as index:
         index.confirm(index.observe("a", 1))
@@ -484,18 +403,6 @@ def test_reset_deletes_an_index_and_tells_whether_there_was_one(url, made):
         assert len(index) == 0
 
 
-def test_reset_deletes_an_index_by_whatever_kind_of_url(made, kind):
-    (other,) = set(PACKAGES) - {kind}
-    assert reset_index(f"{other}:{made}") is True
-    assert files(made) == {}
-
-
-def test_reset_leaves_files_beside_the_index(url, made):
-    (made / "notes.txt").write_text("mine")
-    assert reset_index(url) is True
-    assert files(made) == {"notes.txt": b"mine"}
-
-
 def test_reset_leaves_files_among_those_of_the_database(url, made, kind):
     (made / kind / "notes.txt").write_text("mine")
     if kind == "rocksdb":
@@ -513,38 +420,10 @@ def test_reset_leaves_files_among_those_of_the_database(url, made, kind):
         assert files(made) == {kind: None, f"{kind}/notes.txt": b"mine"}
 
 
-def test_reset_deletes_what_a_repair_set_aside(url, made, kind):
-    lost = made / kind / "lost"
-    lost.mkdir()
-    for name in ("000005.log", "000006.sst", "MANIFEST-000004"):
-        (lost / name).write_bytes(b"damaged")
-    assert reset_index(url) is True
-    assert files(made) == {}
-    with open_index(url) as index:
-        assert len(index) == 0
-
-
-def test_reset_of_an_index_that_another_has_open_deletes_nothing(url, made, kind):
-    database = database_kind(kind)("", made / kind)
-    try:
-        with pytest.raises(IndexLocked):
-            reset_index(url)
-    finally:
-        database.close()
-    with open_index(url) as index:
-        assert len(index) == 1
-
-
 @pytest.mark.parametrize("damage", ["", "{", '{"format": "scrapy-simhash index"}'])
 def test_reset_deletes_an_index_whose_manifest_is_damaged(url, made, damage):
     (made / "manifest.json").write_text(damage)
     with pytest.raises(IndexCorrupt, match="SIMHASH_RESET"):
         open_index(url)
-    assert reset_index(url) is True
-    assert files(made) == {}
-
-
-def test_reset_deletes_an_index_of_another_format_version(url, made):
-    edit_manifest(made, lambda content: content.update(format_version=99))
     assert reset_index(url) is True
     assert files(made) == {}

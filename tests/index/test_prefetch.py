@@ -80,13 +80,3 @@ def test_a_look_up_ends_when_an_entry_is_written_or_removed(tmp_path):
         index.prefetch([asked])
         other.confirm(other.observe("page", fingerprint ^ (1 << 64) - 1))
         assert index.query(fingerprint, evidence) == []
-
-
-def test_a_page_that_was_not_looked_up_with_the_others_is_found(tmp_path):
-    pages = [(n << 64, Evidence(certainty=bytes(128))) for n in (1 << 40, (1 << 41) - 1)]
-    backend = make_backend("leveldb", tmp_path / "index", PROBED)
-    with backend.open(max_distance=K, confirmation=UNCONFIRMED) as index:
-        index.prefetch(pages)
-        index.observe("first", *pages[0])
-        index.observe("another", pages[1][0] ^ 1, pages[1][1])
-        assert index.observe("second", *pages[1]).representative == "another"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import get_args
 
 import pytest
@@ -12,11 +11,9 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import Against
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
-from scrapy_simhash.index import TablePlan, records
+from scrapy_simhash.index import records
 from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
 from scrapy_simhash.index.records import State
-
-from .backends import make_backend, rows
 
 KEYS = st.text(st.characters(exclude_categories=()), min_size=1)
 ORDINALS = st.integers(0, records.MAX_ORDINAL)
@@ -108,40 +105,10 @@ def test_rows_are_laid_out_as_docs_index_format_says():
     )
 
 
-def test_an_index_writes_what_the_page_of_its_format_says(tmp_path, kind):
-    backend = make_backend(kind, tmp_path / "index", TablePlan(24, 5, 2))
-    fingerprints = [
-        0b11111_00000_10101_00001_1001,
-        0b11111_00000_10101_11110_1001,
-        0b11111_00000_01010_00001_1001,
-    ]
-    with backend.open() as index:
-        index.discard(index.observe("nothing", 0))
-        for number, fingerprint in enumerate(fingerprints):
-            index.confirm(index.observe(f"{number}", fingerprint))
-        index.rules = replace(index.rules, clock=lambda: 0x01020304)
-        index.observe("copy", fingerprints[0] ^ 1)
-    stored = rows(backend.directory)
-    # Ordinal 0 was that of the discarded page.
-    entry = stored[b"E\0\0\0\2"]
-    assert entry[:5] == (3).to_bytes(5, "big")
-    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + b"\1" + bytes(3) + b"1"
-    line = stored[b"N" + (5).to_bytes(5, "big")]
-    copy = (fingerprints[0] ^ 1).to_bytes(3, "big")
-    assert line == b"\1\2\3\4" + b"\0\1" + b"\xff\0" + copy + b"\0\0\0\1" + b"0\0copy"
-    assert stored[b"S"][:20].hex() == f"{6:016x}" + f"{3:016x}" + f"{4:08x}"
-    assert [row[:1] for row in stored] == [b"E", b"E", b"E", b"N", b"S"]
-
-
 @given(entries())
 def test_entries_come_back_as_they_were(case):
     width, entry = case
     assert records.decode_entry(entry.ordinal, records.encode_entry(entry, width), width) == entry
-
-
-def test_a_page_that_was_seen_before_it_was_first_seen_was_seen_then():
-    entry = Entry(1, "a", 0, 1, 2000, 1000, 0)  # the clock went back
-    assert records.decode_entry(0, records.encode_entry(entry, 2), 2).last_seen_s == 2000
 
 
 @given(lines())
@@ -149,26 +116,6 @@ def test_log_lines_come_back_as_they_were(case):
     width, line = case
     value = records.encode_near_duplicate(line, width)
     assert records.decode_near_duplicate(line.sequence, value, width) == line
-
-
-@given(st.builds(State, *[st.integers(0, 2**64 - 1)] * 2, ORDINALS, st.integers(1, 2**64 - 1)))
-def test_the_state_comes_back_as_it_was(state):
-    assert records.decode_state(records.encode_state(state)) == state
-
-
-@given(st.lists(ORDINALS, min_size=2, unique=True), st.lists(NUMBERS, min_size=2, unique=True))
-def test_the_order_of_bytes_is_the_order_of_numbers(ordinals, sequences):
-    for row, numbers in (
-        (records.entry_row_key, ordinals),
-        (records.log_row_key, sequences),
-    ):
-        ordered = [row(number) for number in sorted(numbers)]
-        assert all(one < other for one, other in pairwise(ordered))
-
-
-@given(KEYS)
-def test_page_keys_come_back_as_they_were(key):
-    assert records.decode_key(records.encode_key(key)) == key
 
 
 @given(entries(), lines(), st.data())
@@ -184,15 +131,3 @@ def test_values_that_are_cut_short_are_refused(entry_case, line_case, data):
     with pytest.raises(ValueError, match="cut short"):
         cut = data.draw(st.integers(0, len(value) - len(records.encode_key(line.key))))
         records.decode_near_duplicate(1, value[:cut], width)
-
-
-@pytest.mark.parametrize("value", [b"", b"\0" * 16, b"\0" * 27, b"\0" * 29])
-def test_a_state_of_another_length_is_refused(value):
-    with pytest.raises(ValueError, match="28"):
-        records.decode_state(value)
-
-
-@pytest.mark.parametrize("key", [b"\xff", b"\xc3", b"abc\x80"])
-def test_keys_that_are_not_utf_8_are_refused(key):
-    with pytest.raises(ValueError, match="utf-8"):
-        records.decode_entry(1, bytes(5 + 4 + 2 + 1 + 1 + 1 + 1) + key, 2)

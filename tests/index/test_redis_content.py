@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -14,21 +13,14 @@ from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexForeign,
     IndexLocked,
-    IndexMissing,
-    SchemeError,
-    StorageError,
 )
-from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import PageToObserve
-from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
-from scrapy_simhash.index.spec import IndexSpec
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.remove import expire
-from scrapy_simhash.names import name_bytes
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
 from .test_redis_index import client_of, disconnect
@@ -56,21 +48,6 @@ def rows(index):
     return Counter(row_id(row) for batch in index._store.journal() for row in batch)
 
 
-def send_twice(index):
-    """Let the index send each command twice, as after a lost answer."""
-    server = index._store.server
-
-    def twice(send):
-        def sent(*arguments):
-            send(*arguments)
-            return send(*arguments)
-
-        return sent
-
-    server.run, server.call = twice(server.run), twice(server.call)
-    server.call_all = twice(server.call_all)
-
-
 def row_of(index, key, fingerprint):
     return row_id(
         index._store.layout.row(digest_of(key), new_attempt(), PageToObserve(key, fingerprint))
@@ -96,18 +73,6 @@ def test_all_entries_are_read(redis_backend, address):
         assert index._store.pending_pages() == (pending.kind == "new")
     report = check(address)
     assert (report.problems, report.entries) == ([], len(held))
-
-
-def test_an_entry_with_its_old_fingerprint_and_its_new_name_has_a_row(redis_backend):
-    names = [Evidence(site=1, heading=name_bytes(name)) for name in ("Mill One", "Mill Two")]
-    with redis_backend.open() as index:
-        seen = [index.observe("a", A, names[0]), index.observe("a", flip(A, 0), names[1])]
-        index.confirm_all(seen)
-        entry = index.entry("a")
-        assert (entry.fingerprint, entry.evidence.heading) == (A, names[1].heading)
-        assert problems(index) == []
-        index._store.compact()
-        assert problems(index) == []
 
 
 def test_pages_that_were_not_seen_since_expire(redis_backend, address):
@@ -156,43 +121,6 @@ def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
         assert problems(index) == []
 
 
-def test_pages_whose_removal_is_sent_twice_count_as_removed(redis_backend):
-    """As after a lost answer."""
-    with redis_backend.open(incremental=True) as index:
-        store(index, ("a", A), ("b", B))
-        send_twice(index)
-        assert index.remove(["a"])
-        assert index._store.remove(list(index._store.entries())) == 1
-        assert index._store.compact() == 2
-        assert len(index) == 0
-
-
-def test_a_compaction_whose_commands_are_sent_twice_writes_each_row_once(redis_backend, redis):
-    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
-        store(index, ("a", A), ("b", B), ("c", C))
-        index.remove(["a"])
-        send_twice(index)
-        read, compacted = index._store._row_ids, []
-
-        def another_compacts_first():
-            held = list(read())
-            compacted.append(other._store.compact())
-            return held
-
-        index._store._row_ids = another_compacts_first
-        assert (index._store.compact(), compacted) == (0, [1])
-        index._store._row_ids = read
-        index.remove(["b"])
-        assert index._store.compact() == 1
-        assert rows(index) == {row_of(index, "c", C): 1}
-        assert found(other.query(C)) == [("c", C, 0)]
-        assert index._store.server.call("PTTL", index._store.layout.journal) == -1
-        client = client_of(redis_backend, redis)
-        keys = client.scan_iter(f"{redis_backend.name}:journal*")
-        assert set(keys) == {index._store.layout.journal}
-        disconnect(client)
-
-
 @pytest.mark.parametrize("which", ["entries", "pending", "sequence"])
 def test_damaged_values_are_errors_that_say_so(redis_backend, which):
     with redis_backend.open() as index:
@@ -213,15 +141,6 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
                 use()
 
 
-@pytest.mark.parametrize("number", [MAX_SEQUENCE + 1, (1 << 63) - 33])
-def test_numbers_that_cannot_be_right_are_damage(redis_backend, number):
-    with redis_backend.open() as index:
-        store(index, ("a", A))
-        index._store.server.call("SET", index._store.layout.sequence, number)
-        with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
-            index.observe("b", B)
-
-
 @pytest.mark.parametrize("is_list", [True, False])
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
     with redis_backend.open() as earlier:
@@ -239,13 +158,6 @@ def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
                     use(index)
                 if index is not earlier:
                     index.close()
-
-
-def test_a_side_row_whose_name_is_damaged_is_an_error(redis_backend):
-    with redis_backend.open() as index:
-        index._store.server.call("HSET", index._store.layout.state("notes"), b"\xff", b"[]")
-        with pytest.raises(IndexCorrupt, match=r"the name of a side row.*backup of the server"):
-            index.side_rows("notes")
 
 
 @pytest.mark.parametrize("command", range(1, 12))
@@ -382,28 +294,6 @@ def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backen
         assert rows(index) == {row_of(index, "b", B): 1, row_of(index, "c", C): 1}
 
 
-def test_rows_that_are_added_during_a_compaction_stay(redis_backend):
-    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
-        store(index, ("a", A), ("b", B))
-        index.remove(["a"])
-        read = index._store._row_ids
-
-        def then_another_comes():
-            held = list(read())
-            store(other, ("late", A))
-            return iter(held)
-
-        index._store._row_ids = then_another_comes
-        assert index._store.compact() == 1
-        assert rows(index) == {row_of(index, "b", B): 1, row_of(index, "late", A): 1}
-        assert found(index.query(A)) == [("late", A, 0)]
-        index.remove(["b"])
-        index._store._row_ids = read
-        assert index._store.compact() == 1
-        assert found(index.query(A)) == [("late", A, 0)]
-        assert problems(index) == []
-
-
 def test_what_a_check_finds(redis_backend, address):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
@@ -417,25 +307,6 @@ def test_what_a_check_finds(redis_backend, address):
         texts = " ".join(check(address).problems)
         for part in ("log", "comes next", "cannot be read"):
             assert part in texts
-
-
-def test_its_memory_is_that_of_its_keys(redis_backend, redis):
-    with redis_backend.open(incremental=True) as index:
-        store(index, ("a", A), ("b", B), ("copy", A))
-        client = client_of(redis_backend, redis)
-        keys = [*client.scan_iter(f"{redis_backend.name}:*")]
-        assert index._store.size_bytes() == sum(client.memory_usage(key) for key in keys)
-        index._store.delete()
-        assert [*client.scan_iter(f"{redis_backend.name}:*")] == []
-        disconnect(client)
-
-
-def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend, address):
-    with redis_backend.open() as index:
-        store(index, ("d", D))
-        more = partial(store, index, ("a", A), ("b", B), ("c", C))
-        report = check(address, on_progress=more)
-        assert (report.problems, report.entries, len(index)) == ([], 1, 4)
 
 
 @pytest.mark.parametrize("name", ["x*[y]?\\:simhash", "shop"])
@@ -468,35 +339,3 @@ def test_only_the_keys_of_the_index_are_deleted(redis_backend, redis, name):
         for key in theirs:
             client.delete(key)
         disconnect(client)
-
-
-def test_an_address_makes_and_opens_and_shows_no_secret(redis_backend, address):
-    with pytest.raises(IndexMissing, match="no index"):
-        address.open()
-    manifest = IndexSpec("redis", SCHEME, K, PLAN).to_manifest()
-    with address.opened_store(manifest) as made:
-        assert made.manifest == manifest
-    with (
-        pytest.raises(StorageError, match="there is an index"),
-        address.opened_store(manifest),
-    ):
-        pass
-    with address.open(max_distance=2) as index:
-        assert index.max_distance == 2
-    secret = RedisAddress("redis://me:geheim@host:1/0", "x")
-    assert "geheim" not in f"{secret} {secret!r}"
-    assert str(secret) == "redis://host:1/0 x"
-    for wrong in (partial(RedisAddress, "http://x", "y"), RedisAddress(address.url, "{").open):
-        with pytest.raises(SchemeError):
-            wrong()
-
-
-def test_entries_within_a_distance(redis_backend):
-    with redis_backend.open(incremental=True) as index:
-        store(index, ("a", A), ("b", B))
-        index.observe("pending", C)
-        within = index._store.within
-        assert [entry.key for _, entry in within(flip(A, 0, 1), K).stored] == ["a"]
-        assert within(flip(A, 0, 1), 1).stored == []
-        assert within(C, K).stored == []
-        assert seen(index.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)

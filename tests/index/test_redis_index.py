@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -16,17 +15,13 @@ from scrapy_simhash.errors import (
     IndexUnreachable,
     PlanError,
     SchemeError,
-    SimhashError,
     StorageError,
 )
-from scrapy_simhash.index import PageToObserve, TablePlan
-from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.index.redis.layout import state_key
-from scrapy_simhash.index.redis.urls import masked
-from scrapy_simhash.index.spec import IndexSpec
 
-from .backends import FAR, PLAN, SCHEME, K, MemoryBackend, flip, found, seen
+from .backends import FAR, PLAN, SCHEME, K, flip, seen
 from .redis_servers import RedisBackend, free_port, needs_redis, running
 
 A, B, C, D = FAR
@@ -112,33 +107,6 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
     disconnect(client)
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("max_distance", -1),
-        ("max_distance", SCHEME.bits),
-        ("max_distance", "3"),
-        ("plan", {"bits": SCHEME.bits, "blocks": 0}),
-        ("plan", {"bits": 8 * SCHEME.bits, "blocks": 8}),
-        ("scheme", {}),
-        ("confirmation", {"min_resemblance": 2, "same_name": True}),
-        ("confirmation", {"min_resemblance": 0.5, "same_name": 1}),
-        ("format_version", ...),
-    ],
-)
-def test_a_damaged_manifest_is_refused_and_left_alone(part, value):
-    content = json.loads(IndexSpec("redis", SCHEME, K, PLAN).to_manifest().to_json())
-    assert Manifest.from_json("here", json.dumps(content))
-    if value is ...:
-        del content[part]
-    else:
-        content[part] = value
-    with pytest.raises(
-        IndexCorrupt, match=r"here.*its manifest cannot be read.*restore it from a backup"
-    ):
-        Manifest.from_json("here", json.dumps(content))
-
-
 def test_another_version_of_the_format_is_refused(redis_backend, redis):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
@@ -147,16 +115,6 @@ def test_another_version_of_the_format_is_refused(redis_backend, redis):
     with pytest.raises(IndexMismatch, match=r"version 1.*use the release"):
         redis_backend.open()
     disconnect(client)
-
-
-def test_flushed_scripts_are_sent_again(redis_backend, redis):
-    with redis_backend.open() as index:
-        first = index.observe("a", A)
-        for port in redis_backend.server.ports:
-            with redis.Redis(port=port) as client:
-                client.script_flush()
-        index.confirm(first)
-        assert index.observe("b", A).representative == "a"
 
 
 def test_copies_are_found_after_the_server_has_lost_everything(redis_backend, redis):
@@ -175,77 +133,6 @@ def test_copies_are_found_after_the_server_has_lost_everything(redis_backend, re
         assert index.observe("a", A).kind == "new"
         index.confirm(pending)
         assert seen(index.observe("copy of c", C)) == ("near-duplicate", "c", 0)
-
-
-def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
-    with MemoryBackend().open() as source:
-        for key, fingerprint in (("a", A), ("b", B), ("c", C)):
-            source.confirm(source.observe(key, fingerprint))
-        entries = [source.entry(key) for key in "abc"]
-    with redis_backend.open(incremental=True) as index:
-        index._store.write_all(entries)
-        assert len(index) == 3
-        assert index.entry("a")[:6] == entries[0][:6]
-        assert seen(index.observe("copy", flip(A, 1))) == ("near-duplicate", "a", 1)
-        assert index.observe("d", D).sequence > max(entry.last_sequence for entry in entries)
-
-
-@needs_redis
-def test_a_cluster_whose_replica_takes_over_cannot_be_reached_for_now(redis_server, monkeypatch):
-    from redis.exceptions import ClusterDownError
-
-    def down(*_, **__):
-        raise ClusterDownError("The cluster is down")
-
-    with RedisBackend(redis_server).open() as index:
-        with monkeypatch.context() as patch:
-            patch.setattr(index._store.server._one_connection, "execute_command", down)
-            with pytest.raises(IndexUnreachable, match="The cluster is down"):
-                index.query(A)
-        monkeypatch.setattr(index._store.server, "_next_attempt_s", 0)
-        assert index.query(A) == []
-
-
-def test_pages_with_the_same_number_are_both_stored(redis_backend):
-    """As after a failover to a replica that lacks the last sequence numbers."""
-    with redis_backend.open(incremental=True) as index:
-        first = index.observe("a", A)
-        index._store.server.call("DECR", index._store.layout.sequence)
-        second = index.observe("b", B)
-        assert first.sequence == second.sequence
-        index.confirm(first)
-        index.confirm(second)
-        assert (len(index), index._store.pending_pages()) == (2, 0)
-
-
-@pytest.mark.parametrize("change", ["pages", "compaction"])
-@pytest.mark.parametrize("count", [1, 2])
-def test_new_pages_that_are_sent_twice_are_new_whatever_happens_in_between(
-    redis_backend, change, count
-):
-    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
-        other.confirm(other.observe("gone", C))
-        index.query(C)
-        run = index._store.server.run
-
-        def run_twice(*arguments):
-            run(*arguments)
-            if change == "compaction":
-                other.remove(["gone"])
-                other._store.compact()
-            else:
-                for number in range(120):
-                    other.discard(other.observe(f"page {number}", B))
-            return run(*arguments)
-
-        index._store.server.run = run_twice
-        pages = index.observe_all([PageToObserve("a", A), PageToObserve("d", D)][:count])
-        index._store.server.run = run
-        assert [(page.kind, page.provisional) for page in pages] == [("new", False)] * count
-        assert index._store.pending_pages() == count
-        index.confirm_all(pages)
-        assert (index._store.pending_pages(), index._store.lost_leases) == (0, 0)
-        assert found(other.query(A)) == [("a", A, 0)]
 
 
 def test_a_late_repetition_of_a_command_hides_no_page(redis_backend):
@@ -279,54 +166,32 @@ def test_the_example_of_the_manual_runs(redis_server):
 
 @needs_redis
 @pytest.mark.parametrize(
-    "url",
+    ("url", "name", "said"),
     [
-        *("", "redis", "redis://", f"http://:{SECRET}@host/0", f"redis://:{SECRET}@host:port/0"),
         *(
-            "redis://host/0#name",
-            f"redis://user:1#{SECRET}@host/0",
-            f"redis://user:1/{SECRET}@host",
+            (url, "x", "URL")
+            for url in (
+                *("", "redis", "redis://", f"http://:{SECRET}@host/0"),
+                *(f"redis://:{SECRET}@host:port/0", "redis://host/0#name"),
+                *(f"redis://user:1#{SECRET}@host/0", f"redis://user:1/{SECRET}@host"),
+            )
         ),
+        ("{server}?socket_timeout=abc", "x", "socket_timeout"),
+        ("{server}?no_such_option=1", "x", "no_such_option"),
+        (
+            "{server}?decode_responses=True",
+            "x",
+            r"^the URL of the Redis server .* decode_responses",
+        ),
+        *(("redis://127.0.0.1:1/0", name, "name") for name in ("", "a{b", "a}b")),
     ],
 )
-def test_urls_that_are_not_valid_are_refused_without_their_secrets(url):
-    with pytest.raises(SchemeError, match="URL") as caught:
-        open_redis_index(url, "x")
+def test_urls_and_names_that_are_not_valid_are_refused_without_their_secrets(
+    redis_server, url, name, said
+):
+    with pytest.raises(SchemeError, match=said) as caught:
+        open_redis_index(url.replace("{server}", redis_server.url), name)
     assert SECRET not in str(caught.value)
-
-
-def test_the_location_shows_an_ipv6_address_in_brackets():
-    assert masked(f"redis://:{SECRET}@[::1]:6379/0?db=1") == "redis://[::1]:6379/0"
-    assert masked(f"rediss://me:{SECRET}@[::1]") == "rediss://[::1]"
-    assert masked(f"unix://me:{SECRET}@/run/redis.sock") == "unix:///run/redis.sock"
-
-
-@needs_redis
-@pytest.mark.parametrize("query", ["socket_timeout=abc", "no_such_option=1"])
-def test_options_that_the_client_does_not_accept_are_refused(redis_server, query):
-    with pytest.raises(SchemeError, match=query.partition("=")[0]):
-        open_redis_index(f"{redis_server.url}?{query}", "x")
-
-
-@needs_redis
-def test_answers_as_text_are_refused(redis_server):
-    with pytest.raises(SchemeError, match=r"^the URL of the Redis server .* decode_responses"):
-        open_redis_index(f"{redis_server.url}?decode_responses=True", "x")
-
-
-@needs_redis
-def test_a_wrong_database_number_is_no_damage(redis_server):
-    url = redis_server.url.rpartition("/")[0]
-    with pytest.raises(StorageError) as caught:
-        open_redis_index(f"{url}/{10**30}", "x")
-    assert not isinstance(caught.value, IndexCorrupt)
-
-
-@needs_redis
-@pytest.mark.parametrize("name", ["", "a{b", "a}b"])
-def test_names_that_are_not_valid_are_refused(name):
-    with pytest.raises(SchemeError, match="name"):
-        open_redis_index("redis://127.0.0.1:1/0", name)
 
 
 @needs_redis
@@ -420,18 +285,3 @@ def test_a_full_server_is_an_error_of_ours_and_what_was_stored_stays(tmp_path, r
                 client.config_set("maxmemory", "0")
             index.confirm(pending)
             assert len(index) == 2
-
-
-@pytest.mark.thorough
-@needs_redis
-def test_a_server_that_dies_is_an_error_of_ours(tmp_path):
-    with running(tmp_path) as server:
-        index = RedisBackend(server).open(parameters={"socket_timeout": 1.0})
-        page = index.observe("a", A)
-        server.stop()
-        for use in (lambda: index.observe("b", B), lambda: index.confirm(page)):
-            with pytest.raises(SimhashError, match="reached"):
-                use()
-        with pytest.raises(StorageError):
-            index.close()
-        index.close()

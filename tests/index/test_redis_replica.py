@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-import threading
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import Prober
@@ -18,7 +16,6 @@ from scrapy_simhash.index.redis.replica import Replica
 from scrapy_simhash.index.tables import tables
 
 from .backends import FAR, found
-from .redis_servers import RedisBackend, needs_redis
 
 A, B, C, D = FAR
 PLANS = [
@@ -83,41 +80,6 @@ def test_it_finds_what_a_linear_scan_finds_in_the_probed_buckets(plan, data):
             at += count
 
 
-def test_it_grows_and_keeps_all_rows():
-    plan = TablePlan(64, 6, 3)
-    layout, rng = layout_of(plan), random.Random(3)
-    replica = Replica(layout, "here")
-    fingerprints = [rng.getrandbits(64) for _ in range(30_000)]
-    for first in range(0, 30_000, 700):
-        extend(replica, rows_of(layout, fingerprints[first : first + 700], first))
-        assert digests_near(replica, fingerprints[first], 3) == {digest_of(str(first))}
-    assert replica.end.rows == 30_000
-    for number in range(0, 30_000, 997):
-        assert digests_near(replica, fingerprints[number] ^ 5, 3) == {digest_of(str(number))}
-
-
-def test_it_is_emptied_if_the_journal_does_not_have_its_last_row():
-    layout = layout_of(PLANS[0])
-    replica = Replica(layout, "here")
-    extend(replica, rows_of(layout, [A, B]))
-    rows = rows_of(layout, [C])
-    replica.extend(0, rows)
-    assert replica.end == (1, rows[0])
-    assert digests_near(replica, A, 0) == set()
-    assert digests_near(replica, C, 0) == {digest_of("0")}
-    replica.extend(0, [])
-    assert replica.end == (0, b"")
-
-
-@pytest.mark.parametrize("rows", [[b""], [b"short"], [bytes(30)], [bytes(15), bytes(17)]])
-def test_a_damaged_row_is_an_error(rows):
-    layout = layout_of(PLANS[0])
-    replica = Replica(layout, "here")
-    with pytest.raises(IndexCorrupt, match=r"here.*journal has a damaged row.*backup"):
-        extend(replica, [*rows_of(layout, [A]), *rows])
-    assert replica.end.rows == 0
-
-
 class TestInAnIndex:
     def test_a_journal_that_was_compacted_is_read_again(self, redis_backend):
         with redis_backend.open(incremental=True) as one, redis_backend.open() as other:
@@ -158,29 +120,3 @@ class TestInAnIndex:
                 use(other)
                 assert other._store._replica.end.rows == 4
                 assert other.observe("copy", D).representative == "d"
-
-    @needs_redis
-    def test_threads_share_it(self, redis_server):
-        backend = RedisBackend(redis_server, TablePlan(64, 6, 3))
-        rng = random.Random(4)
-        fingerprints = [rng.getrandbits(64) for _ in range(400)]
-        with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
-            kinds = []
-
-            def observe(numbers):
-                for number in numbers:
-                    page = index.observe(f"page {number}", fingerprints[number])
-                    index.confirm(page)
-                    kinds.append(page.kind)
-
-            threads = [
-                threading.Thread(target=observe, args=(range(start, 400, 4),)) for start in range(4)
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert kinds == ["new"] * 400
-            for reader in (index, other):
-                assert all(len(reader.query(one)) == 1 for one in fingerprints)
-                assert reader._store._replica.end.rows == 400

@@ -27,20 +27,6 @@ def silent(monkeypatch, request):
         monkeypatch.setattr(store.RedisStore, "_renew", lambda self: None)
 
 
-def test_a_discard_that_failed_is_repeated(redis_backend, monkeypatch):
-    with redis_backend.open() as index:
-        page = index.observe("a", A)
-        with monkeypatch.context() as patch:
-            patch.setattr(index._store.server, "run", away)
-            with pytest.raises(IndexUnreachable):
-                index.discard(page)
-        [held] = index._select(page)
-        assert held.attempt not in index._store._held
-        index.discard(page)
-        assert index._store.pending_pages() == 0
-        assert index._select(page) == []
-
-
 @pytest.mark.parametrize("step", ["observe", "store"])
 def test_a_page_whose_lease_has_ended_is_confirmed_again(redis_backend, monkeypatch, step):
     """The server goes away before the page is observed again, or before it is stored again."""
@@ -80,15 +66,6 @@ def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(redis_backend):
         assert [line.representative for line in other.near_duplicates()] == ["a", "copy"]
 
 
-def test_one_that_nobody_missed_is_stored(redis_backend):
-    with redis_backend.open(lease_s=0.1) as index:
-        page = index.observe("a", A)
-        time.sleep(0.15)
-        index.confirm(page)
-        assert index._store.lost_leases == 0
-        assert len(index) == 1
-
-
 def test_one_that_another_looked_for_and_did_not_replace_is_stored(redis_backend, caplog):
     with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
         page = one.observe("a", A)
@@ -99,16 +76,6 @@ def test_one_that_another_looked_for_and_did_not_replace_is_stored(redis_backend
         assert one._store.lost_leases == 1
         assert "lease" in caplog.text
         assert found(other.query(A)) == [("a", A, 0)]
-
-
-def test_one_that_another_stored_under_the_same_key_is_unchanged(redis_backend, caplog):
-    with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
-        page = one.observe("a", A)
-        time.sleep(0.25)
-        other.confirm(other.observe("a", A))
-        with caplog.at_level(logging.WARNING):
-            one.confirm(page)
-        assert "and is unchanged now" in caplog.text
 
 
 def test_leases_are_renewed(redis_backend):

@@ -1,4 +1,5 @@
-"""Any sequence of calls on all back ends side by side, against a linear scan of our own.
+"""Any sequence of calls on all back ends side by side, against a linear scan of our own, with one
+site or with two, whose pages are no copies of each other's.
 
 The tables keep a few rows in memory, so that files are written all the time, and crashes come in the
 middle of a merge. A longer run:
@@ -59,10 +60,14 @@ class Row:
 
 
 class Oracle:
-    """The contract of `Index` in lists and linear scans."""
+    """The contract of `Index` in lists and linear scans.
 
-    def __init__(self, k: int) -> None:
+    :param sites: a page's representative must be of its own one of so many sites.
+    """
+
+    def __init__(self, k: int, sites: int) -> None:
         self.k = k
+        self.sites = sites
         self.stored: dict[str, Row] = {}
         self.log: list[tuple[str, str, int, int]] = []
         self.pending: dict[int, Row] = {}
@@ -72,7 +77,11 @@ class Oracle:
     def open(self, *, incremental: bool) -> None:
         self.incremental = incremental
         self.pending = {}
+        self.superseding: dict[int, str | None] = {}
         self.began = self.clock + 1
+
+    def site_of(self, key: str) -> int:
+        return ord(key[-1]) % self.sites
 
     def near(self, a: int, b: int) -> bool:
         return (a ^ b).bit_count() <= self.k
@@ -101,7 +110,11 @@ class Oracle:
         distance = None if own is None else (own.fingerprint ^ fingerprint).bit_count()
         same = own is not None and self.near(own.fingerprint, fingerprint)
         grounds = [
-            one for one in self.scan(fingerprint) if one[2].key != key and self.counts(one[2])
+            one
+            for one in self.scan(fingerprint)
+            if one[2].key != key
+            and self.counts(one[2])
+            and self.site_of(one[2].key) == self.site_of(key)
         ]
         if grounds and not (same and self.counts(own)):
             self.log.append((key, grounds[0][2].key, grounds[0][0], fingerprint))
@@ -113,25 +126,46 @@ class Oracle:
             self.pending[self.clock] = replace(stored, last_sequence=self.clock)
         return ("unchanged" if same else "changed" if own else "new"), None, distance
 
-    def confirm(self, sequence: int) -> None:
+    def supersede(self, one: Observation) -> None:
+        self.pending[one.sequence] = Row(one.key, one.fingerprint, one.sequence, one.sequence)
+        self.superseding[one.sequence] = one.representative
+
+    def confirm(self, sequence: int) -> bool:
+        """Return True if the page superseded its representative."""
         row = self.pending.pop(sequence, None)
         if row is None:
-            return
+            return False
         stored = self.stored.get(row.key)
         if stored is not None and stored.last_sequence > row.last_sequence:
-            return  # what was seen later was confirmed before
+            return False  # what was seen later was confirmed before
         if stored is not None and self.near(stored.fingerprint, row.fingerprint):
             row = replace(stored, last_sequence=row.last_sequence)
         self.stored[row.key] = row
+        in_flight = {other.key for other in self.pending.values()}
+        representative = self.superseding.get(sequence)
+        if representative is not None:
+            old = self.stored.get(representative)
+            if (
+                old is None
+                or old.key in in_flight
+                or not self.near(old.fingerprint, row.fingerprint)
+            ):
+                return False
+            del self.stored[old.key]
+            self.clock += 1
+            distance = (old.fingerprint ^ row.fingerprint).bit_count()
+            self.log.append((old.key, row.key, distance, old.fingerprint))
+            return True
         if not self.incremental:
-            in_flight = {other.key for other in self.pending.values()}
             for other in list(self.stored.values()):
                 if (
                     other.last_sequence < self.began
                     and other.key not in in_flight
+                    and self.site_of(other.key) == self.site_of(row.key)
                     and self.near(other.fingerprint, row.fingerprint)
                 ):
                     del self.stored[other.key]
+        return False
 
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h", "é", "\ud800"])
@@ -176,8 +210,9 @@ class SideBySide(RuleBasedStateMachine):
         plan=st.sampled_from(PLANS),
         unsorted=st.integers(1, 4),
         memory=st.integers(1, 20),
+        sites=st.integers(1, 2),
     )
-    def start(self, plan: tuple[TablePlan, int], unsorted: int, memory: int) -> None:
+    def start(self, plan: tuple[TablePlan, int], unsorted: int, memory: int, sites: int) -> None:
         self.plan, self.k = plan
         # Seven bits of a number each flip some bits, so that distances fall around k.
         bits = random.Random(self.plan.bits).sample(range(self.plan.bits), self.plan.bits)
@@ -191,7 +226,7 @@ class SideBySide(RuleBasedStateMachine):
             MemoryBackend(self.plan),
             *(make_backend(kind, self.root / f"{kind} 0", self.plan) for kind in INSTALLED_KINDS),
         ]
-        self.oracle = Oracle(self.k)
+        self.oracle = Oracle(self.k, sites)
         self.indexes: list[Index] = []
         # For each back end its sequence by that of the oracle.
         self.sequences: list[dict[int, int]] = [{} for _ in self.backends]
@@ -252,9 +287,22 @@ class SideBySide(RuleBasedStateMachine):
         ):
             # With which of two fingerprints within k a page goes on is test_contract_crawls's.
             fingerprint = stored.fingerprint
-        observed = [index.observe(key, fingerprint) for index in self.indexes]
+        site_of = self.oracle.site_of
+        scope = {"in_scope": lambda other: site_of(other) == site_of(key)}
+        if self.oracle.sites == 1:
+            scope = {}
+        observed = [index.observe(key, fingerprint, **scope) for index in self.indexes]
         expected = self.oracle.observe(key, fingerprint)
         assert [seen(one) for one in observed] == [expected] * len(observed)
+        if expected[0] == "near-duplicate":
+            self.happened["near-duplicate"] += 1
+            stands = any(
+                self.oracle.near(row.fingerprint, fingerprint)
+                and self.oracle.counts(row)
+                and (row.key != key and site_of(row.key) == site_of(key))
+                for row in self.oracle.stored.values()
+            )
+            assert [one.provisional for one in observed] == [not stands] * len(observed)
         offset = self.oracle.clock - self.indexes[0].crawl_start
         assert [one.sequence for one in observed] == [i.crawl_start + offset for i in self.indexes]
         for sequences, one in zip(self.sequences, observed, strict=True):
@@ -270,7 +318,7 @@ class SideBySide(RuleBasedStateMachine):
         for index, one in zip(self.indexes, observed, strict=True):
             (index.confirm if confirmed else index.discard)(one)
         if confirmed:
-            self.oracle.confirm(observed[0].sequence)
+            self.happened["superseded"] += self.oracle.confirm(observed[0].sequence)
         else:
             self.oracle.pending.pop(observed[0].sequence, None)
 
@@ -284,9 +332,29 @@ class SideBySide(RuleBasedStateMachine):
             (index.confirm if confirmed else index.discard)(key)
         for sequence in [n for n, row in self.oracle.pending.items() if row.key == key]:
             if confirmed:
-                self.oracle.confirm(sequence)
+                self.happened["superseded"] += self.oracle.confirm(sequence)
             else:
                 del self.oracle.pending[sequence]
+
+    @rule(
+        key=KEYS,
+        cluster=st.integers(0, 1),
+        low=st.integers(0, 127),
+        confirmed=st.sampled_from([True, False, None]),
+    )
+    def observe_one_that_supersedes(
+        self, key: str, cluster: int, low: int, confirmed: bool | None
+    ) -> None:
+        self.happened["step"] += 1
+        self.observe(key, self.fingerprint(cluster, low))
+        observed = self.observations[-1]
+        if observed[0].kind == "near-duplicate":
+            self.happened["supersedes"] += 1
+            for index, one in zip(self.indexes, observed, strict=True):
+                index.supersede(one)
+            self.oracle.supersede(observed[0])
+            if confirmed is not None:
+                self.settle_key(key, confirmed=confirmed)
 
     @rule(first=st.integers(0, 9), cluster=st.integers(0, 1), low=st.integers(0, 127))
     def crawl(self, first: int, cluster: int, low: int) -> None:
@@ -310,6 +378,16 @@ class SideBySide(RuleBasedStateMachine):
     def close_and_reopen(self, incremental: bool) -> None:
         self.happened["step"] += 1
         self.reopen(incremental=incremental)
+
+    @precondition(lambda self: len(self.observations) > 2)
+    @rule(incremental=st.booleans())
+    def pause_and_go_on(self, incremental: bool) -> None:
+        self.happened["step"] += 1
+        began, of_oracle = [index.crawl_start for index in self.indexes], self.oracle.began
+        self.reopen(incremental=incremental)
+        for index, one in zip(self.indexes, began, strict=True):
+            index.rules = replace(index.rules, crawl_start=one)
+        self.oracle.began = of_oracle
 
     @precondition(lambda self: len(self.observations) > 2)
     @rule(incremental=st.booleans())
@@ -353,6 +431,9 @@ def test_all_back_ends_and_a_linear_scan_of_our_own_answer_alike():
     happened = SideBySide.happened
     print(dict(happened))
     assert happened["step"] >= MIN_STEPS
+    assert happened["near-duplicate"] > 100
+    assert happened["supersedes"] > 10
+    assert happened["superseded"] > 0
     if INSTALLED_KINDS:
         assert happened["run in a file"] > 10
         assert happened["crash in the middle of a merge"] > 10

@@ -10,18 +10,18 @@ import pytest
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.errors import IndexCorrupt, StorageError
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import Index, records
 from scrapy_simhash.index import store as store_module
-from scrapy_simhash.index.base import Entry, NearDuplicate, PageToObserve
+from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.store import Store
-from scrapy_simhash.index.tables import FOLDER, tables
+from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.format import Writer
 
-from .backends import BITS, FAR, PLAN, K, check_rows, flip, small_tables
-from .dict_database import LOCATION, DictDatabase
+from .backends import BITS, FAR, PLAN, K, check_rows, small_tables
+from .dict_database import DictDatabase
 
 A, B, C, D = FAR
 
@@ -62,113 +62,6 @@ def contents(store):
     assert all(store.entry(key) == one for key, one in found.items())
     assert len(store) == len(found)
     return {key: one.fingerprint for key, one in found.items()}
-
-
-def test_a_new_store_writes_its_state_alone(database, store):
-    assert set(database.content) == {b"S"}
-    assert (store.next_sequence, len(store)) == (1, 0)
-    assert store.entry("a") is None
-    assert store.within(A, BITS) == ([], [])
-    assert list(store.near_duplicates(0)) == []
-
-
-def test_a_page_is_one_row(database, store):
-    database.writes.clear()
-    assert put(store, 1, "a", A) == entry(1, "a", A, ordinal=0)
-    assert put(store, 2, "b", B) == entry(2, "b", B, ordinal=1)
-    assert [(len(puts), deletes) for puts, deletes, _ in database.writes] == [(1, []), (1, [])]
-    assert {row for puts, _, _ in database.writes for row in puts} == {
-        records.entry_row_key(0),
-        records.entry_row_key(1),
-    }
-    assert contents(store) == {"a": A, "b": B}
-    assert (store.next_sequence, len(store)) == (3, 2)
-
-
-def test_a_page_that_is_met_again_keeps_its_row(database, store):
-    put(store, 1, "a", A)
-    stored = store.entry("a")
-    again = store.write(stored._replace(last_sequence=5, last_seen_s=2000), stored, ())
-    assert (
-        again == entry(1, "a", A, last_sequence=5, last_seen_s=2000, ordinal=0) == store.entry("a")
-    )
-    assert set(database.content) == {b"S", records.entry_row_key(0)}
-    assert (store.next_sequence, len(store)) == (6, 1)
-
-
-@pytest.mark.parametrize("reopened", [False, True])
-def test_a_page_that_changed_takes_the_place_of_the_old_one_in_one_write(reopened):
-    database = DictDatabase()
-    store = made(database)
-    put(store, 1, "a", A)
-    if reopened:
-        store.close()
-        database = DictDatabase(database.content)
-        store = made(database)
-    database.writes.clear()
-    put(store, 2, "a", B, replaced=store.entry("a"))
-    ((puts, deletes, _),) = database.writes
-    assert {b"S", records.entry_row_key(1)} <= set(puts)
-    assert records.entry_row_key(0) in deletes
-    assert contents(store) == {"a": B}
-    store.close()
-    assert check_rows(database.content, PLAN).keys() == {"a"}
-
-
-@pytest.mark.parametrize("reopened", [False, True])
-def test_a_page_takes_the_place_of_those_that_yield_in_one_write(reopened):
-    database = DictDatabase()
-    store = made(database)
-    for number, key in enumerate("abc", 1):
-        put(store, number, key, flip(A, number))
-    put(store, 4, "d", D)
-    if reopened:
-        store.close()
-        database = DictDatabase(database.content)
-        store = made(database)
-    database.writes.clear()
-    outdated = [one for _, one in store.within(A, 1).stored]
-    assert len(outdated) == 3
-    put(store, 5, "e", A, outdated=outdated)
-    assert len(database.writes) == 1
-    assert contents(store) == {"d": D, "e": A}
-    # So may one that keeps its row.
-    put(store, 6, "f", flip(A, 1))
-    met = store.entry("e")
-    store.write(met._replace(last_sequence=7), met, [store.entry("f")])
-    assert contents(store) == {"d": D, "e": A}
-    store.close()
-    entries = check_rows(database.content, PLAN)
-    assert entries.keys() == {"d", "e"}
-
-
-def test_the_near_duplicate_log_is_in_its_order_from_a_sequence_on(database, store):
-    for sequence in (1, 300, 2, 70_000):
-        store.log(line(sequence))
-    assert [one.sequence for one in store.near_duplicates(0)] == [1, 2, 300, 70_000]
-    assert [one.sequence for one in store.near_duplicates(2)] == [2, 300, 70_000]
-    assert list(store.near_duplicates(70_000)) == [line(70_000)]
-    assert list(store.near_duplicates(70_001)) == []
-    assert made(DictDatabase(database.content)).next_sequence == 70_001
-
-
-def test_the_sequence_goes_on_where_a_killed_store_was(database, store):
-    put(store, 1, "a", A)
-    stored = store.entry("a")
-    put(store, 7, "b", B)
-    store.write(stored._replace(last_sequence=4), stored, ())
-    killed = made(DictDatabase(database.content))
-    assert killed.next_sequence == 8
-    assert killed.entry("a").last_sequence == 4
-
-
-def test_closing_without_a_change_writes_nothing(database, store):
-    put(store, 1, "a", A)
-    store.close()
-    again = DictDatabase(database.content)
-    made(again).close()
-    assert again.writes == []
-    assert again.content == database.content
 
 
 class Crawl:
@@ -262,20 +155,6 @@ def test_a_sync_during_a_write_does_not_count_that_write_as_synced():
     assert len(syncs) == before + 1
 
 
-@pytest.mark.parametrize(
-    ("policy", "expected"), [("always", [True] * 5), ("no", [False] * 5), ("everysec", None)]
-)
-def test_writes_are_synced_as_the_policy_says(database, clock, policy, expected):
-    store = made(database, sync=policy)
-    for number in range(1, 5):
-        put(store, number, f"{number}", number * 5000)
-        clock[0] += 0.4
-    synced = [sync for _, _, sync in database.writes]
-    assert synced == (expected or [True, False, False, False, True])
-    store.close()
-    assert database.writes[-1][2] is (policy != "no")
-
-
 def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, monkeypatch):
     monkeypatch.setattr(records, "MAX_ORDINAL", 2)
     for number, key in enumerate("abc", 1):
@@ -289,72 +168,6 @@ def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, m
     store.write(stored._replace(last_sequence=9), stored, ())
     assert store.entry("a").last_sequence == 9
     assert contents(store) == {"a": B, "b": C, "c": D}
-
-
-@pytest.fixture
-def closed_rows(database, store):
-    """Rows of a closed store with three pages and a line of the log."""
-    for number, key in enumerate("abc", 1):
-        put(store, number, key, FAR[number])
-    store.log(line(4))
-    store.close()
-    return database.content
-
-
-@pytest.mark.parametrize(
-    ("value", "match"), [(b"", "0 bytes"), (b"short", "5 bytes"), (None, "state row is missing")]
-)
-def test_a_state_row_that_makes_no_sense_is_corrupt(closed_rows, value, match):
-    if value is None:
-        del closed_rows[b"S"]
-    else:
-        closed_rows[b"S"] = value
-    database = DictDatabase(closed_rows)
-    with pytest.raises(IndexCorrupt, match=match) as caught:
-        made(database)
-    assert caught.value.location == LOCATION
-    assert "nothing was deleted" in str(caught.value)
-    assert database.writes == []
-
-
-@pytest.mark.parametrize(
-    ("value", "match"),
-    [
-        (b"short", "entry 1 is cut short: it has 5 bytes"),
-        (bytes(21) + b"\xff", "utf-8"),
-    ],
-)
-def test_an_entry_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows, value, match):
-    store = made(DictDatabase(closed_rows))
-    store._database.content[records.entry_row_key(1)] = value
-    for use in (lambda: store.entry("b"), lambda: store.within(C, 0)):
-        with pytest.raises(IndexCorrupt, match=match):
-            use()
-    assert store.entry("a").fingerprint == B
-    assert [one.key for _, one in store.within(D, 0).stored] == ["c"]
-
-
-def test_a_row_of_the_tables_without_an_entry_is_that_of_no_page(closed_rows):
-    store = made(DictDatabase(closed_rows))
-    del store._database.content[records.entry_row_key(1)]
-    assert store.entry("b") is None
-    assert store.within(C, 0) == ([], [])
-
-
-def test_a_line_of_the_log_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows):
-    closed_rows[records.log_row_key(4)] = b"short"
-    store = made(DictDatabase(closed_rows))
-    with pytest.raises(IndexCorrupt, match="line 4"):
-        list(store.near_duplicates(0))
-
-
-def test_pages_whose_hashes_are_alike_are_told_apart(store, monkeypatch):
-    monkeypatch.setattr(tables, "xxh3_64_intdigest", lambda _: 5 << 32)
-    put(store, 1, "a", A)
-    put(store, 2, "b", B)
-    assert store.entry("a").fingerprint == A
-    assert store.entry("b").fingerprint == B
-    assert store.entry("c") is None
 
 
 def test_while_it_is_synced_from_elsewhere_no_write_waits_for_the_disk(database, clock):
@@ -388,21 +201,6 @@ def test_a_sync_that_fails_leaves_it_to_the_next_write(database, clock):
     assert [sync for _, _, sync in database.writes][-2:] == [False, True]
 
 
-@pytest.mark.parametrize("policy", ["always", "no"])
-def test_only_everysec_is_synced_from_elsewhere(database, policy):
-    store = made(database, sync=policy)
-    database.sync = lambda: pytest.fail("synced")
-    put(store, 1, "a", A)
-    store.sync()
-
-
-def test_a_side_row_whose_name_is_damaged_is_an_error(database):
-    database.content[b"U\xff"] = b"[]"
-    database.content[records.STATE_KEY] = bytes(27) + b"\1"
-    with pytest.raises(IndexCorrupt, match="the name of a side row"):
-        list(made(database).side_rows("notes"))
-
-
 @pytest.fixture
 def in_files(tmp_path):
     """A database with a folder for tables, and 40 pages."""
@@ -414,23 +212,6 @@ def in_files(tmp_path):
         store.close()
     assert (tmp_path / FOLDER).is_dir()
     return DictDatabase(database.content, tmp_path)
-
-
-def test_a_store_that_was_closed_reads_no_entry_again(in_files, monkeypatch):
-    decoded = []
-    decode = records.decode_entry
-
-    def noted(ordinal, value, width_bytes):
-        decoded.append(ordinal)
-        return decode(ordinal, value, width_bytes)
-
-    monkeypatch.setattr(records, "decode_entry", noted)
-    again = made(in_files)
-    assert decoded == []
-    put(again, 41, "41", 41_000)
-    killed = made(DictDatabase(again._database.content, in_files.path))
-    assert decoded == [40]
-    assert len(killed) == 41
 
 
 @pytest.mark.parametrize("damage", ["missing", "damaged", "foreign"])
@@ -471,22 +252,6 @@ def test_tables_mostly_of_removed_pages_are_made_again(in_files, caplog, monkeyp
     assert "more than half of their rows are of removed pages" in caplog.text
     assert contents(again) == expected
     assert len(again._tables) == len(again) == 5
-
-
-def test_tables_that_cannot_be_written_or_deleted_stay_in_memory(in_files, monkeypatch, caplog):
-    expected = contents(made(DictDatabase(in_files.content)))
-    (in_files.path / FOLDER / "ids").write_bytes(b"x")
-
-    def refused(_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(store_module, "delete_tables", refused)
-    with small_tables():
-        store = made(in_files)
-        assert "stay in memory" in caplog.text
-        put(store, 41, "41", 41_000)
-        assert contents(store) == {**expected, "41": 41_000}
-        store.close()
 
 
 @pytest.mark.parametrize("when", ["crawling", "closing"])
@@ -543,23 +308,3 @@ def test_after_a_kill_at_any_write_all_is_there_that_was_confirmed(tmp_path, see
             crawl.index.close()
         content = database.content
     assert runs > 10
-
-
-def test_a_pending_page_that_differs_in_nothing_has_the_row_of_its_entry(store):
-    rules = CrawlRules(K, UNCONFIRMED, crawl_start=2)
-    put(store, 1, "a", A)
-    stored = store.entry("a")
-    _, pending = store.observe(PageToObserve("a", A), rules)
-    assert pending.entry.ordinal == stored.ordinal
-    assert store.within(A, 0) == ([(0, stored)], [(0, pending.entry)])
-    store.release([pending])
-    assert store.within(A, 0) == ([(0, stored)], [])
-    assert pending.is_settled
-
-
-def test_a_discarded_page_is_found_no_more(store):
-    _, pending = store.observe(PageToObserve("a", A), CrawlRules(K, UNCONFIRMED))
-    assert store.within(A, 0) == ([], [(0, pending.entry)])
-    store.release([pending])
-    assert store.within(A, 0) == ([], [])
-    assert list(store._tables.near([(A, b"")], 0)) == [[]]

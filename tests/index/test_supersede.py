@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from scrapy_simhash.errors import IndexClosed, StorageError
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.store import Store
 
 from .backends import FAR, DatabaseBackend, K, checked_entries, flip, found, seen
@@ -57,14 +57,6 @@ def test_at_confirm_the_page_is_stored_and_its_representative_logged_as_its_copy
         assert set(checked_entries(backend.directory, backend.plan)) == {"page"}
 
 
-def test_until_then_both_are_seen_by_queries(stored):
-    superseding(stored)
-    assert found(stored.query(NEAR)) == [("page", NEAR, 0), ("old", A, 1)]
-    assert seen(stored.observe("copy of old", A)) == ("near-duplicate", "old", 0)
-    assert seen(stored.observe("copy", NEAR)) == ("near-duplicate", "page", 0)
-    assert stored.entry("page") is None
-
-
 @pytest.mark.parametrize("by", ["key", "observation"])
 def test_a_page_that_fails_leaves_the_representative_where_it_is(stored, by):
     page = superseding(stored)
@@ -72,25 +64,6 @@ def test_a_page_that_fails_leaves_the_representative_where_it_is(stored, by):
     stored.confirm(page)
     assert found(stored.query(A)) == [("old", A, 0)]
     assert log_of(stored) == [("page", "old", 1)]
-
-
-def test_a_crawl_that_ends_before_leaves_it_too(backend):
-    with backend.open() as index:
-        index.confirm(index.observe("old", A))
-        superseding(index)
-    with backend.open() as index:
-        assert found(index.query(A)) == [("old", A, 0)]
-        assert log_of(index) == [("page", "old", 1)]
-
-
-def test_confirming_twice_does_nothing_more(stored):
-    page = superseding(stored)
-    stored.confirm("page")
-    again = stored.observe("old", A)
-    stored.confirm(page)
-    stored.confirm(again)
-    assert found(stored.query(A)) == [("page", NEAR, 1)]
-    assert len(log_of(stored)) == 3
 
 
 def test_a_representative_with_other_content_by_now_stays(stored):
@@ -129,28 +102,6 @@ def test_a_representative_that_is_gone_takes_none_with_it(stored):
     assert log_of(stored) == [("page", "old", 1), ("second", "old", 1), ("old", "page", 1)]
 
 
-def test_other_near_duplicates_stay(index):
-    """Two representatives within k of the page, of which only the nearest yields."""
-    index.confirm(index.observe("other", flip(A, 0, 1, 2)))
-    index.confirm(index.observe("old", flip(A, 8)))
-    page = index.observe("page", A)
-    assert page.representative == "old"
-    index.supersede(page)
-    index.confirm(page)
-    assert {match.key for match in index.query(A)} == {"page", "other"}
-
-
-def test_the_page_had_an_entry_of_its_own(stored):
-    first = stored.observe("page", C)
-    stored.confirm(first)
-    page = superseding(stored)
-    stored.confirm(page)
-    assert found(stored.query(A)) == [("page", NEAR, 1)]
-    assert stored.query(C) == []
-    assert len(stored) == 1
-    assert stored.entry("page").number == page.sequence
-
-
 @pytest.mark.parametrize("in_flight", [False, True])
 @pytest.mark.parametrize("handles", [1, 2])
 def test_entries_of_earlier_crawls_stay_where_they_are(backend, handles, in_flight):
@@ -183,26 +134,6 @@ def test_a_representative_of_an_earlier_crawl_yields_where_it_counts(backend, in
         index.confirm(superseding(index))
         assert found(index.query(A)) == [("page", NEAR, 1)]
         assert index.observe("old", A).representative == "page"
-
-
-def test_a_representative_of_another_handle_yields(backend):
-    with backend.open() as one, backend.open() as other:
-        one.confirm(one.observe("old", A))
-        page = superseding(other)
-        other.confirm(page)
-        assert [match.key for match in one.query(A)] == ["page"]
-
-
-def test_closing_forgets_it(backend):
-    with backend.open() as one:
-        other = backend.open()
-        one.confirm(one.observe("old", A))
-        page = superseding(other)
-        other.close()
-        with pytest.raises(IndexClosed):
-            other.supersede(page)
-        one.confirm(page)
-        assert found(one.query(A)) == [("old", A, 0)]
 
 
 def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
@@ -240,18 +171,6 @@ class TestProvisional:
         assert (both.representative, both.distance, both.provisional) == ("pending", 1, False)
         alone = stored.observe("copy", flip(A, 0, 1, 2, 3))
         assert (alone.representative, alone.provisional) == ("pending", True)
-
-    def test_what_the_same_page_held_before_counts(self, stored):
-        stored.observe("old", B)
-        assert not stored.observe("copy", NEAR).provisional
-        assert stored.observe("copy of new", B).provisional
-
-    def test_after_a_discard_the_copy_is_new(self, index):
-        first = index.observe("first", A)
-        assert index.observe("copy", NEAR).provisional
-        index.discard(first)
-        again = index.observe("copy", NEAR)
-        assert (again.kind, again.provisional) == ("new", False)
 
     def test_pages_of_earlier_crawls_stand_for_none_until_they_are_met(self, backend):
         with backend.open() as index:

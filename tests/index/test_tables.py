@@ -19,7 +19,7 @@ from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.tables import COLUMNS, NEW_RUN, delete_tables
-from scrapy_simhash.index.tables.format import Unfit, Writer
+from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import Tables
 
 from .backends import small_tables
@@ -221,12 +221,6 @@ def test_files_are_laid_out_as_the_page_of_their_format_says(tmp_path):
             assert sorted(bucket) == [at for at, own in enumerate(slots) if own == slot]
 
 
-def test_written_tables_are_used_again(folder):
-    tables = Tables(PLAN, folder, made_for="an index")
-    assert (tables.stop, len(tables)) == (60, 60)
-    assert_finds(tables, rows(60))
-
-
 @pytest.mark.parametrize("damage", ["byte", "short", "empty", "missing", "longer"])
 @pytest.mark.parametrize("name", [*COLUMNS, "first run", "last run"])
 def test_a_file_that_is_damaged_is_not_used(folder, name, damage):
@@ -263,14 +257,6 @@ def test_a_file_that_is_damaged_is_not_used(folder, name, damage):
         assert_finds(tables, rows(60))
 
 
-@pytest.mark.parametrize(
-    ("plan", "made_for"), [(TablePlan(136, 4), "an index"), (PLAN, "another"), (PLAN, "")]
-)
-def test_tables_of_another_index_or_plan_are_not_used(folder, plan, made_for):
-    with pytest.raises(Unfit, match="made for another"):
-        Tables(plan, folder, made_for=made_for)
-
-
 def test_files_that_an_interruption_left_are_deleted_and_others_stay(folder):
     before = {path.name for path in folder.iterdir()}
     for name in (NEW_RUN, "0.run"):
@@ -280,88 +266,3 @@ def test_files_that_an_interruption_left_are_deleted_and_others_stay(folder):
     assert {path.name for path in folder.iterdir()} == {*before, "notes.txt"}
     delete_tables(folder)
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
-
-
-@pytest.mark.parametrize("place", ["write", "finish"])
-def test_on_a_full_disk_all_is_found_and_later_written(tmp_path, monkeypatch, place):
-    original, full = getattr(Writer, place), True
-
-    def fail_if_full(*arguments):
-        if full:
-            raise OSError(28, "No space left on device")
-        return original(*arguments)
-
-    monkeypatch.setattr(Writer, place, fail_if_full)
-    failures = 0
-    with small_tables():
-        tables = Tables(PLAN, tmp_path / "tables")
-        for number, fingerprint in enumerate(rows(60)):
-            tables.add(number, fingerprint, b"%d" % number, 0)
-            try:
-                while tables.step():
-                    pass
-            except OSError:
-                failures += 1
-        assert failures > 10
-        assert_finds(tables, rows(60))
-        assert not list((tmp_path / "tables").glob("*.run"))
-        full = False
-        tables.write_all()
-        tables.close()
-        assert_finds(Tables(PLAN, tmp_path / "tables"), rows(60))
-
-
-def test_files_are_visible_only_after_the_caller_was_told(tmp_path):
-    seen = []
-    with small_tables():
-        tables = Tables(
-            PLAN,
-            tmp_path / "tables",
-            before_visible=lambda: seen.append(len(list((tmp_path / "tables").glob("*.run")))),
-        )
-        add_all(tables, rows(7))
-        assert seen == [0]
-        assert len(list((tmp_path / "tables").glob("*.run"))) == 1
-
-
-def test_few_rows_are_left_to_the_next_opening(tmp_path):
-    tables = Tables(PLAN, tmp_path / "tables")
-    add_all(tables, rows(100))
-    tables.write_all()
-    assert not (tmp_path / "tables").exists()
-
-
-def test_rows_are_added_together_as_one_by_one(tmp_path):
-    import numpy as np
-
-    from scrapy_simhash.index.tables.prefixes import Prefixes
-    from scrapy_simhash.index.tables.tables import key_hash
-
-    fingerprints = rows(5000)
-    together = Tables(PLAN)
-    hashes = np.array([key_hash(b"%d" % number) for number in range(5000)], np.uint64)
-    packed = Prefixes(PLAN).packed(fingerprints)
-    together.extend(0, packed[:3000], hashes[:3000], np.zeros(3000, np.uint64))
-    together.extend(3000, packed[3000:], hashes[3000:], np.zeros(2000, np.uint64))
-    assert_finds(together, fingerprints[:50] + fingerprints[50:60])
-    for number in (2999, 3000, 4999):
-        assert together.near([(fingerprints[number], b"")], 0) == [[number]]
-        assert together.with_key(b"%d" % number) == [number]
-
-
-def test_what_is_found_does_not_depend_on_how_far_rows_are_sorted():
-    rng = random.Random(3)
-    fingerprints, certainty = [], rng.randbytes(PLAN.bits)
-    for _ in range(400):
-        fingerprint = 0
-        for bit in rng.sample(range(PLAN.bits), 15):
-            fingerprint ^= 1 << bit
-        fingerprints.append(fingerprint)
-    found = []
-    for unsorted in (2, 50, 1000):
-        with small_tables(unsorted=unsorted):
-            tables = Tables(PLAN)
-            add_all(tables, fingerprints)
-            found.append(set(tables.near([(0, certainty)], K)[0]))
-    assert found[0] == found[1] == found[2]
-    assert 0 < len(found[0]) < 400

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import zlib
 from contextlib import closing
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from scrapy_simhash.errors import IndexCorrupt, StorageError
-from scrapy_simhash.index import open_index, reset_index
+from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import (
-    MAX_CHARACTERS,
     KeptText,
     Texts,
-    copying_texts,
     opened_texts,
     texts_path,
 )
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.remove import expire
 
 from .backends import INSTALLED_KINDS, PLAN, SCHEME, K
 
@@ -49,13 +43,6 @@ def test_a_text_is_kept_as_it_is(texts):
     assert json.loads(content) == {"title": ONE.title, "text": ONE.text}
 
 
-def test_another_text_takes_its_place_and_room(texts):
-    texts.max_bytes = 400
-    for number in range(100):
-        assert texts.keep("a", KeptText("", str(number)))
-    assert texts.get("a").text == "99"
-
-
 def test_it_is_bounded(texts):
     texts.max_bytes = 300
     kept = [key for key in map(str, range(50)) if texts.keep(key, KeptText("", f"text {key}"))]
@@ -65,11 +52,6 @@ def test_it_is_bounded(texts):
     for key in kept[1:]:
         texts.forget([key])
     assert texts.keep("new", KeptText("", "fits again"))
-
-
-def test_a_long_text_is_cut(texts):
-    texts.keep("a", KeptText("", "x" * (MAX_CHARACTERS + 5)))
-    assert texts.get("a").text == "x" * MAX_CHARACTERS
 
 
 @pytest.mark.parametrize("kind", INSTALLED_KINDS)
@@ -95,14 +77,6 @@ def test_a_damaged_text_is_said(tmp_path, value):
 
 
 @pytest.mark.parametrize("kind", INSTALLED_KINDS)
-def test_a_damaged_key_is_said(tmp_path, kind):
-    with closing(Texts(str(tmp_path), texts_path(tmp_path, kind), kind)) as texts:
-        texts._opened().write([(b"X\xff", b"")])
-        with pytest.raises(IndexCorrupt, match="a key of its texts"):
-            list(texts.keys())
-
-
-@pytest.mark.parametrize("kind", INSTALLED_KINDS)
 def test_damaged_files_of_texts_are_not_to_be_repaired(tmp_path, kind):
     path = texts_path(tmp_path, kind)
     with closing(Texts(str(tmp_path), path, kind)) as texts:
@@ -113,21 +87,6 @@ def test_damaged_files_of_texts_are_not_to_be_repaired(tmp_path, kind):
         pytest.raises(IndexCorrupt, match="from a backup, or delete it"),
     ):
         texts.get("a")
-
-
-@pytest.mark.parametrize("kind", INSTALLED_KINDS)
-def test_a_directory_that_cannot_be_created_is_an_error_of_the_storage(tmp_path, kind):
-    with closing(Texts("here", texts_path(tmp_path / "missing", kind), kind)) as texts:
-        for use in (lambda: texts.keep("a", ONE), lambda: texts.get("a")):
-            with pytest.raises(StorageError, match="check the path, disk space and rights"):
-                use()
-
-
-@given(st.text(), st.text(), st.text(min_size=1))
-def test_any_text_under_any_key(title, text, key):
-    texts = Texts("memory", None, "memory")
-    texts.keep(key, KeptText(title, text))
-    assert texts.get(key) == KeptText(title, text)
 
 
 @pytest.fixture
@@ -145,10 +104,6 @@ def made(tmp_path):
 def kept(directory, kind=INSTALLED_KINDS[0]):
     with opened_texts(directory, kind) as texts:
         return {} if texts is None else {key: texts.get(key).title for key in texts.keys()}  # noqa: SIM118
-
-
-def full(*_):
-    raise OSError(errno.ENOSPC, "no space left")
 
 
 def test_all_who_look_at_an_index_share_its_texts(made):
@@ -183,28 +138,3 @@ def test_a_merge_that_is_killed_leaves_no_page_without_its_text(made, monkeypatc
         merge(state, other)
         assert kept(state) == kept(one)
     assert states == [{"a": "one", "b": "one", "c": "other"}] * 2
-
-
-def test_a_merge_that_fails_leaves_the_texts_as_they_were(made, monkeypatch):
-    monkeypatch.setattr(Manifest, "replace", full)
-    with pytest.raises(StorageError, match="no space left"):
-        merge(made / "one", made / "other")
-    assert kept(made / "one") == {"a": "one", "b": "one"}
-
-
-def test_texts_of_expired_pages_are_deleted(made):
-    expire(made / "one", 0)
-    assert kept(made / "one") == {"a": "one", "b": "one"}
-    expire(made / "one", 1 << 32, log=True)
-    assert kept(made / "one") == {}
-
-
-def test_they_are_reset_with_the_index(made):
-    assert reset_index(f"{INSTALLED_KINDS[0]}:{made / 'one'}")
-    assert not (made / "one").exists() or not list((made / "one").iterdir())
-
-
-def test_copying_without_texts_makes_none(tmp_path):
-    with copying_texts(tmp_path / "a", INSTALLED_KINDS[0], tmp_path / "b", INSTALLED_KINDS[0]):
-        pass
-    assert list(tmp_path.iterdir()) == []

@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 
 from scrapy_simhash import Scheme, open_index
-from scrapy_simhash.maintenance.duplication import duplication, host_of
+from scrapy_simhash.maintenance.duplication import duplication
 from scrapy_simhash.maintenance.rewriting import rewriting
-from scrapy_simhash.report.breakdown import Breakdown, break_down
+from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.url_patterns import url_pattern
 
 K = 3
@@ -73,21 +73,6 @@ def test_pairs_do_not_depend_on_the_order(tmp_path):
     assert {(row["near_duplicates"], row["clusters"]) for row in found.values()} == {(100, 100)}
 
 
-def test_a_cluster_of_very_many_patterns_is_bounded(tmp_path):
-    with open_index(tmp_path / "index", Scheme(bits=64), max_distance=K) as index:
-        for number in range(300):
-            # The first of them has most pages.
-            name = "a" if number < 3 else f"p{chr(97 + number % 26)}{chr(97 + number // 26)}"
-            index.confirm(index.observe(f"{SITE}/{name}/{number}", 7))
-    with rewriting(tmp_path / "index") as (source, _):
-        tables = break_down(source, duplication(source))
-    # 20 patterns have 190 pairs, and one of them more than one page.
-    assert tables.row_counts == {"hosts": 1, "patterns": 298, "pairs": 191}
-    assert [len(rows) for rows in tables[:3]] == [1, 100, 100]
-    assert tables.pairs[0]["patterns"] == ["a.example/a/*"] * 2
-    assert tables.pairs[0]["near_duplicates"] == 2
-
-
 def test_each_near_duplicate_counts_in_one_row_of_a_table(tables):
     near = sum(len(story) - 1 for story in STORIES)
     for rows in (tables.hosts, tables.patterns):
@@ -97,22 +82,3 @@ def test_each_near_duplicate_counts_in_one_row_of_a_table(tables):
     representatives = Counter(url_pattern(SITE + story[0]) for story in STORIES)
     for row in tables.patterns:
         assert row["representatives"] == representatives[row["pattern"]]
-
-
-def test_pages_are_numbered_by_the_rows_of_the_tables(tables):
-    keys = [f"{SITE}{path}" for story in STORIES for path in story]
-    keys += ["https://b.example/x", "https://b.example:8080/x", "no URL"]
-    numbers = tables.numbered(keys)
-    hosts, patterns = numbers["hosts"], numbers["patterns"]
-    rows = [row["pattern"] for row in tables.patterns]
-    assert patterns[: len(rows)] == rows
-    assert hosts == ["a.example", "b.example", "b.example:8080", ""]
-    assert [hosts[number] for number in numbers["of_host"]] == [host_of(key) for key in keys]
-    named = [patterns[number] for number in numbers["of_pattern"] if number >= 0]
-    assert named == [url_pattern(key) for key in keys[:-3]]
-    assert numbers["of_pattern"][-3:] == [-1, -1, -1]
-
-
-def test_of_nothing():
-    numbers = Breakdown([], [], [], {}).numbered([])
-    assert numbers == {"hosts": [], "patterns": [], "of_host": [], "of_pattern": []}

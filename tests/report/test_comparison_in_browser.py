@@ -105,13 +105,6 @@ def percent(left, right):
     return int(100 * resemblance(left, right) + 1e-9)
 
 
-def test_scripts_without_spaces_are_compared_letter_by_letter(opened):
-    watched = opened(of_texts(*CHINESE))
-    compared(watched)
-    assert marked(watched, "del") == ["大"]
-    assert marked(watched, "ins") == ["小"]
-
-
 def test_any_two_pages_of_a_cluster(opened):
     report = small_report()
     watched = opened(report)
@@ -165,23 +158,6 @@ def test_only_what_differs_and_from_one_difference_to_the_next(opened):
     assert page.locator("#at-difference").inner_text() == "3 of 3"
 
 
-def test_it_is_a_dialog_that_escape_closes_and_focus_goes_back(opened):
-    watched = opened(of_texts(LEFT, RIGHT))
-    page = watched.page
-    page.locator("button.open").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    settled(watched)
-    assert page.get_by_role("dialog", name="Two pages side by side").is_visible()
-    assert page.evaluate("document.activeElement.closest('dialog') !== null")
-    page.keyboard.press("Escape")
-    assert not page.locator("#comparison").is_visible()
-    assert page.evaluate("document.activeElement.className") == "compare"
-
-
 @pytest.mark.parametrize("without", [(0, 1), (1,), (0,)])
 def test_texts_that_were_not_kept(opened, without):
     report = of_texts(LEFT, RIGHT)
@@ -207,10 +183,3 @@ def test_long_texts_are_bounded_and_said_to_be(opened):
     said = compared(watched)
     assert watched.page.evaluate("() => performance.now()") - took_ms < 10_000
     assert "Only the first 60,000 words" in said
-
-
-def test_the_page_whose_button_was_clicked_is_beside_its_representative(opened):
-    page = opened(of_texts(LEFT, RIGHT, LEFT)).page
-    page.locator("button.open").first.click()
-    page.locator("button.compare").nth(1).click()
-    assert page.locator("#choose-right").input_value() == "2"

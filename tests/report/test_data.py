@@ -16,7 +16,6 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.maintenance.remove import expire
 from scrapy_simhash.report.writing import report_data
 from scrapy_simhash.sketch import sketch
 
@@ -179,34 +178,6 @@ def test_the_largest_clusters_are_shortened_where_there_are_too_many(made, max_p
     assert data["index"] | {"file_bytes": 0} == whole["index"] | {"file_bytes": 0}
 
 
-def test_a_ban_page_does_not_push_out_what_is_left(tmp_path):
-    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
-        for name, fingerprint, copies in (("ban", 0, 30), ("story", (1 << 64) - 1, 3)):
-            index.confirm(index.observe(name, fingerprint))
-            for number in range(copies):
-                index.observe(f"{name} {number}", fingerprint ^ 1 << number)
-    data = report_data(tmp_path / "i", max_pages=10)
-    assert sizes(data) == {"ban": 5, "story": 3}
-    assert data["left_out"] == {"clusters": 0, "shortened": 1, "near_duplicates": 25, "texts": 0}
-    assert data["sizes"] == {data["pages"]["key"].index("ban"): 30}
-    assert report_data(tmp_path / "i")["sizes"] == {}
-
-
-def test_an_empty_index(tmp_path):
-    with open_index(tmp_path / "index", SCHEME, max_distance=K):
-        pass
-    data = report_data(tmp_path / "index")
-    assert (data["pages"]["key"], data["fingerprints"], data["hosts"]) == ([], "", [])
-    assert data["timeline"]["representatives"] == []
-
-
-def test_near_duplicates_of_what_has_left_the_index_are_left_out(made):
-    assert expire(made, 1 << 32)
-    data = report_data(made)
-    assert data["index"]["representatives"] == data["index"]["near_duplicates"] == 0
-    assert data["pages"]["key"] == []
-
-
 def test_a_page_that_took_the_place_of_its_representative_has_its_cluster(tmp_path):
     original = 0x123456789ABCDEF0
     with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
@@ -270,11 +241,3 @@ def test_similar_pages_stand_apart(tmp_path):
         2,
         3,
     )
-
-
-def test_pages_that_no_other_is_near_are_counted_and_not_listed(tmp_path):
-    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
-        for number in range(3):
-            index.confirm(index.observe(f"page {number}", 0xFFFF << 16 * number))
-    data = report_data(tmp_path / "i")
-    assert (data["index"]["representatives"], data["pages"]["key"]) == (3, [])

@@ -13,7 +13,6 @@ from lxml.html import document_fromstring
 
 from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.report.page import render
-from scrapy_simhash.report.timeline import timeline
 from scrapy_simhash.report.visible import address, duration, moment, share, visible
 from tests.report.samples import (
     MAX_DISTANCE,
@@ -73,12 +72,6 @@ def policy(read):
     }
 
 
-def with_crawl(**facts):
-    report = copy.deepcopy(small_report())
-    report["crawl"].update(facts)
-    return report
-
-
 def test_the_policy_allows_this_script_and_this_style_and_loads_nothing():
     read = Read(render(small_report()))
     allowed = policy(read)
@@ -121,13 +114,6 @@ def test_no_script_makes_markup_or_code_of_text():
                 source,
             )
             assert found == [], path.name
-
-
-def test_links_lead_to_web_addresses_and_tell_them_nothing():
-    for link in Read(render(small_report())).of("a"):
-        if not link["href"].startswith("#"):
-            assert link["href"].startswith(("http://", "https://"))
-            assert link["rel"] == "noreferrer noopener"
 
 
 def test_the_data_is_in_the_page_as_it_was():
@@ -197,18 +183,6 @@ def test_what_a_crawl_did_and_did_not():
     assert "1 h 2 min" in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_unchanged_pages_have_a_column_if_there_are_any():
-    assert "Outcome Near-dup. Unchanged dropped" in Read(render(small_report())).text
-    assert "Outcome Near-dup. dropped" in Read(render(with_crawl(unchanged=0))).text
-
-
-@pytest.mark.parametrize(
-    "facts", [{"started_at_s": None, "ended_at_s": None}, {"judged": 0, "new": 0}, {"stats": {}}]
-)
-def test_facts_that_may_be_missing(facts):
-    assert "harbour" in Read(render(with_crawl(**facts))).text
-
-
 def test_what_was_left_out_is_said():
     report = copy.deepcopy(small_report())
     report["left_out"] = {"clusters": 1234, "shortened": 1, "near_duplicates": 2345, "texts": 0}
@@ -222,34 +196,6 @@ def test_what_was_left_out_is_said():
     report["left_out"] = {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 7}
     assert "the texts of 7 pages are left out" in Read(render(report)).text
     assert "This file is not complete" not in Read(render(small_report())).text
-
-
-def test_tables_say_how_many_rows_there_would_be():
-    report = copy.deepcopy(small_report())
-    assert "These are the first" not in Read(render(report)).text
-    report["row_counts"] = {"hosts": 3, "patterns": 1_500, "pairs": len(report["pairs"])}
-    read = Read(render(report))
-    count = len(report["patterns"])
-    assert f"These are the first {count} of 1,500." in read.text
-    assert read.text.count("These are the first") == 1
-
-
-def test_times_are_told_apart_however_short_the_steps():
-    for step_s in (1, 15, 60, 3600, 86_400, 2_592_000):
-        data = {
-            "from_s": 0,
-            "step_s": step_s,
-            "representatives": [1] * 90,
-            "near_duplicates": [2] * 90,
-        }
-        drawn = timeline(data)
-        assert len(drawn.columns) == 90
-        assert all(0 <= one.top < one.middle < one.bottom for one in drawn.columns)
-        labels = [tick.label for tick in drawn.times]
-        assert len(set(labels)) == len(labels) > 4
-    report = copy.deepcopy(small_report())
-    report["timeline"].update(step_s=1)
-    assert "2026-11-22 00:00:01" in Read(render(report)).text
 
 
 def test_how_values_are_written():
@@ -275,10 +221,6 @@ def test_how_values_are_written():
 )
 def test_what_is_no_web_address_is_no_link(name):
     assert address(name) == ""
-
-
-def test_a_web_address_is_one():
-    assert address("HTTPS://a.example/ü?q=1#f") == "HTTPS://a.example/ü?q=1#f"
 
 
 @pytest.mark.parametrize(
@@ -310,14 +252,3 @@ def test_it_opens_with_a_sentence(crawl, most, sentence):
     page = document_fromstring(render(report))
     [summary] = page.xpath("//*[@id='summary']")
     assert " ".join(summary.text_content().split()) == sentence
-
-
-@pytest.mark.parametrize("highest", [0, 1, 3, 4, 5, 9, 10, 99, 101, 12_345, 10**9])
-def test_levels_reach_what_there_is(highest):
-    levels = timeline(
-        {"from_s": 0, "step_s": 1, "representatives": [highest], "near_duplicates": [0]}
-    ).levels
-    assert len(levels) <= 6
-    if highest:
-        assert int(levels[-1].label.replace(",", "")) >= highest
-        assert levels[0].label == "0"

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from tests.report.samples import columns, head, small_report
+from tests.report.samples import small_report
 
 pytestmark = pytest.mark.thorough
 
@@ -35,10 +35,3 @@ def test_titles_are_shown_beneath_urls_and_found(opened):
     same = sum(report["titles"][pages["title"][one]] == own for one in members)
     assert same < len(members)
     assert title_of_row(watched) == [own, f"\u00b7 {same} of {len(members)} pages"]
-
-
-def test_heaped_accents_of_a_name_are_escaped(opened):
-    key = "https://a.example/" + "a\u0301" + "\u0301" * 40
-    report = head(columns([(key, 1, 1, 0, -1), (key, 2, 2, 0, -1)], [0, 0], []))
-    shown = opened(report).rows()[0][0]
-    assert shown == "https://a.example/a" + "\u0301" * 16 + "\\u0301" * 25

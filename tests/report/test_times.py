@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrapy_simhash import open_index
 from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.report.writing import report_data
 from tests.report.test_data import SCHEME, K, sizes
-
-
-def test_pages_are_counted_when_they_were_first_met(tmp_path):
-    for _ in range(3):
-        with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
-            index.confirm(index.observe("story", 0))
-            index.observe("copy", 1)
-    data = report_data(tmp_path / "i")
-    assert data["index"]["log_lines"] == 3
-    assert sum(data["timeline"]["near_duplicates"]) == data["index"]["near_duplicates"] == 1
 
 
 def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
@@ -53,17 +41,3 @@ def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
         for name in ("representatives", "near_duplicates")
     }
     assert moments == {"representatives": [100, 300], "near_duplicates": [150, 200]}
-
-
-@pytest.mark.parametrize("to_s", [60, 59 + 119 * 60 + 59, 10**7, 10**9])
-def test_the_chart_has_at_most_120_columns(tmp_path, to_s):
-    with open_index(tmp_path / "i", SCHEME, max_distance=K) as index:
-        index.confirm(index.observe("first", 0))
-        index.confirm(index.observe("last", 0xFFFF))
-    with rewriting(tmp_path / "i") as (source, store):
-        for entry, seen_s in zip(source.entries(), (59, to_s), strict=True):
-            seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
-            store.write(seen, None, ())
-    columns = report_data(tmp_path / "i")["timeline"]["representatives"]
-    assert sum(columns) == 2
-    assert len(columns) <= 120

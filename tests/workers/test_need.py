@@ -8,7 +8,7 @@ import os
 import pytest
 
 from scrapy_simhash.workers import need as need_module
-from scrapy_simhash.workers.need import Need, available_cores, idle_core_s
+from scrapy_simhash.workers.need import Need, available_cores
 from tests.crawl.worker_extractors import GO
 from tests.workers.orders import fingerprint_of
 from tests.workers.watching import is_gone, needs_proc
@@ -53,24 +53,11 @@ def test_workers_grow_while_pages_wait_and_a_core_is_idle(cores, waits, idle_cor
     assert cores().pass_by(20, waits=waits, idle_cores=idle_cores) == numbers
 
 
-def test_short_queues_start_nothing(cores):
-    made = cores()
-    for _ in range(20):
-        assert made.pass_by(0.3, waits=True, idle_cores=2) == [1]
-        assert made.pass_by(0.1, waits=False, idle_cores=2) == [1]
-
-
 def test_workers_that_start_are_awaited(cores):
     made = cores()
     assert made.pass_by(0.5, waits=True, idle_cores=2) == [1, 2]
     assert made.pass_by(60, waits=True, idle_cores=2, ready=False) == [2]
     assert made.pass_by(0.5, waits=True, idle_cores=2) == [2, 3]
-
-
-def test_idle_time_before_pages_waited_does_not_count(cores):
-    made = cores()
-    made.pass_by(10, waits=False, idle_cores=2)
-    assert made.pass_by(10, waits=True, idle_cores=0) == [1]
 
 
 def test_workers_end_one_by_one_when_nothing_waits(cores, caplog):
@@ -124,29 +111,6 @@ def cgroup(monkeypatch, tmp_path):
 def test_the_quota_of_a_cgroup_limits_the_cores(cgroup, own, quotas, cores):
     cgroup(own, quotas)
     assert available_cores() == cores
-
-
-def test_the_affinity_limits_the_cores(monkeypatch, tmp_path):
-    monkeypatch.setattr(need_module, "_OWN_CGROUP", tmp_path / "missing")
-    monkeypatch.delattr(os, "process_cpu_count", raising=False)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
-    assert available_cores() == 3
-
-
-@pytest.mark.parametrize("content", [None, "", "cpu  1 2 3\n", "cpu a b c d e\n"])
-def test_without_times_of_the_system_a_core_counts_as_idle(monkeypatch, tmp_path, content):
-    monkeypatch.setattr(need_module, "_CPU_TIMES", tmp_path / "stat")
-    if content is not None:
-        (tmp_path / "stat").write_text(content)
-    monkeypatch.setattr(need_module.time, "monotonic", lambda: 7.0)
-    assert idle_core_s() == 7.0
-
-
-@needs_proc
-def test_idle_time_is_that_of_all_cores(monkeypatch, tmp_path):
-    (tmp_path / "stat").write_text("cpu  10 20 30 400 50 6 7 8 9 10\ncpu0 1 2 3\n")
-    monkeypatch.setattr(need_module, "_CPU_TIMES", tmp_path / "stat")
-    assert idle_core_s() == 450 / os.sysconf("SC_CLK_TCK")
 
 
 @needs_proc

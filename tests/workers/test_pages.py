@@ -81,8 +81,3 @@ def test_the_dictionary_is_loaded_at_start_or_by_the_first_chinese_page(when, lo
         check=True,
     )
     assert child.stdout == f"{loaded}\n"
-
-
-@pytest.mark.parametrize(("timeout_ms", "loads"), [(4999, True), (10_000, False)])
-def test_with_a_short_time_limit_it_is_loaded_at_start(start_pool, timeout_ms, loads):
-    assert start_pool(timeout_ms=timeout_ms).pool._work.spec[1] is loads

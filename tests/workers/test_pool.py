@@ -14,11 +14,9 @@ from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers import pool as pool_module
-from scrapy_simhash.workers import process as process_module
 from scrapy_simhash.workers.process import WorkerProcess
 from tests.crawl.worker_extractors import GO, page_with
 from tests.samples import CHINESE, ENGLISH, article_page
-from tests.workers.driving import Driven
 from tests.workers.orders import SCHEME, fingerprint_of, scheme_of
 from tests.workers.watching import (
     arrived,
@@ -174,12 +172,6 @@ def test_a_page_that_kills_is_skipped_after_two_workers(start_pool, starts, orde
     assert len(starts) == 3
 
 
-def test_a_page_is_not_blamed_for_one_death(start_pool, tmp_path):
-    pool = start_pool()
-    assert pool.answer(f"die 1 {tmp_path}", 5).fingerprint == fingerprint_of(5)
-    assert pool.replaced == 1
-
-
 def test_a_page_is_not_blamed_for_the_death_of_the_worker_behind_another(start_pool, tmp_path):
     """Each of two pages kills one worker, so each is tried again."""
     pool = start_pool().until_ready()
@@ -240,28 +232,6 @@ def test_an_extractor_that_wants_out_keeps_its_worker(start_pool, order, error):
     assert pool.replaced == 0
 
 
-def test_a_page_that_cannot_be_had_is_an_error_of_its_own(start_pool):
-    pool = start_pool()
-
-    def unreadable():
-        raise LookupError("no such codec")
-
-    assert str(pool.error(pool.pool.submit(unreadable))) == "no such codec"
-    assert pool.answer().skipped is None
-
-
-def test_an_answer_that_cannot_be_taken_is_not_the_next_pages(start_pool, monkeypatch):
-    pool = start_pool().until_ready()
-
-    def out_of_memory(*_):
-        raise MemoryError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(pool_module.WorkerError, "__init__", out_of_memory)
-        assert isinstance(pool.error(pool.ask("leave early")), MemoryError)
-    assert pool.answer(number=2).fingerprint == fingerprint_of(2)
-
-
 @pytest.mark.parametrize("answer", [b"\0" * 7 + b"\1R", b"\0" * 7 + b"\1X", b"\0" * 8])
 def test_an_answer_that_nobody_asked_for_ends_the_worker(start_pool, answer):
     """An extractor wrote to the socket."""
@@ -271,25 +241,6 @@ def test_an_answer_that_nobody_asked_for_ends_the_worker(start_pool, answer):
     pool.until(writing.done)
     pool.until(lambda: pool.pids != [worker])
     assert pool.answer(number=1).fingerprint == fingerprint_of(1)
-
-
-def test_pages_are_made_when_their_turn_has_come(start_pool, tmp_path):
-    pool = start_pool()
-    made = []
-
-    def make(number):
-        made.append(number)
-        return page_with(number=number)
-
-    first = pool.ask(f"meet {tmp_path}")
-    pages = [pool.pool.submit(lambda n=n: make(n)) for n in range(100)]
-    pool.until(lambda: arrived(tmp_path))
-    assert made == [0]  # the worker has it next
-    pages[1].cancel()
-    (tmp_path / GO).touch()
-    assert pool.results(first)[0].skipped is None
-    assert pool.results(pages[-1])[0].fingerprint == fingerprint_of(99)
-    assert made == [0, *range(2, 100)]
 
 
 def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, starts):
@@ -303,19 +254,6 @@ def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, start
     assert len(starts) <= 3
     assert pool.pids == []
     assert all(map(is_gone, starts))
-
-
-def test_an_error_without_a_message_has_a_pause_too(start_pool, monkeypatch):
-    starts = []
-
-    def fail(*arguments):
-        starts.append(arguments)
-        raise MemoryError
-
-    monkeypatch.setattr(pool_module, "WorkerProcess", fail)
-    pool = start_pool()
-    assert {str(pool.error(pool.ask())) for _ in range(20)} == {"MemoryError"}
-    assert len(starts) <= 3
 
 
 def test_workers_are_tried_again_after_a_pause(start_pool, tmp_path, monkeypatch, starts):
@@ -349,37 +287,6 @@ def test_close_does_not_wait_for_pages(start_pool, tmp_path, order):
     assert pool.pids == []
     assert pool.replaced == 0
     assert open_files() == files
-
-
-def test_close_does_not_wait_for_a_start(start_pool, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    pool = start_pool(scheme=scheme_of(tmp_path, "hanging", "import time; time.sleep(3600)"))
-    page = pool.ask()
-    [worker] = pool.pids
-    pool.close()
-    assert is_gone(worker)
-    assert isinstance(page.exception(0), WorkerError)
-
-
-def test_a_specification_that_is_not_read_blocks_nothing(start_pool, monkeypatch):
-    monkeypatch.setattr(process_module, "_BOOTSTRAP", "import time; time.sleep(3600)")
-    began = time.monotonic()
-    spec = {"larger than any buffer": "x" * 10_000_000}
-    pool = Driven(pool_module.WorkerPool(replace(start_pool().pool._work, spec=spec), 1))
-    page = pool.ask()
-    pool.pool.step()
-    pool.close()
-    assert time.monotonic() - began < 10
-    assert isinstance(page.exception(0), WorkerError)
-
-
-def test_close_again_and_pages_after_it(start_pool):
-    pool = start_pool()
-    pool.answer()
-    pool.close()
-    pool.close()
-    with pytest.raises(WorkerError, match="closed"):
-        pool.ask().result(0)
 
 
 def test_a_pool_that_is_forgotten_leaves_no_process(start_pool):
