@@ -46,6 +46,16 @@ def children_of(process_id: int) -> set[int]:
     return children
 
 
+def members_of(group: int) -> set[int]:
+    """Return the ids of the processes of a group, including zombies."""
+    members = set()
+    for path in PROC.glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if int(path.read_text().rpartition(")")[2].split()[2]) == group:
+                members.add(int(path.parent.name))
+    return members
+
+
 def open_files() -> dict[int, str]:
     """Return file descriptor → target of all open files of this process."""
     files = {}
