@@ -13,6 +13,7 @@ from scrapy_simhash.errors import IndexClosed
 
 from .backends import (
     BITS,
+    DATABASE_KINDS,
     FAR,
     KINDS,
     K,
@@ -63,7 +64,9 @@ def test_an_entry_remembers_when_its_page_was_first_and_last_seen(backend):
         assert (entry.first_seen_s, entry.last_seen_s) == (1000, time_s)
 
 
-def test_the_near_duplicate_log_of_a_closed_index_says_so_and_does_not_hold_it(backend):
+@pytest.mark.parametrize("name", DATABASE_KINDS)
+def test_the_near_duplicate_log_of_a_closed_index_says_so_and_does_not_hold_it(tmp_path, name):
+    backend = make_backend(name, tmp_path / "index")
     with backend.open() as index:
         crawl(index, [("a", A), *((f"copy {number}", A) for number in range(3))])
         log = index.near_duplicates()

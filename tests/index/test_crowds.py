@@ -23,6 +23,7 @@ from .redis_servers import RedisBackend
 PLAN = TablePlan(128, 6, prefix_bits=12, probes=40)
 K = 20
 NAMED = Confirmation(min_resemblance=0.5)
+LARGE = pytest.param(1000, marks=pytest.mark.thorough)
 
 
 @contextmanager
@@ -67,7 +68,7 @@ def backend(request, tmp_path):
     return RedisBackend(request.getfixturevalue(name), PLAN)
 
 
-@pytest.mark.parametrize("memory_pages", [40, 1000])
+@pytest.mark.parametrize("memory_pages", [40, LARGE])
 def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar(
     backend, memory_pages, monkeypatch
 ):
@@ -150,7 +151,7 @@ def leave_gone_pages(index, way, pages):
 
 
 @pytest.mark.parametrize("way", ["discarded", "changed", "superseded"])
-@pytest.mark.parametrize("crowd", [30, 1000])
+@pytest.mark.parametrize("crowd", [30, LARGE])
 def test_pages_that_are_gone_take_no_places(backend, way, crowd, monkeypatch):
     rng = random.Random(6)
     monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)

@@ -274,7 +274,9 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog, when):
     assert contents(made(DictDatabase(database.content, tmp_path))) == expected
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (2, 3))]
+)
 def test_after_a_kill_at_any_write_all_is_there_that_was_confirmed(tmp_path, seed):
     """Whatever the files of the tables are like: as they were at that write, older, or gone."""
     content = {}

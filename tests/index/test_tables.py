@@ -140,7 +140,9 @@ class BesideAScan(RuleBasedStateMachine):
     ("plan", "k"),
     [
         # Each has a neighbour of its kind.
-        pytest.param(*one, marks=pytest.mark.thorough if one in (PLANS[2], PLANS[6]) else ())
+        pytest.param(
+            *one, marks=pytest.mark.thorough if one in (PLANS[2], PLANS[4], *PLANS[6:]) else ()
+        )
         for one in PLANS
     ],
     ids=str,
