@@ -57,14 +57,15 @@ class TestSameText:
     def test_pages(self, page):
         assert letters(lean(page)) == letters(stock(page)) != ""
 
-    def test_random_pages(self):
-        pages = [random_page(random.Random(seed)) for seed in range(250)]
+    @pytest.mark.parametrize("count", [60, pytest.param(250, marks=pytest.mark.thorough)])
+    def test_random_pages(self, count):
+        pages = [random_page(random.Random(seed)) for seed in range(count)]
         differing = [
             number
             for number, page in enumerate(pages)
             if letters(lean(page)) != letters(stock(page))
         ]
-        assert sum(bool(lean(page)) for page in pages) > 220
+        assert sum(bool(lean(page)) for page in pages) > 0.88 * count
         # A link density near its limit may be on the other side of it.
         assert len(differing) <= 1, differing
 
