@@ -12,6 +12,7 @@ from scrapy_simhash.names import (
     BEYOND_IS_USED,
     BRAND_IS_USED,
     HAS_AFFIX,
+    HAS_DIACRITICS,
     IS_HEADLINE,
     IS_LONG,
     IS_USED,
@@ -39,9 +40,10 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
       be the same.
     - Otherwise the titles must be the same. A page without a name agrees with any page.
     - Weak headings count only if both pages have weak ones, or if they are the same.
-    - There is a doubt instead of a difference if only one page has diacritics, and the names agree
-      without them; and if the site of one page is unknown, the names are headlines that no text
-      uses, and one page has no heading of its own, or only one title has the name of a site.
+    - There is a doubt instead of a difference if only one page has diacritics, in its names and in
+      its text, and the names agree without them; and if the site of one page is unknown, the names
+      are headlines that no text uses, and one page has no heading of its own, or only one title has
+      the name of a site.
 
     Sites give the news that they share headlines of their own. So pages of different sites may have
     different names if both are headlines: at least five words that the text does not use as they
@@ -87,7 +89,7 @@ def _agree(one: Evidence, other: Evidence) -> bool | None:
     if headings and other_headings:
         if not (headings <= other_headings or other_headings <= headings):
             return False
-        agree = _titles_agree(one.title, other.title)
+        agree = _titles_agree(one, other)
         is_first = one.heading[:KEY_BYTES] == other.heading[:KEY_BYTES]
         return None if agree and not is_first else agree
     titles, other_titles = _title_forms(one), _title_forms(other)
@@ -124,10 +126,17 @@ def _may_be_syndicated(one: Evidence, other: Evidence) -> bool:
 
 
 def _agree_but_diacritics(one: Evidence, other: Evidence) -> bool:
-    """Return True if names agree but for diacritics, of which one page has none in its names."""
+    """Return True if names agree but for diacritics, which one page has lost: it has none, neither
+    in its names nor in its text, and the other page has some in both.
+    """
     plain, other_plain = _without_diacritics(one), _without_diacritics(other)
-    has_lost = (plain == one) != (other_plain == other)
-    return has_lost and _agree(plain, other_plain) is not False
+    has_marks = plain != one, other_plain != other
+    are_in_text = tuple(_name_flags(page) & HAS_DIACRITICS > 0 for page in (one, other))
+    return (
+        has_marks == are_in_text
+        and any(has_marks) != all(has_marks)
+        and _agree(plain, other_plain) is not False
+    )
 
 
 def _without_diacritics(evidence: Evidence) -> Evidence:
@@ -168,8 +177,9 @@ def _agree_across(one: Evidence, other: Evidence) -> bool | None:
     return None if contradict and not is_headline else True
 
 
-def _titles_agree(one: bytes, other: bytes) -> bool | None:
+def _titles_agree(page: Evidence, other_page: Evidence) -> bool | None:
     """Return whether titles of pages with the same headings agree, as `names_agree` does."""
+    one, other = page.title, other_page.title
     if not one or not other:
         return True
     if one[:KEY_BYTES] == other[:KEY_BYTES] or _whole(one) == _whole(other):
@@ -185,7 +195,7 @@ def _titles_agree(one: bytes, other: bytes) -> bool | None:
         # name of the site is known.
         short = one if beyond == NO_KEY else other
         return True if flags & HAS_AFFIX and short[:KEY_BYTES] == _whole(short) else None
-    return None if _flags(one) & _flags(other) & IS_LONG else False
+    return None if _flags(page.heading) & _flags(other_page.heading) & IS_LONG else False
 
 
 def _whole(title: bytes) -> bytes:

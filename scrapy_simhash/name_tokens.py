@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 _Kind = Literal["word", "letter", "mark", "space", "nothing", "bracket", "joiner", "stop", "symbol"]
 # Signs of the law are no part of a name, and the minus sign is written as a hyphen, too.
 _FORMS = str.maketrans({"™": None, "℠": None, "®": None, "©": None, "\u2212": "-"})
+# NFKC makes 105 of 10⁵.
+_RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 # In a regular expression, \\D is the opposite of \\d.
 _OPPOSITE = re.compile(r"\\(?=[A-Z](?![a-z]))")
 _INSIDE_NUMBER = frozenset(".,:/")
 # Tags after a black flag say whose flag it is.
 _TAGS = frozenset(map(chr, range(0xE0020, 0xE0080)))
 _QUOTES = frozenset("\"'`")
+_PAIRS = frozenset(("()", "[]", "{}"))
 # They separate words, or are symbols, by what is beside them.
 _JOINERS = frozenset("/\\|~_")
 # Words in the Unicode names of punctuation that separates.
@@ -55,13 +58,14 @@ _VIEWS = frozenset(("amp", "smartphone", "smartphones"))
 # What stands beside them: version, view, page, and little words such as "for".
 _WITH_VIEWS = frozenset(
     "version versión versão versione versie versjon verze wersja verzió версия версія έκδοση גרסה "
+    "versio versiune sürüm változat نسخة stránky "
     "view ansicht vista vue visning näkymä page página pagina seite sivu side friendly optimized "
     "for pour para per pro für for til för do dla для to the de la le".split()
 )
 
 
 def name_tokens(text: str) -> list[str]:
-    """Return the words and symbols of a name, in order.
+    """Return the words and symbols of a name, in order; all its signs if it has neither.
 
     Each letter of a script without letter case is a token of its own.
     """
@@ -70,7 +74,7 @@ def name_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)  # the parts of a title, and the names of a site, are asked for repeatedly
 def _tokens(text: str) -> tuple[str, ...]:
-    folded = normalize(_OPPOSITE.sub(r"\\^", text.translate(_FORMS)))
+    folded = normalize(_RAISED.sub(r"^\g<0>", _OPPOSITE.sub(r"\\^", text.translate(_FORMS))))
     if folded.isascii() and folded.replace(" ", "").isalnum():
         return tuple(folded.split())
     tokens: list[str] = []
@@ -111,7 +115,12 @@ def _tokens(text: str) -> tuple[str, ...]:
             tokens.append(character)
     if word:
         tokens.append("".join(word))
-    return tuple(tokens)
+    # A page may be about a sign that separates elsewhere, such as ``;`` or ``"``.
+    return tuple(tokens) or tuple(filter(_is_sign, text))
+
+
+def _is_sign(character: str) -> bool:
+    return character.isprintable() and unicodedata.category(character) not in ("Zs", "Pi", "Pf")
 
 
 def _is_in_article_number(folded: str, at: int) -> bool:
@@ -125,11 +134,13 @@ def _is_in_article_number(folded: str, at: int) -> bool:
 
 
 def _is_prime(folded: str, at: int) -> bool:
-    """Return True if a quote is written for a prime: 5'-AMP, 6'2."""
-    after = folded[at + 1 : at + 2]
-    return (
-        folded[at] in "'\"" and folded[at - 1 : at].isdigit() and (after == "-" or after.isdigit())
-    )
+    """Return True if a quote is written for a prime: 5'-AMP, 6'2, f'(x), or the only one in 5"."""
+    quote, before, after = folded[at], folded[at - 1 : at], folded[at + 1 : at + 2]
+    if quote not in "'\"" or not before.isalnum():
+        return False
+    if not before.isdigit():
+        return after == "("
+    return after == "-" or after.isdigit() or (folded.count(quote) == 1 and not after.isalpha())
 
 
 def _end_of_run(folded: str, at: int) -> int:
@@ -146,12 +157,10 @@ def _counts(folded: str, kinds: list[_Kind], at: int, run: tuple[int, int]) -> b
     :param run: where the run of a joiner or a stop begins and ends.
     """
     character, kind = folded[at], kinds[at + 1]
-    if kind == "bracket":  # only an empty pair says something: operator(), operator[]
-        return folded[at : at + 2] in ("()", "[]", "{}") or folded[at - 1 : at + 1] in (
-            "()",
-            "[]",
-            "{}",
-        )
+    if kind == "bracket":  # an empty pair says something, and one within a word: f(), f[x]
+        if character in "([{" and kinds[at] == kinds[at + 2] == "word":
+            return True
+        return not _PAIRS.isdisjoint((folded[at : at + 2], folded[at - 1 : at + 1]))
     start, end = run
     before, after = _beside(kinds[start]), _beside(kinds[end + 1])
     if kind == "stop":  # .NET, :hover, a range "..", or what only signs surround: (,)

@@ -18,6 +18,7 @@ of the site, as the title has it or the page declares it. Empty bytes stand for 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_digest
@@ -44,8 +45,9 @@ IS_WEAK = 1  # the headings are not the page's own h1, but what stands for it
 IS_USED = 2  # the text of the page uses the name
 BEYOND_IS_USED = 4  # the text uses what the title says beyond the headings
 IS_HEADLINE = 8  # the name is as long as a sentence
-IS_LONG = 16  # the page has a long text
+HAS_DIACRITICS = 16  # the text has diacritics in other words than those of the names
 BRAND_IS_USED = 32  # the text uses the name of the site
+IS_LONG = 32  # of headings: the page has a long text
 WORD_IS_USED = 64  # the text uses a word that the title has beyond the headings, of any part
 HAS_AFFIX = 128  # the title consists of a heading and of further parts
 # Bytes of a key that do not depend on diacritics.
@@ -54,6 +56,7 @@ NO_DIACRITICS = bytes(KEY_BYTES - BASE_BYTES)
 _MIN_USED_CHARACTERS = 3
 _MIN_LONG_TEXT_TOKENS = 1000
 _MIN_HEADLINE_TOKENS = 5
+_WORD = re.compile(r"[^\W\d_]+")
 _COUNTER = re.compile(r"\(\d+\+?\)\s+(?=\S)")
 
 
@@ -102,8 +105,9 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     # "Harbour News Mobile" is the name of a site, and of a view.
     beyond = [one for one in own if one not in known and not is_view(one)] if headings else []
     rest = _without_lines(text, (names.title, *parts_of(names.title), *names.headings))
-    heading_flags = _use(names.headings, rest) | (IS_WEAK if names.is_weak else 0)
-    title_flags = _use([title], rest)
+    marks = HAS_DIACRITICS if _has_diacritics(rest, (names.title, *names.headings)) else 0
+    heading_flags = marks | _use(names.headings, rest) | (IS_WEAK if names.is_weak else 0)
+    title_flags = marks | _use([title], rest)
     if beyond and all(_occurs(token, rest) for token in beyond):
         title_flags |= BEYOND_IS_USED
     brands = [part for part in parts_of(names.title) if own != whole and is_of_site(part)]
@@ -114,7 +118,7 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     if any(_occurs(token, rest) for token in said):
         title_flags |= WORD_IS_USED
     if text_tokens >= _MIN_LONG_TEXT_TOKENS:
-        title_flags |= IS_LONG
+        heading_flags |= IS_LONG
     if beyond and any(name_tokens(part) in headings.values() for part in parts_of(title)):
         title_flags |= HAS_AFFIX
     title_keys = [_key(own)] if own == whole and not beyond else [*map(_key, (own, whole, beyond))]
@@ -165,6 +169,19 @@ def _without_lines(text: str, names: Iterable[str]) -> str:
     """Return a text, case-folded, without the lines that consist of one of the names."""
     known = {" ".join(name.casefold().split()) for name in names}
     return "\n".join(line for line in text.casefold().split("\n") if line.strip() not in known)
+
+
+def _has_diacritics(text: str, names: Iterable[str]) -> bool:
+    """Return True if a case-folded text has diacritics in a word that is in none of the names."""
+    if text.isascii():
+        return False
+    known = unicodedata.normalize("NFC", " ".join(names).casefold())
+    words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
+    return any(
+        word not in known and without_diacritics(word) != word
+        for word in words
+        if not word.isascii()
+    )
 
 
 def _use(names: Sequence[str], text: str) -> int:

@@ -12,6 +12,12 @@ from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of, without_p
 
 # Each group has names of different pages.
 DIFFERENT = [
+    # Signs that separate, where there is nothing else.
+    [";", "|", "'", '"', "`", "´", "¨", "()", "(:)", "(.)"],
+    ["f(x)", "f[x]", "f'(x)", "f x"],
+    ["5", "5'", '5"'],
+    ["10⁵", "105", "10"],
+    ["x²", "x₂"],
     ["operator<", "operator>", "operator<=", "operator>=", "operator==", "operator=", "operator"],
     ["operator()", "operator[]", "operator->", "operator->*", "operator-", "operator--"],
     ["operator!", "operator~", "operator&", "operator&&", "operator|", "operator||", "operator%"],
@@ -58,6 +64,8 @@ SAME = [
     ["Alto® Jacket™", "Alto Jacket"],
     ["-5 °C", "−5 °C"],
     ["snake_case", "snake case"],
+    ["Alto (red)", "Alto, red"],
+    ["6 'small' boats", "6 small boats"],
 ]
 
 
