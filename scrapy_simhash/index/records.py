@@ -1,4 +1,4 @@
-"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 6).
+"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 7).
 
 The *head* of a row's key is its first byte, which tells the kind of row. Integers are big-endian,
 so that keys sort by value.
@@ -39,7 +39,7 @@ _KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"S": 1}
 # Heads of the keys that have no fixed length.
 _HEADS_OF_VARIABLE_KEYS = set(_SIDE_HEADS.values())
 MAX_ORDINAL = (1 << 32) - 1
-_STATE = struct.Struct(">QQIQ")
+_STATE = struct.Struct(">QQQ")
 SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
@@ -58,16 +58,15 @@ _FINGERPRINT_AT = SEQUENCE_BYTES + _TIME_BYTES
 
 
 class State(NamedTuple):
-    """The content of the state row, which may be older than the last entries.
+    """The content of the state row, which is written together with each other row.
 
-    :param entries: number of entries with ordinals below `counted_below`.
-    :param counted_below: opening counts the entries from this ordinal on.
+    :param next_sequence: higher than all numbers in rows.
+    :param entries: number of entries.
     :param identity: a random number of the database, by which its tables are known.
     """
 
     next_sequence: int
     entries: int
-    counted_below: int
     identity: int
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from scrapy_simhash.index.base import Entry, Observation, PageToObserve, SyncPolicy
-    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.memory import MemoryDatabase
     from scrapy_simhash.index.rules import CrawlRules, Neighbour
@@ -242,13 +242,7 @@ class Store(RowWriter):
         if is_new and replaced is not None:
             removed.insert(0, replaced)
         row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
-        if is_new and not removed and put.ordinal >= self._state.counted_below:
-            self._write([row])  # Opening derives the state from the entry.
-            self._state = self._state._replace(next_sequence=self.next_sequence)
-            self._uncounted += 1
-        else:
-            self._write_with_state([row], removed, added=put if is_new else None)
-            self._forget_all(removed)
+        self._delete(removed, [row], added_entries=int(is_new))
         return put
 
     def write_all(self, entries: Iterable[Entry]) -> None:
@@ -261,8 +255,7 @@ class Store(RowWriter):
 
     def remove(self, entries: Collection[Entry]) -> int:
         """Delete stored entries, all or none, and return their number."""
-        self._write_with_state([], list(entries))
-        self._forget_all(entries)
+        self._delete(entries)
         return len(entries)
 
     def remove_pages(self, keys: Iterable[str]) -> list[str]:
@@ -290,8 +283,7 @@ class Store(RowWriter):
         the tables again.
         """
         try:
-            if self._writes != self._synced_writes:
-                self._database.write([self._counted()], sync=self._sync != "no")
+            self.sync()
             self._tables.write_all()
         except (OSError, StorageError) as error:
             logger.warning(
@@ -409,7 +401,7 @@ class Store(RowWriter):
 
     def _add(self, entry: Entry) -> int:
         """Add a row to the tables, and return its ordinal."""
-        ordinal = self._next_ordinal
+        ordinal = self._tables.stop
         if ordinal > records.MAX_ORDINAL:
             raise StorageError(
                 self.location,
@@ -420,7 +412,6 @@ class Store(RowWriter):
         self._tables.add(ordinal, entry.fingerprint, key, mark)
         if entry.fingerprint not in self._fingerprints:
             self._lonely.clear()
-        self._next_ordinal = ordinal + 1
         self._until_step -= 1
         if not self._until_step:
             self._until_step = STEP_EVERY
@@ -432,20 +423,24 @@ class Store(RowWriter):
         if ordinal != kept and not self._pending.of_ordinal(ordinal):
             self._tables.forget(ordinal)
 
-    def _forget_all(self, removed: Iterable[Entry]) -> None:
+    def _delete(
+        self, removed: Collection[Entry], puts: Sequence[Row] = (), *, added_entries: int = 0
+    ) -> None:
+        """Delete entries, and write rows."""
+        keys = [records.entry_row_key(entry.ordinal) for entry in removed]
+        self._write(puts, keys, added_entries=added_entries - len(removed))
         for entry in removed:
             self._forget(entry.ordinal, -1)
 
     def _step(self, *, is_filling: bool = False) -> None:
         """Write a part of the tables to files, if rows wait for it.
 
-        :param is_filling: not all entries are counted yet, and no page waits.
+        :param is_filling: no page waits.
         """
         if not self._tables.frozen:
             return
         try:
-            if not self._tables.step(large=is_filling) and not is_filling:
-                self._write([self._counted()])
+            self._tables.step(large=is_filling)
         except (OSError, StorageError) as error:  # Only logged, because all pages are stored.
             if not self._has_warned:
                 logger.warning(
@@ -501,27 +496,19 @@ class Store(RowWriter):
             ) from error
 
     def _fill(self, why: str) -> None:
-        """Add the entries to the tables that these don't have, and count those that the state does
-        not count.
+        """Add the entries to the tables that these don't have.
 
         :param why: a reason to log; empty if only the newest entries can be missing.
         """
-        tables, state = self._tables, self._state
-        added, self._uncounted = 0, 0
+        tables, added = self._tables, 0
         if why:
             logger.info(
                 "simhash: index %s: its tables are made again from its entries: %s",
                 self.location,
                 why,
             )
-        stop = tables.stop
         logged_at_s = time.monotonic()
-        for entry in self.entries(min(state.counted_below, stop)):
-            if entry.ordinal >= state.counted_below:
-                self._uncounted += 1
-                self.next_sequence = max(self.next_sequence, entry.last_sequence + 1)
-            if entry.ordinal < stop:
-                continue
+        for entry in self.entries(tables.stop):
             key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
             tables.add(entry.ordinal, entry.fingerprint, key, mark)
             added += 1
@@ -533,10 +520,8 @@ class Store(RowWriter):
                     "simhash: index %s: %d of about %d entries are in its tables",
                     self.location,
                     added,
-                    max(state.entries, added),
+                    max(len(self), added),
                 )
-        self._state = state._replace(next_sequence=self.next_sequence)
-        self._next_ordinal = max(state.counted_below, tables.stop)
         if added > FEW_ROWS and not why:
             logger.info(
                 "simhash: index %s was not closed: %d entries were added to its tables again",

@@ -14,7 +14,7 @@ from scrapy_simhash.index.records import State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
+    from scrapy_simhash.index.base import NearDuplicate, SideKind, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.memory import MemoryDatabase
 
@@ -22,10 +22,7 @@ _SYNC_INTERVAL_S = 1.0
 
 
 class RowWriter(RowReader):
-    """A reader of an open database that also writes.
-
-    The state row counts the entries below an ordinal. A later entry is one row, written without the
-    state, and counted by the next opening.
+    """A reader of an open database that also writes. Each write has the state row, too.
 
     :param width_bytes: bytes of a fingerprint.
     :param sync: when writes are synced to disk.
@@ -39,21 +36,19 @@ class RowWriter(RowReader):
         self._synced_at_s = time.monotonic()
         self._writes = self._synced_writes = 0
         self._state = self._stored_state()
-        # Number of the entries that the state row does not count; wrong after a failed write.
-        self._uncounted = 0
-        self._is_counted = True
-        self._next_ordinal = self._state.counted_below
+        self._is_current = True
+        """The state is that in the database. A write that failed may have come through."""
         self.next_sequence = self._state.next_sequence
         """The number of the next observation. It is higher than all numbers in rows."""
 
     def __len__(self) -> int:
         """Return the number of stored entries."""
-        return self._state.entries + self._uncounted
+        return self._state.entries
 
     def skip_to(self, next_sequence: int) -> None:
         """Raise the next sequence number to at least this one."""
         self.next_sequence = max(next_sequence, self.next_sequence)
-        self._write_with_state([])
+        self._write([])
 
     def log(self, near_duplicate: NearDuplicate) -> None:
         """Add a line to the near-duplicate log, or replace the one with its sequence number."""
@@ -67,7 +62,7 @@ class RowWriter(RowReader):
             rows.append((records.log_row_key(line.sequence), value))
             self.next_sequence = max(self.next_sequence, line.sequence + 1)
         if rows:
-            self._write_with_state(rows)
+            self._write(rows)
 
     def unlog(self, sequences: Iterable[int]) -> None:
         """Remove the lines with these sequence numbers, as far as there are any."""
@@ -100,64 +95,29 @@ class RowWriter(RowReader):
                 self._database.sync()
             self._synced_writes, self._synced_at_s = writes, now_s
 
-    def _write(self, puts: Sequence[Row], deletes: Sequence[bytes] = ()) -> None:
+    def _write(
+        self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, added_entries: int = 0
+    ) -> None:
+        """Write rows and the state: all or nothing.
+
+        :param added_entries: how many more entries there are then.
+        """
+        if not self._is_current:
+            self._state, self._is_current = self._stored_state(), True
+        entries = self._state.entries + added_entries
+        state = self._state._replace(next_sequence=self.next_sequence, entries=entries)
         sync = self._sync == "always"
         if self._sync == "everysec":
             sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
-        is_counted, self._is_counted = self._is_counted, False
+        self._is_current = False
         try:
-            self._database.write(puts, deletes, sync=sync)
-            self._is_counted = is_counted
+            self._database.write([*puts, state_row(state)], deletes, sync=sync)
+            self._state, self._is_current = state, True
         finally:
             # After the write, because a `sync` that runs during the write may not include it.
             self._writes += 1
         if sync:
             self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
-
-    def _write_with_state(
-        self,
-        puts: Sequence[Row],
-        removed: Sequence[Entry] = (),
-        *,
-        added: Entry | None = None,
-    ) -> None:
-        """Write rows and the state, and delete entries: all or nothing.
-
-        :param added: a new entry, whose row is in `puts`.
-        """
-        self._recount()
-        state, uncounted = self._state, self._uncounted
-        entries = state.entries
-        for entry, change in [(each, -1) for each in removed] + ([(added, 1)] if added else []):
-            if entry.ordinal < state.counted_below:
-                entries += change
-            else:
-                uncounted += change
-        state = state._replace(next_sequence=self.next_sequence, entries=entries)
-        deletes = [records.entry_row_key(entry.ordinal) for entry in removed]
-        self._write([*puts, state_row(state)], deletes)
-        self._state, self._uncounted = state, uncounted
-
-    def _counted(self) -> Row:
-        """Count all entries in the state, and return its row.
-
-        Its sequence number is that of the last write. So numbers under which nothing was written
-        are given again, whether or not tables were written to files.
-        """
-        self._recount()
-        self._state = self._state._replace(entries=len(self), counted_below=self._next_ordinal)
-        self._uncounted = 0
-        return state_row(self._state)
-
-    def _recount(self) -> None:
-        """Count again after a write that failed or was interrupted: it may have come through."""
-        if self._is_counted:
-            return
-        stored = self._stored_state()
-        self._uncounted = sum(1 for _ in self.entries(stored.counted_below))
-        next_sequence = max(stored.next_sequence, self._state.next_sequence)
-        self._state = stored._replace(next_sequence=next_sequence)
-        self._is_counted = True
 
     def _stored_state(self) -> State:
         """Return the stored state. If the database is empty, store the first one."""
@@ -165,7 +125,7 @@ class RowWriter(RowReader):
         if state is None:
             if next(self._database.rows(b"", records.END), None) is not None:
                 raise corrupt(self.location, "its state row is missing")
-            state = State(1, 0, 0, identity=secrets.randbits(64))
+            state = State(1, 0, identity=secrets.randbits(64))
             self._database.write([state_row(state)], sync=self._sync != "no")
         return state
 

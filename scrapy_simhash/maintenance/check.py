@@ -104,8 +104,8 @@ def _check_rows(
 ) -> None:
     """Check all rows."""
     ordinals, hashes = array("Q"), array("q")
-    newer_entries = last_sequence = 0
-    state = State(next_sequence=1, entries=0, counted_below=0, identity=0)
+    last_sequence = 0
+    state = State(next_sequence=1, entries=0, identity=0)
     if next(database.rows(b"", records.END), None) is None:
         return  # a new database without any write
     try:
@@ -121,10 +121,7 @@ def _check_rows(
             ordinals.append(entry.ordinal)
             hashes.append(hash(entry.key))
             on_progress()
-            if entry.ordinal < state.counted_below:
-                last_sequence = max(last_sequence, entry.number, entry.last_sequence)
-            else:
-                newer_entries += 1  # the state row may be older than these
+            last_sequence = max(last_sequence, entry.number, entry.last_sequence)
         elif isinstance(entry, NearDuplicate):
             report.near_duplicates += 1
             last_sequence = max(last_sequence, entry.sequence)
@@ -132,9 +129,8 @@ def _check_rows(
     for entry in _entries_of_repeated_pages(database, ordinals, hashes, width_bytes):
         if (other := first.setdefault(entry.key, entry.ordinal)) != entry.ordinal:
             report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
-    if report.entries - newer_entries != state.entries:
-        found = report.entries - newer_entries
-        report.add(f"the state row counts {state.entries} entries, but there are {found}")
+    if report.entries != state.entries:
+        report.add(f"the state row counts {state.entries} entries, but there are {report.entries}")
     if last_sequence >= state.next_sequence:
         report.add(
             f"sequence {last_sequence} is in use, but the state row says that "

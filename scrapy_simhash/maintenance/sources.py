@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
 
-EMPTY_STATE = records.State(next_sequence=0, entries=0, counted_below=0, identity=0)
+EMPTY_STATE = records.State(next_sequence=0, entries=0, identity=0)
 Location = Path | RedisAddress
 """The directory of an index, or its address in Redis."""
 
@@ -104,8 +104,8 @@ def file_bytes(path: Path) -> int:
 class DatabaseSource(RowReader):
     """The content of an open database.
 
-    :param damaged: accept a damaged state row, and newer entries that cannot be decoded.
-    :raises IndexCorrupt: the state row, or an entry newer than that row, cannot be decoded.
+    :param damaged: accept a damaged state row.
+    :raises IndexCorrupt: the state row cannot be decoded.
     """
 
     remedy = ""
@@ -118,9 +118,6 @@ class DatabaseSource(RowReader):
         try:
             state = self._read_state() or EMPTY_STATE
             self.next_sequence = max(state.next_sequence, 1)
-            # The state row may be older than the newest entries, which have higher numbers.
-            for entry in self.entries(state.counted_below):
-                self.next_sequence = max(self.next_sequence, entry.last_sequence + 1)
         except IndexCorrupt:
             if not damaged:
                 raise

@@ -194,16 +194,15 @@ def check_rows(stored: dict[bytes, bytes], plan: TablePlan) -> dict[str, Entry]:
     """The entries of an index by page key, after checking that its rows fit each other, by their
     description alone.
     """
-    next_sequence, counted, counted_below, identity = struct.unpack(">QQIQ", stored[b"S"])
+    next_sequence, counted, identity = struct.unpack(">QQQ", stored[b"S"])
     assert identity
     entries = {}
     for row, value in stored.items():
         if row[:1] == b"E":
             (ordinal,) = struct.unpack(">I", row[1:])
             entries[ordinal] = records.decode_entry(ordinal, value, plan.bits // 8)
-    sure = [entry for ordinal, entry in entries.items() if ordinal < counted_below]
-    assert len(sure) == counted
-    assert all(entry.number < next_sequence for entry in sure)
+    assert len(entries) == counted
+    assert all(entry.last_sequence < next_sequence for entry in entries.values())
     numbers = [entry.number for entry in entries.values()]
     assert len(numbers) == len(set(numbers))
     for row, value in stored.items():

@@ -70,6 +70,7 @@ class DictDatabase:
 
     def sync(self) -> None:
         self._check_open()
+        self.writes.append(({}, [], True))
 
     def compact(self) -> None:
         self._check_open()

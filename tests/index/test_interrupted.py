@@ -20,10 +20,10 @@ def test_an_entry_that_was_written_is_found_and_counted(tmp_path, monkeypatch, k
     url = f"{kind}:{tmp_path / 'index'}"
     write = Store._write
 
-    def interrupted(store, puts, deletes=()):
-        write(store, puts, deletes)
+    def interrupted(store, puts, deletes=(), **how):
+        write(store, puts, deletes, **how)
         if any(b"half" in value for _, value in puts):
-            store._is_counted = False  # as it is until the database returns
+            store._is_current = False  # as it is until the database returns
             raise error
 
     monkeypatch.setattr(Store, "_write", interrupted)

@@ -284,7 +284,7 @@ def test_a_new_index_is_the_owner_s_alone(made, kind):
 
 @pytest.fixture
 def syncs(monkeypatch, kind):
-    """What each write of an index asks its database: True, or False without a sync."""
+    """For each write or sync that an index asks of its database: is it synced?"""
     asked = []
     opener = database_kind(kind)
 
@@ -293,10 +293,17 @@ def syncs(monkeypatch, kind):
         write = database.write
 
         def recording(puts, deletes=(), *, sync=False):
+            before = len(asked)
             write(puts, deletes, sync=sync)
-            asked.append(sync)
+            asked[before:] = [sync]
 
-        database.write = recording
+        sync_all = database.sync
+
+        def recording_sync():
+            sync_all()
+            asked.append(True)
+
+        database.write, database.sync = recording, recording_sync
         return database
 
     monkeypatch.setattr("scrapy_simhash.index.offline.database_kind", lambda _: opened)
