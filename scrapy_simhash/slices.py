@@ -29,7 +29,6 @@ class Slice:
     :param components: (setting of Scrapy, component, order in it): installed by the add-on.
     :param needs_page_texts: its components need the texts of pages, which are else not kept.
     :param command: its `Command`, a subcommand of ``scrapy simhash``.
-    :param dedupe_engine: a `DedupeEngine`, which ``dedupe --engine`` chooses.
     """
 
     switch: str = ""
@@ -37,7 +36,6 @@ class Slice:
     components: tuple[tuple[str, str, int], ...] = ()
     needs_page_texts: bool = False
     command: str = ""
-    dedupe_engine: str = ""
 
 
 @cache

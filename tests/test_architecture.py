@@ -24,7 +24,7 @@ ADAPTERS = ("crawl", "commands", "extras")
 # Back ends that need a driver.
 DRIVEN = {
     *(f"{NAME}.index.leveldb", f"{NAME}.index.rocksdb", f"{NAME}.index.redis.server"),
-    *(f"{NAME}.extras.spark.{name}" for name in ("files", "fingerprinting", "frames", "judging")),
+    *(f"{NAME}.extras.spark.{name}" for name in ("fingerprinting", "frames", "judging")),
 }
 FOREIGN = ["scrapy", "twisted", "plyvel", "rocksdict", "redis", "pyspark"]
 HEAVY = ["jieba", "numpy", "lxml", "plyvel", "rocksdict", "readability", "scrapy", "twisted"]

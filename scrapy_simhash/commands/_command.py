@@ -6,28 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_redis_options
-
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from scrapy_simhash.dedupe.options import DedupeOptions
-    from scrapy_simhash.dedupe.summary import DedupeSummary
-
-
-@dataclass(frozen=True)
-class DedupeEngine:
-    """A value of ``dedupe --engine``, of a slice.
-
-    :param check: raises WrongUsage for options that are wrong with this engine, or without it.
-    :param run: takes the parsed options and those of the run.
-    """
-
-    name: str
-    summary: str
-    add_options: Callable[[argparse._ArgumentGroup], object]
-    check: Callable[[argparse.Namespace], None]
-    run: Callable[[argparse.Namespace, DedupeOptions], DedupeSummary]
 
 
 @dataclass(frozen=True)
@@ -62,16 +42,24 @@ class Command:
         program = parser.prog.rpartition(" ")[0]
         parser.description = self.description.replace("{program}", program)
         parser.set_defaults(run=self.run, error=parser.error)
+        parser.add_argument(
+            "-s",
+            dest="set",
+            metavar="NAME=VALUE",
+            action="append",
+            default=[],
+            help="set a setting for this run; may be repeated",
+        )
         if self.index:
             group = parser.add_mutually_exclusive_group()
             group.add_argument(
                 "--index",
-                metavar="DIRECTORY",
-                help="directory of the index (default: the only index of pages in SIMHASH_DIR; "
-                "outside a project, in .scrapy/simhash of the working directory)",
+                metavar="LOCATION",
+                help="the index: a directory, or redis://host:6379/0#name (default: the only index "
+                "of pages in SIMHASH_DIR, or with SIMHASH_INDEX = 'redis' that in Redis; outside a "
+                "project, SIMHASH_DIR is .scrapy/simhash of the working directory)",
             )
             group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
-            add_redis_options(parser)
         if self.json:
             parser.add_argument("--json", action="store_true", help="show the result as JSON")
         self.add_arguments(parser)

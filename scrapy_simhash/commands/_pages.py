@@ -10,15 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._options import add_number, given
 from scrapy_simhash.commands._output import note
-from scrapy_simhash.documents.reader import (
-    DEFAULT_MAX_BYTES,
-    Document,
-    DocumentReader,
-    HtmlDocument,
-    Skipped,
-)
+from scrapy_simhash.commands._settings import settings_reader
+from scrapy_simhash.documents.reader import Document, DocumentReader, HtmlDocument, Skipped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -62,51 +56,32 @@ class LoadedPage:
         return replace(page, evidence=evidence_of(self.url or "", page))
 
 
-def add_page_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """Add the argument ``page`` (``pages``, if `several`), and the options for reading files."""
-    if several:
-        parser.add_argument(
-            "pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"
-        )
-    else:
-        parser.add_argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input")
-    add_reading_options(parser, json=False)
-
-
-def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
-    """Add the options for reading files.
-
-    :param json: also add the options for JSON lines.
-    """
-    reading = parser.add_argument_group("reading files")
-    if json:
-        reading.add_argument(
-            "--text-field",
-            metavar="NAME",
-            default="text",
-            help="JSON field with the text or HTML (default: %(default)s)",
-        )
-        reading.add_argument(
-            "--name-field",
-            metavar="NAME",
-            help="JSON field with the name of the document (default: url, else id, else FILE:LINE)",
-        )
-    reading.add_argument(
-        "--encoding",
-        type=encoding,
-        help="encoding of files (default: declared by the file, else guessed)",
+def add_field_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for reading JSON."""
+    parser.add_argument(
+        "--text-field",
+        metavar="NAME",
+        default="text",
+        help="JSON field with the text or HTML (default: %(default)s)",
     )
-    meaning = "do not read longer documents; 0 for no limit"
-    add_number(reading, "--max-bytes", meaning, 0, default=DEFAULT_MAX_BYTES)
+    parser.add_argument(
+        "--name-field",
+        metavar="NAME",
+        help="JSON field with the name of the document (default: url, else id, else FILE:LINE)",
+    )
 
 
 def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:
-    """Return a reader with the options of `add_reading_options`.
+    """Return a reader with SIMHASH_MAX_BYTES, and the options of `add_field_options` if there are.
 
     :param keep_html: return HTML pages unchanged; otherwise, return their main text.
     """
-    names = ("text_field", "name_field", "encoding", "max_bytes")
-    return DocumentReader(**given(options, *names), keep_html=keep_html)
+    fields = {name: getattr(options, name, None) for name in ("text_field", "name_field")}
+    return DocumentReader(
+        **{name: value for name, value in fields.items() if value is not None},
+        max_bytes=settings_reader(options.settings)("SIMHASH_MAX_BYTES"),
+        keep_html=keep_html,
+    )
 
 
 def existing_paths(files: Sequence[str]) -> list[Path]:

@@ -1,24 +1,23 @@
-"""Read the settings of the Scrapy project that a command runs in, if any."""
+"""Read the settings of the Scrapy project that a command runs in, if any.
+
+Scrapy is imported late: ``--help`` needs none of it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy.utils.project import get_project_settings
-
-from scrapy_simhash.choice import choose_preset
-from scrapy_simhash.crawl.identity import Identity, Scope
-from scrapy_simhash.crawl.settings import SettingsReader
 from scrapy_simhash.dedupe.options import DEFAULT_TAGS
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy.settings import Settings
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.crawl.identity import Scope
+    from scrapy_simhash.crawl.settings import SettingsReader
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.policy import Policy
@@ -29,7 +28,7 @@ class SchemeSettings(NamedTuple):
     """The settings with which a crawl makes fingerprints and recognizes copies.
 
     :param preset: name of the preset for messages, such as ``wide, changed``.
-    :param preset_choice: value of SIMHASH_PRESET or ``--preset`` that chooses the preset.
+    :param preset_choice: value of SIMHASH_PRESET, for settings to paste.
     :param distinct: selectors in SIMHASH_DISTINCT_BY.
     """
 
@@ -46,6 +45,8 @@ def project_settings() -> Settings:
     """Return the project's settings, or Scrapy's defaults outside a project. Logging is off unless
     the project sets LOG_ENABLED.
     """
+    from scrapy.utils.project import get_project_settings
+
     settings = get_project_settings()
     settings.set("LOG_ENABLED", value=False, priority="command")
     return settings
@@ -53,33 +54,44 @@ def project_settings() -> Settings:
 
 def settings_reader(settings: Settings | None) -> SettingsReader:
     """Return a reader of settings; None stands for the settings of the project."""
+    from scrapy_simhash.crawl.settings import SettingsReader
+
     return SettingsReader(project_settings() if settings is None else settings)
 
 
-def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
+def with_given(settings: Settings | None, pairs: Sequence[str]) -> Settings | None:
+    """Return settings with those of ``-s NAME=VALUE``; see `settings_reader`.
+
+    :raises SimhashError: a pair has no ``=``, or there is no such setting.
+    """
+    if not pairs:
+        return settings
+    from scrapy_simhash.crawl.settings import require_known
+
+    changed = (project_settings() if settings is None else settings).copy()
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SimhashError(f"-s {pair}: give NAME=VALUE")
+        changed.set(name, value, priority="cmdline")
+    require_known(changed)
+    return changed
+
+
+def scheme_settings(settings: Settings | None) -> SchemeSettings:
     """Return the settings of fingerprints.
 
-    :param preset: replaces SIMHASH_PRESET. If it is another preset, its k replaces
-        SIMHASH_MAX_DISTANCE; all other settings apply.
     :raises SettingsError: a setting has a value that is not allowed.
-    :raises SchemeError: `choose_preset` does not accept the argument `preset`.
     """
-    settings = project_settings() if settings is None else settings
     read = settings_reader(settings)
     name, chosen = read("SIMHASH_PRESET")
-    if preset is not None and preset != name:
-        name, chosen = choose_preset(preset)
-        max_distance, choice = chosen.max_distance, preset
-    else:
-        max_distance = read.max_distance(chosen.scheme.bits, chosen.max_distance)
-        choice = settings.get("SIMHASH_PRESET", name)
     return SchemeSettings(
         name,
         read.scheme(chosen.scheme),
-        max_distance,
+        read.max_distance(chosen.scheme.bits, chosen.max_distance),
         read.confirmation(chosen.confirmation),
         read("SIMHASH_MIN_TOKENS"),
-        choice,
+        read.given.get("SIMHASH_PRESET", name),
         tuple(name for name in read("SIMHASH_DISTINCT_BY") if not name.isidentifier()),
     )
 
@@ -99,33 +111,18 @@ def query_settings(settings: Settings | None, manifest: Manifest) -> tuple[Polic
     return read.policy(), chosen
 
 
-def redis_address(options: argparse.Namespace) -> RedisAddress | None:
-    """Return the address of the index in Redis that options or settings name.
-
-    Options override settings, which are read as in a crawl. Return None if no option is given and
-    SIMHASH_INDEX is not ``redis``.
+def redis_address(settings: Settings | None, spider: str | None) -> RedisAddress | None:
+    """Return the address of the index in Redis that settings name, as in a crawl of a spider; None
+    if SIMHASH_INDEX is not ``redis``.
 
     :raises SimhashError: a setting is invalid, or the name of the index needs a spider.
     """
-    settings = (project_settings() if options.settings is None else options.settings).copy()
-    has_option = options.redis or options.redis_key or options.redis_cluster
-    if not has_option and settings.get("SIMHASH_INDEX") != "redis":
-        return None
-    overrides: dict[str, Any] = {
-        "SIMHASH_INDEX": "redis",
-        "SIMHASH_REDIS_URL": options.redis,
-        "SIMHASH_REDIS_KEY": options.redis_key,
-        "SIMHASH_REDIS_CLUSTER": options.redis_cluster or None,
-    }
-    for name, value in overrides.items():
-        if value is not None:
-            settings.set(name, value, priority=100)
-    read = SettingsReader(settings)
-    spider: str | None = getattr(options, "spider", None)
+    read = settings_reader(settings)
     address = read.redis_address(spider or "any-spider")
     if not spider and address != read.redis_address("other-spider"):
         raise SimhashError(
-            "the index in Redis is named after a spider: give --spider or --redis-key"
+            "the index in Redis is named after a spider: give --spider, or --index "
+            "redis://host:6379/0#name"
         )
     return address
 
@@ -138,6 +135,8 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
 
     :raises SettingsError: SIMHASH_SCOPE has a value that is not allowed.
     """
+    from scrapy_simhash.crawl.identity import Identity
+
     scope: Scope = settings_reader(settings)("SIMHASH_SCOPE")
     return Identity(lambda _request: b"", scope).scope_filter
 

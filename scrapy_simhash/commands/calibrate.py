@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import add_number, add_scheme_options, chosen_settings
+from scrapy_simhash.commands._options import add_number
 from scrapy_simhash.commands._output import counted, progress, show, show_json
-from scrapy_simhash.commands._pages import add_reading_options, existing_paths, make_reader
+from scrapy_simhash.commands._pages import add_field_options, existing_paths, make_reader
+from scrapy_simhash.commands._settings import scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 
@@ -21,7 +22,7 @@ Measures which k and which least resemblance best separate near-duplicates from 
 a sample of your own pages. The last lines of the output are for settings.py.
 
   {program} calibrate pages/
-  {program} calibrate --preset classic feed.jsonl.gz
+  {program} calibrate -s SIMHASH_PRESET=classic feed.jsonl.gz
   {program} calibrate --sample 5000 --json pages/
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
@@ -34,8 +35,7 @@ _SHOWN_PER_CENT = (40, 50, 60, 70, 80, 90)
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders of pages")
     add_number(parser, "--sample", "number of pages in the random sample", 2, 20_000, default=2000)
-    add_scheme_options(parser, confirmation=True)
-    add_reading_options(parser)
+    add_field_options(parser)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.detector import Detector
 
     paths = existing_paths(options.files)
-    present = chosen_settings(options)
+    present = scheme_settings(options.settings)
     detector = Detector(present.scheme, min_tokens=present.min_tokens)
     sample = draw(make_reader(options).documents(paths), options.sample)
     if not sample.read:

@@ -38,8 +38,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="list only clusters with a page of this host; a name without a port matches any port",
     )
-    meaning = "least number of pages in a cluster, including the representative"
-    add_number(parser, "--min-pages", meaning, 1, default=2)
     add_number(parser, "--top", "number of clusters to show; 0 for all", 0, default=20)
     meaning = "number of pages to show below each representative; 0 for all"
     add_number(parser, "--members", meaning, 0, default=0)
@@ -50,8 +48,7 @@ def _run(options: argparse.Namespace) -> None:
     clusters = [
         (representative, lines)
         for representative, lines in groups.items()
-        if len(lines) + 1 >= options.min_pages
-        and (options.host is None or _has_page_on(options.host, representative, lines))
+        if options.host is None or _has_page_on(options.host, representative, lines)
     ]
     clusters.sort(key=lambda cluster: len(cluster[1]), reverse=True)
     members = "similar" if options.similar else "near_duplicates"

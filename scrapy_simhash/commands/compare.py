@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import add_scheme_options, chosen_settings
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
-from scrapy_simhash.commands._pages import PAGE_METAVAR, add_reading_options, load_pages
+from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages
+from scrapy_simhash.commands._settings import scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.reasons import explain, percent
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Shows for two pages the distance of their fingerprints, the similarity that a crawl estimates from
 their sketches, the exact resemblance of their main texts, and whether they are near-duplicates for
-a crawl. Short texts, which a crawl skips, are compared, too, unless --min-tokens is given.
+a crawl. Short texts, which a crawl skips, are compared, too.
 
   {program} compare https://example.com/article 'https://example.com/article?print=1'
-  {program} compare --preset classic --max-distance 5 --json a.html -
+  {program} compare -s SIMHASH_PRESET=classic --json a.html -
 
 Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. A crawl should
 find pairs with 0.8 or more, and should not find pairs below 0.2. Similarity estimates the same
@@ -32,8 +32,6 @@ share for runs of 3 tokens.
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}")
     parser.add_argument("b", metavar="B", help="another page")
-    add_reading_options(parser, json=False)
-    add_scheme_options(parser, confirmation=True)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -41,13 +39,11 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.fingerprint import hamming_distance
     from scrapy_simhash.resemblance import resemblance
 
-    settings = chosen_settings(options)
+    settings = scheme_settings(options.settings)
     scheme, k, confirmation = settings.scheme, settings.max_distance, settings.confirmation
     loaded = load_pages([options.a, options.b], options)
     # A crawl skips short texts, but a user who names two texts wants them compared.
-    detector = Detector(
-        scheme, min_tokens=options.min_tokens or 1, keep_text=True, distinct=settings.distinct
-    )
+    detector = Detector(scheme, min_tokens=1, keep_text=True, distinct=settings.distinct)
     a, b = (page.fingerprint(detector) for page in loaded)
     distance = reason = None
     similarity, against = confirmation.compare(a.evidence, b.evidence)

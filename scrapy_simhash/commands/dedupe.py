@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import (
-    WrongUsage,
-    add_number,
-    add_scheme_options,
-    chosen_settings,
-    given,
-)
+from scrapy_simhash.commands._options import WrongUsage, add_number
 from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.commands._pages import encoding
+from scrapy_simhash.commands._settings import dedupe_settings, scheme_settings, settings_reader
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
     STANDARD_OUTPUT,
@@ -33,10 +26,10 @@ from scrapy_simhash.dedupe.options import (
 )
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.slices import load, slices
 
 if TYPE_CHECKING:
-    from scrapy_simhash.commands._command import DedupeEngine
+    import argparse
+
     from scrapy_simhash.dedupe.summary import DedupeSummary
 
 _DESCRIPTION = """\
@@ -45,13 +38,12 @@ Parquet, WARC, and folders of HTML. The first of several copies is kept, and the
 of a crawl. Records that cannot be read or judged are kept.
 
   {program} dedupe pages.jsonl.gz -o distinct.jsonl.gz
-  {program} dedupe --action tag news-*.jl -o tagged.jl
+  {program} dedupe -s SIMHASH_ACTION=tag news-*.jl -o tagged.jl
   {program} dedupe --html-field source --key-field id pages.parquet -o distinct.parquet
   {program} dedupe crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
   {program} dedupe mirror/ -o mirror-distinct
   zcat pages.jl.gz | {program} dedupe - -o - | wc -l
-  {program} dedupe --index seen --incremental monday.jl -o monday-new.jl
-  {program} dedupe --against october.jl monday.jl -o monday-new.jl
+  {program} dedupe --index seen -s SIMHASH_INCREMENTAL=True monday.jl -o monday-new.jl
 
 After an interruption, the same command goes on. The output appears when it is complete.
 """
@@ -88,12 +80,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--verdicts", metavar="FILE", help="file for the verdicts, a line of JSON for each record"
     )
-    output.add_argument(
-        "--action",
-        choices=("drop", "tag"),
-        help="drop duplicates, or keep all records and add their verdicts in the fields that "
-        "SIMHASH_ITEM_TAGS names (default: SIMHASH_ACTION, drop)",
-    )
     output.add_argument("--overwrite", action="store_true", help="replace an existing output")
     reading = parser.add_argument_group("reading files")
     reading.add_argument(
@@ -128,14 +114,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "headline); # for none",
     )
     reading.add_argument(
-        "--distinct-by",
-        metavar="NAME",
-        action="append",
-        help="a field of records, or a selector on HTML pages, whose unequal values make two "
-        "records different, such as an article number; may be repeated (default: "
-        "SIMHASH_DISTINCT_BY)",
-    )
-    reading.add_argument(
         "--encoding",
         type=encoding,
         default="utf-8",
@@ -147,66 +125,33 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="character between the fields of CSV; tab for a tab (default: the one of comma, tab, "
         "semicolon and | that cuts the first lines into equal rows)",
     )
-    meaning = "longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)"
-    add_number(reading, "--max-bytes", meaning, 1)
-    judging = parser.add_argument_group("judging")
-    judging.add_argument(
+    parser.add_argument(
         "--index",
         metavar="DIR",
-        help="an index to use and to fill; created if it is missing (default: a temporary one)",
+        help="an index to use and to fill; created if it is missing (default: a temporary one). "
+        "With SIMHASH_INCREMENTAL, records that it had before this run count as seen",
     )
-    judging.add_argument(
-        "--incremental",
-        action=argparse.BooleanOptionalAction,
-        help="records that the index had before this run count as seen (default: "
-        "SIMHASH_INCREMENTAL)",
-    )
-    judging.add_argument(
-        "--against",
-        metavar="KNOWN",
-        action="append",
-        default=[],
-        help="records with a copy in KNOWN are duplicates, too. KNOWN is an index, or a file or "
-        "folder of records; the option may be repeated for files and folders. Nothing is written "
-        "to KNOWN",
-    )
-    add_scheme_options(parser, confirmation=True)
-    running = parser.add_argument_group("running")
     meaning = (
         "processes that read and fingerprint records; 1 to do all in this one (default: one for "
         "each processor, or 1 for small files)"
     )
-    add_number(running, "--workers", meaning, 1, 256)
-    running.add_argument(
-        "--engine",
-        choices=("local", *_engines()),
-        default="local",
-        help="; ".join(
-            [*(f"{one.name}: {one.summary}" for one in _engines().values()), "default: %(default)s"]
-        ),
-    )
-    for engine in _engines().values():
-        engine.add_options(running)
-    running.add_argument(
+    add_number(parser, "--workers", meaning, 1, 256)
+    parser.add_argument(
         "--restart", action="store_true", help="discard an interrupted run, and begin again"
     )
 
 
 def _run(options: argparse.Namespace) -> int:
     """De-duplicate files. Return 1 if a file is damaged, else 0."""
-    from scrapy_simhash.commands._settings import dedupe_settings, settings_reader
     from scrapy_simhash.dedupe.run import dedupe
 
     _check(options)
-    chosen = chosen_settings(options)
-    settings = dedupe_settings(options.settings)
-    settings |= given(options, "action", "incremental", "max_bytes")
-    read = settings_reader(options.settings)
+    read, chosen = settings_reader(options.settings), scheme_settings(options.settings)
     text_fields = tuple(options.text_field or ())
     if not text_fields and options.html_field is None:
         text_fields = tuple(read("SIMHASH_ITEM_FIELDS"))
     dedupe_options = DedupeOptions(
-        **settings,
+        **dedupe_settings(options.settings),
         scheme=chosen.scheme,
         max_distance=chosen.max_distance,
         confirmation=chosen.confirmation,
@@ -216,15 +161,13 @@ def _run(options: argparse.Namespace) -> int:
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
             names=_names(options.name_field),
-            distinct=tuple(options.distinct_by or read("SIMHASH_DISTINCT_BY")),
+            distinct=tuple(read("SIMHASH_DISTINCT_BY")),
         ),
         min_tokens=chosen.min_tokens,
         encoding=options.encoding,
         delimiter="\t" if options.delimiter == "tab" else options.delimiter,
         workers=options.workers or 0,
     )
-    if options.engine in _engines():
-        return _report(_engines()[options.engine].run(options, dedupe_options), options)
     with ExitStack() as stack:
         paths = _paths(options, stack)
         on_progress = stack.enter_context(progress("records"))
@@ -272,26 +215,16 @@ def _check(options: argparse.Namespace) -> None:
         raise WrongUsage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
         raise WrongUsage("--json and -o - would both write to standard output")
-    for engine in _engines().values():
-        engine.check(options)
     if options.files.count("-") > 1:
         raise WrongUsage("standard input can be read once")
     if "-" in options.files and sys.stdin is None:
         raise SimhashError("standard input is closed: name a file")
-    if "-" in options.against:
-        raise WrongUsage("--against needs the name of a file or an index")
     if options.delimiter not in (None, "tab") and len(options.delimiter) != 1:
         raise WrongUsage(f"--delimiter {options.delimiter!r}: one character is needed, or tab")
     if options.verdicts == "-":
         raise WrongUsage("--verdicts needs the name of a file; -o - is for standard output")
-    if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
+    if "" in (*options.files, options.output, options.verdicts, options.index):
         raise SimhashError("a file name is empty: is a shell variable unset?")
-
-
-@cache
-def _engines() -> dict[str, DedupeEngine]:
-    engines = [load(slice_.dedupe_engine) for slice_ in slices() if slice_.dedupe_engine]
-    return {engine.name: engine for engine in engines}
 
 
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
@@ -319,7 +252,6 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         state=_state_folder(result),
         overwrite=options.overwrite,
         restart=options.restart,
-        against=[Path(name) for name in options.against],
     )
 
 
@@ -336,9 +268,6 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
     show(f"records    {summary.records:,}")
     show(f"kept       {summary.kept:,}{where}")
     show(f"dropped    {summary.dropped:,}")
-    if options.against:
-        names = ", ".join(map(printable, options.against))
-        show(f"known      {summary.known:,} records have a copy in {names}")
     if summary.tagged:
         show(f"tagged     {summary.tagged:,}")
     if summary.similar:

@@ -1,64 +1,41 @@
-"""``export``: write entries, the near-duplicate log or changes as records for other programs."""
+"""``export``: write entries or the near-duplicate log as records for other programs."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import index_location, point_in_time
-from scrapy_simhash.commands._output import progress, show_result, shown_time, writable
+from scrapy_simhash.commands._options import index_location
+from scrapy_simhash.commands._output import progress, show_result, writable
 
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.maintenance.changes import Change
-
 _DESCRIPTION = """\
-Writes the entries of an index, oldest first, as JSON lines, or as CSV if the name of the file says
-so. Fields: key, fingerprint (hexadecimal digits), scheme, first_seen_s, last_seen_s (Unix times),
-near_duplicates (a count), gave_items (the page gave items), and evidence (hexadecimal digits: what
-confirms copies). `import` reads JSON lines. CSV is for spreadsheets: a text that a
-spreadsheet would take for a formula gets a ' before it.
+Writes the entries of an index, oldest first, as JSON lines. Fields: key, fingerprint (hexadecimal
+digits), scheme, first_seen_s, last_seen_s (Unix times), near_duplicates (a count), gave_items (the
+page gave items), and evidence (hexadecimal digits: what confirms copies). `import` reads them.
 
   {program} export entries.jsonl.gz
-  {program} export --near-duplicates copies.csv
   {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
-  {program} export --changes-since 24h -
-  {program} export --changes-since 2026-01-31T18:00 --spider news changes.csv
+  {program} export - | jq -r 'select(.first_seen_s >= 1767225600) | .key'
 
 With --near-duplicates, the fields are key, representative, distance, fingerprint, scheme,
 seen_at_s, similarity_percent (null if unknown) and action: what the crawl did with the page
 (dropped, tagged or followed; else empty). Pages that are only similar are not among them.
-
-With --changes-since, the records are the pages that are new, changed or gone since then, the
-earliest change first: key, change, at, first_seen, last_seen, and copy_of (for a changed page that
-is a copy now; else empty). A page is gone if a crawl that ended by itself saw other pages of the
-site, but not this page.
 """
-_TIMES = ("at", "first_seen", "last_seen")
-_OTHER_FORMATS = (".xls", ".xlsx", ".ods", ".parquet", ".pq")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="a name that ends in .jsonl or .csv, or either with .gz; - writes JSON lines to "
-        "standard output",
+        help="a file, compressed if its name ends in .gz; - is standard output",
     )
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
+    parser.add_argument(
         "--near-duplicates",
         action="store_true",
         help="write the near-duplicate log instead of the entries",
-    )
-    instead.add_argument(
-        "--changes-since",
-        metavar="WHEN",
-        type=point_in_time,
-        help="write new, changed and gone pages instead: an age such as 36h or 7d (s, m, h, d, w), "
-        "or a date such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
@@ -66,34 +43,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export
-    from scrapy_simhash.maintenance.changes import changes
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, write_records
 
     where = index_location(options)
     to_standard_output = options.file == STANDARD_STREAM
-    if not to_standard_output:
-        if Path(options.file).suffix.lower() in _OTHER_FORMATS:
-            raise SimhashError(f"{options.file}: name a file .jsonl, or .csv for spreadsheets")
-        if writable(options.file).exists() and not options.overwrite:
-            raise SimhashError(f"{options.file} exists already: --overwrite replaces it")
-    records: Any = export.entry_records(where)
-    fields: Any = export.ENTRY_FIELDS
-    if options.near_duplicates:
-        records, fields = export.near_duplicate_records(where), export.NEAR_DUPLICATE_FIELDS
-    elif options.changes_since is not None:
-        found = changes(where, options.changes_since)
-        records = (_change_record(change) for change in found)
-        fields = ("key", "change", *_TIMES, "copy_of")
+    if not to_standard_output and writable(options.file).exists() and not options.overwrite:
+        raise SimhashError(f"{options.file} exists already: --overwrite replaces it")
+    read = export.near_duplicate_records if options.near_duplicates else export.entry_records
     with progress("records") as on_progress:
-        count = write_records(options.file, _with_progress(records, on_progress), fields)
+        count = write_records(options.file, _with_progress(read(where), on_progress))
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result, f"{count:,} records of {where} written to {options.file}")
-
-
-def _change_record(change: Change) -> dict[str, str]:
-    times = {name: shown_time(getattr(change, f"{name}_s"), "T") for name in _TIMES}
-    return {"key": change.key, "change": change.kind, **times, "copy_of": change.copy_of or ""}
 
 
 def _with_progress(records: Any, on_progress: Any) -> Any:
@@ -104,7 +65,7 @@ def _with_progress(records: Any, on_progress: Any) -> Any:
 
 COMMAND = Command(
     "export",
-    "write entries, the near-duplicate log or changes to a file",
+    "write entries or the near-duplicate log to a file",
     _DESCRIPTION,
     _run,
     _add_arguments,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import add_scheme_options, chosen_settings
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
-from scrapy_simhash.commands._pages import add_page_arguments, load_pages
+from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages
+from scrapy_simhash.commands._settings import scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -25,32 +25,32 @@ the text was found: by your selectors, by readability, or by segments if readabi
 little. It also shows the title and heading of the page: copies on one site must agree in these.
 
   {program} extract https://example.com/article
-  {program} extract --select article --remove .comments page.html
+  {program} extract -s SIMHASH_CONTENT_SELECT=article -s SIMHASH_CONTENT_REMOVE=.ad page.html
   curl -s https://example.com/article | {program} extract --json -
   {program} extract --json pages/*.html
 
-Options override the settings of the project. Copy the values that work for you to
-SIMHASH_EXTRACTOR, SIMHASH_CONTENT_SELECT and SIMHASH_CONTENT_REMOVE.
+Copy the values that work for you to settings.py.
 """
 _SKIP_REASONS = {
     "no_text": "it has no text",
     "script_data": "its text is a notice beside data that a script shows",
-    "few_tokens": "its text has fewer tokens than --min-tokens (SIMHASH_MIN_TOKENS)",
+    "few_tokens": "its text has fewer tokens than SIMHASH_MIN_TOKENS",
     "unsupported_text": "the preset does not support its text",
     "extraction_error": "its extractor failed",
 }
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_page_arguments(parser, several=True)
+    parser.add_argument(
+        "pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"
+    )
     parser.add_argument(
         "--tokens", action="store_true", help="show the tokens instead of the text, one per line"
     )
-    add_scheme_options(parser, max_distance=False)
 
 
 def _run(options: argparse.Namespace) -> None:
-    chosen = chosen_settings(options)
+    chosen = scheme_settings(options.settings)
     found = []
     for loaded in load_pages(options.pages, options):
         if len(options.pages) > 1 and not options.json:
@@ -145,7 +145,8 @@ def _explain(facts: dict[str, Any], loaded: LoadedPage, scheme: Scheme) -> None:
     note(f"way        {facts['way'] or 'none'}: {facts['why']}")
     for count in facts["selectors"]:
         elements = counted(count["elements"], "element")
-        note(f"           --{count['use']} {count['selector']!r} finds {elements}")
+        setting = f"SIMHASH_CONTENT_{count['use'].upper()}"
+        note(f"           {setting} {count['selector']!r} finds {elements}")
     for name in ("title", "heading", "canonical"):
         if facts[name]:
             note(f"{name:<10} {facts[name]}")

@@ -20,6 +20,7 @@ from scrapy_simhash.commands import (
     report,
 )
 from scrapy_simhash.commands._options import WrongUsage
+from scrapy_simhash.commands._settings import with_given
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.slices import load, slices
 
@@ -96,8 +97,8 @@ def main(
             options, unknown = parser.parse_known_args(arguments)
             if unknown:  # argparse would show the usage of the program
                 options.error(f"unrecognized arguments: {' '.join(unknown)}")
-            options.settings = settings
             try:
+                options.settings = with_given(settings, options.set)
                 code: int = options.run(options) or 0
             except WrongUsage as error:
                 options.error(str(error))

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import (
-    EXTRACTION,
     WrongUsage,
-    add_max_distance,
-    add_number,
-    choose_tables,
-    given,
     index_location,
-    other_location,
+    location_of,
     point_in_time,
-    preset_option,
 )
 from scrapy_simhash.commands._output import note, progress, show_result, shown_time
+from scrapy_simhash.commands._settings import page_scope, scheme_settings, settings_reader
 
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.maintenance.rewriting import RewriteResult
     from scrapy_simhash.maintenance.sources import Location
 
@@ -110,11 +105,10 @@ def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _merge(options: argparse.Namespace) -> None:
-    from scrapy_simhash.commands._settings import page_scope
     from scrapy_simhash.maintenance.merge import merge
 
     where = index_location(options)
-    other = other_location(options.other, options)
+    other = location_of(options.other, options)
     with progress("entries") as on_progress:
         in_scope = page_scope(options.settings)
         result = merge(where, other, in_scope=in_scope, on_progress=on_progress)
@@ -132,13 +126,8 @@ def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
         "--unseen-since",
         metavar="WHEN",
         type=point_in_time,
-        help="remove all pages that no crawl has seen since then: an age such as 36h or 90d (s, m, "
-        "h, d, w), or a date such as 2026-01-31",
-    )
-    parser.add_argument(
-        "--log",
-        action="store_true",
-        help="with --unseen-since: also remove older lines of the near-duplicate log",
+        help="remove all pages, and lines of the near-duplicate log, that no crawl has seen since "
+        "then: an age such as 36h or 90d (s, m, h, d, w), or a date such as 2026-01-31",
     )
     parser.add_argument("--all", action="store_true", help="delete the whole index")
 
@@ -147,8 +136,8 @@ def _remove(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.remove import delete, expire, remove
 
     ways = (options.all, bool(options.keys), options.unseen_since is not None)
-    if sum(ways) != 1 or (options.log and not ways[2]):
-        raise WrongUsage("give keys, --unseen-since (with or without --log) or --all")
+    if sum(ways) != 1:
+        raise WrongUsage("give keys, --unseen-since or --all")
     where = index_location(options)
     if options.all:
         delete(where)
@@ -157,7 +146,7 @@ def _remove(options: argparse.Namespace) -> int:
     if options.unseen_since is not None:
         since_s = options.unseen_since
         with progress("entries") as on_progress:
-            result = expire(where, since_s, log=options.log, on_progress=on_progress)
+            result = expire(where, since_s, on_progress=on_progress)
         _show_rewritten(options, where, result, unseen_since=shown_time(since_s))
         return 0
     keys = list(dict.fromkeys(_read_keys(options.keys)))
@@ -183,69 +172,42 @@ def _read_keys(arguments: list[str]) -> list[str]:
 
 
 def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
-    add_max_distance(
-        parser, "choose tables for this k; for crawls with this k, also set SIMHASH_MAX_DISTANCE"
-    )
-    tables = parser.add_mutually_exclusive_group()
-    add_number(tables, "--pages", "choose tables for N pages", 1, 1 << 32)
-    meaning = "use these tables: blocks, and how many of them are in a prefix"
-    tables.add_argument("--tables", metavar="BLOCKS[,CHOSEN]", help=meaning)
-    parser.add_argument(
-        "--preset",
-        type=preset_option,
-        metavar="PRESET",
-        help="make new fingerprints from the stored texts; k is --max-distance, or the preset's",
-    )
     parser.add_argument(
         "--drop-without-text",
         action="store_true",
-        help="with --preset: leave out pages whose texts are not stored",
+        help="for another scheme: leave out pages whose texts are not stored",
     )
 
 
 def _rebuild(options: argparse.Namespace) -> None:
-    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.cost import choose_plan
     from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.rebuild import rebuild
     from scrapy_simhash.maintenance.sources import require_directory
 
     directory = require_directory(index_location(options), "rebuild")
-    if options.preset is not None:
-        _reindex(options, directory)
+    chosen = scheme_settings(options.settings)
+    if chosen.scheme != read_manifest(directory).scheme:
+        _reindex(options, directory, chosen)
         return
-    if options.drop_without_text:
-        raise WrongUsage("--drop-without-text needs --preset")
-    plan = None  # the tables of the index
-    if given(options, "tables", "pages", "max_distance"):
-        manifest = read_manifest(directory)
-        distance = manifest.max_distance if options.max_distance is None else options.max_distance
-        pages = options.pages or DEFAULT_EXPECTED_PAGES
-        plan = choose_tables(options, manifest.plan.bits, distance, pages)
-    entries = rebuild(directory, plan, max_distance=options.max_distance)
-    line = f"{directory} has other tables for its {entries:,} entries"
+    pages = settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES")
+    plan = choose_plan(chosen.scheme.bits, chosen.max_distance, pages)
+    entries = rebuild(directory, plan, max_distance=chosen.max_distance)
+    line = f"{directory} has new tables for its {entries:,} entries"
     _show_result(options, directory, {"entries": entries}, line)
 
 
-def _reindex(options: argparse.Namespace, directory: Path) -> None:
-    from scrapy_simhash.commands._settings import page_scope, scheme_settings
-    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
-    from scrapy_simhash.index.offline import read_manifest
+def _reindex(options: argparse.Namespace, directory: Path, chosen: SchemeSettings) -> None:
     from scrapy_simhash.maintenance.reindex import reindex
 
-    if options.tables is not None:
-        raise WrongUsage("--preset chooses its own tables")
-    manifest = read_manifest(directory)
-    _, preset = choose_preset(options.preset)
-    # Stored texts are extracted already, so extraction cannot change.
-    extraction = {name: getattr(manifest.scheme, name) for name in EXTRACTION}
     with progress("pages") as on_progress:
         report = reindex(
             directory,
-            replace(preset.scheme, **extraction),
-            preset.max_distance if options.max_distance is None else options.max_distance,
-            confirmation=preset.confirmation,
-            expected_pages=options.pages or DEFAULT_EXPECTED_PAGES,
-            min_tokens=scheme_settings(options.settings, options.preset).min_tokens,
+            chosen.scheme,
+            chosen.max_distance,
+            confirmation=chosen.confirmation,
+            expected_pages=settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES"),
+            min_tokens=chosen.min_tokens,
             drop_without_text=options.drop_without_text,
             in_scope=page_scope(options.settings),
             on_progress=on_progress,
@@ -285,12 +247,12 @@ interrupted, start it again.
         """\
 Removes the entries of pages from an index: of given pages, or of all pages that no crawl has seen
 for some time. They no longer represent other pages, and count as new when a crawl sees them again.
-The near-duplicate log keeps its lines, unless --log is given.
+The near-duplicate log keeps its lines; with --unseen-since, only those that are not older.
 
   {program} remove https://example.com/blocked
   grep '/search?' urls.txt | {program} remove -
   {program} remove --unseen-since 90d
-  {program} remove --all --redis-key shop:simhash
+  {program} remove --all --index redis://host:6379/0#shop:simhash
 
 The exit code is 1 if a given page has no entry; the entries of the others are still removed.
 """,
@@ -300,18 +262,16 @@ The exit code is 1 if a given page has no entry; the entries of the others are s
     ),
     Command(
         "rebuild",
-        "rebuild an index with other tables",
+        "make an index fit other settings",
         """\
-Makes the tables of an index for another k, or for more pages. Its entries stay as they are.
+Makes an index fit the settings: new tables for SIMHASH_MAX_DISTANCE and SIMHASH_EXPECTED_PAGES. If
+the settings have another scheme, new fingerprints are made from the texts that a crawl with
+SIMHASH_KEEP_TEXT has stored. Then, the result is the index that a crawl of the same pages would
+leave. It replaces the old one at the end: if the command is interrupted, nothing has changed.
 
-  {program} rebuild --max-distance 40
-  {program} rebuild --pages 50000000
-
-With --preset, new fingerprints are made by another scheme, from the texts that a crawl with
-SIMHASH_KEEP_TEXT has stored. The result is the index that a crawl of the same pages would leave.
-It replaces the old one at the end: if the command is interrupted, nothing has changed.
-
-  {program} rebuild --preset classic
+  {program} rebuild
+  {program} rebuild -s SIMHASH_MAX_DISTANCE=40 -s SIMHASH_EXPECTED_PAGES=50000000
+  {program} rebuild -s SIMHASH_PRESET=classic
 """,
         _rebuild,
         _add_rebuild_arguments,

@@ -6,12 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import (
-    add_max_distance,
-    add_number,
-    index_location,
-    require_distance_below,
-)
+from scrapy_simhash.commands._options import add_number, index_location
 from scrapy_simhash.commands._output import (
     note,
     show,
@@ -20,7 +15,8 @@ from scrapy_simhash.commands._output import (
     shown_fingerprint,
     shown_time,
 )
-from scrapy_simhash.commands._pages import add_page_arguments, load_page
+from scrapy_simhash.commands._pages import PAGE_METAVAR, load_page
+from scrapy_simhash.commands._settings import page_scope, query_settings
 from scrapy_simhash.documents.escaping import escaped, printable
 from scrapy_simhash.reasons import explain, percent
 
@@ -47,7 +43,7 @@ Pages are fetched with the project's settings, and fingerprinted by the scheme o
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_page_arguments(parser)
+    parser.add_argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input")
     parser.add_argument(
         "--key",
         metavar="KEY",
@@ -58,11 +54,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stored",
         action="store_true",
         help="fetch nothing: show only what the index has stored about the page with this key",
-    )
-    add_max_distance(
-        parser,
-        "use this k; beyond that of the index, the tables may miss pages (default: "
-        "SIMHASH_MAX_DISTANCE, or that of the index)",
     )
     add_number(parser, "--top", "number of matches to show", 0, default=20)
 
@@ -139,7 +130,6 @@ def _stored_lines(stored: dict[str, Any]) -> list[str]:
 
 def _answer(options: argparse.Namespace) -> dict[str, Any]:
     """Return the answer as values for JSON, with all matches."""
-    from scrapy_simhash.commands._settings import page_scope, query_settings
     from scrapy_simhash.detector import Detector, evidence_of
     from scrapy_simhash.maintenance.explain import predict
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
@@ -148,10 +138,9 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     where = index_location(options)
     manifest = manifest_of(where)
     bits = manifest.scheme.bits
-    require_distance_below(bits, options.max_distance or 0)
     policy, chosen = query_settings(options.settings, manifest)
     confirmation = chosen.confirmation
-    k = chosen.max_distance if options.max_distance is None else options.max_distance
+    k = chosen.max_distance
     loaded = load_page(options.page, options)
     page = loaded.fingerprint(
         Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)

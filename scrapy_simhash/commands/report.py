@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import add_number, index_location
+from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import (
     counted,
     is_standard_output,
@@ -38,20 +38,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default="simhash-report.html",
         help="file to write or overwrite; - is standard output (default: %(default)s)",
     )
-    add_number(
-        parser,
-        "--max-pages",
-        "largest number of pages to list; the largest clusters are shortened to fit",
-        1,
-        default=200_000,
-    )
-    add_number(
-        parser,
-        "--max-text-bytes",
-        "largest size of the included texts, compressed; 0 for none",
-        0,
-        default=20_000_000,
-    )
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -59,11 +45,10 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.report.writing import report_data, write_report
 
     where = index_location(options)
-    limits = {"max_pages": options.max_pages, "max_text_bytes": options.max_text_bytes}
     if is_standard_output(options.file):
-        show_bytes(render(report_data(where, **limits)).encode())
+        show_bytes(render(report_data(where)).encode())
         return
-    data = write_report(writable(options.file), where, **limits)
+    data = write_report(writable(options.file), where)
     counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
     show_result(
         options,

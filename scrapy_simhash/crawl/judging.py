@@ -23,7 +23,6 @@ from scrapy_simhash.crawl.advice import (
 )
 from scrapy_simhash.crawl.canonical import CanonicalUrls
 from scrapy_simhash.crawl.contents import Contents
-from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
 from scrapy_simhash.crawl.retries import (
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Index, Observation
-    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
     from scrapy_simhash.verdict import Verdict
@@ -116,7 +114,6 @@ class Judging:
         )
         self._cluster_limit = settings.cluster_limit if is_for_pages else 0
         self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
-        self._history: CrawlHistory | None = None
         self._canonical_urls = CanonicalUrls()
         # Response → (verdict of an index on the network, finalizer that discards it). The index is
         # asked before it is known whether a callback will get the page.
@@ -171,7 +168,6 @@ class Judging:
             self.calls = IndexCalls(index, self.errors)
         self.size_at_opening = index.size_at_opening
         starts.record(index)
-        self._history = CrawlHistory(index)
 
     def _warn_of_opening(self, message: str, *arguments: object) -> None:
         self.stats.count("index_does_not_fit")
@@ -185,21 +181,15 @@ class Judging:
             self.errors.count_error("index", error, "the end of the crawl")
         self.calls = IndexCalls(None, self.errors)
 
-    def end(self, *, finished: bool) -> None:
-        """Count the size of the index, write the end of the crawl into its history, and log the
-        results of the crawl and the warnings on which a user may act.
-
-        :param finished: the crawl ended by itself, without a limit or a signal.
+    def end(self) -> None:
+        """Count the size of the index, and log the results of the crawl and the warnings on which a
+        user may act.
         """
-        if self._history is None or self.index is None:
+        if self.index is None:
             return
         ending = self.calls.now("the end of the crawl", lambda index: index.ending())
         if ending is not None:
             self.stats.index_size(ending.size)
-            try:
-                self._history.close(ending.next_sequence, finished=finished)
-            except StorageError as error:
-                self.errors.count_error("history", error, str(self.location))
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self._what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
@@ -273,8 +263,6 @@ class Judging:
         return verdict
 
     def _count_verdict(self, verdict: Verdict) -> bool:
-        if self._history is not None:
-            self._history.judged(verdict)
         return self.stats.count_verdict(verdict)
 
     def record_given(self, verdict: Verdict, action: Action) -> None:
@@ -455,7 +443,6 @@ class Judging:
             return
         if not confirmed:
             self.stats.count("discarded")
-            self.mark_not_judged(observation.key)
         self._settle_in_index(observation, confirmed, page)
 
     def _settle_in_index(
@@ -526,16 +513,6 @@ class Judging:
             return observations
 
         self.calls.tell(copies[0].key, observe, then)
-
-    def mark_not_judged(self, key: str) -> None:
-        """Record that an indexed page cannot be judged now, so that it does not count as gone."""
-        if (history := self._history) is not None:
-
-            def record(entry: Entry | None) -> None:
-                if entry is not None:
-                    history.crawl.failed(key)
-
-            self.calls.tell(key, lambda index: index.entry(key), record)
 
     def _keep_text(self, key: str, title: str, text: str) -> None:
         """Store the text of a page beside the index, if SIMHASH_KEEP_TEXT says so."""

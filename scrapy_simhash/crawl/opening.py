@@ -114,8 +114,7 @@ def _way_back(aside: Path, error: IndexMismatch | IndexCorrupt) -> str:
         return "nothing was deleted"
     return (
         "with the old settings, the next crawl uses it again; or `scrapy simhash index rebuild "
-        f"--index {aside} --preset …` recomputes its fingerprints from stored texts, and `merge` "
-        "adds them"
+        f"--index {aside}` recomputes its fingerprints from stored texts, and `merge` adds them"
     )
 
 

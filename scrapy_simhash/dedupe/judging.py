@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
-    from scrapy_simhash.dedupe.known import KnownRecords
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
     from scrapy_simhash.index import Index, Observation
@@ -32,7 +31,6 @@ class Judge:
 
     :param checkpoint: the last checkpoint of the run. Its batch is written to the index again.
     :param damaged: name of a file that cannot be read to its end → reason, for checkpoints.
-    :param known: a stored set. Copies of its records are duplicates, too.
     :raises SimhashError: the index has more entries than the checkpoint accounts for.
     """
 
@@ -43,14 +41,11 @@ class Judge:
         options: DedupeOptions,
         checkpoint: Checkpoint,
         damaged: dict[str, str],
-        *,
-        known: KnownRecords | None = None,
     ) -> None:
         self._state = state
         self._index = index
         self._options = options
         self._damaged = damaged
-        self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
         self._policy = Policy(incremental=options.incremental)
         self.records_judged = checkpoint.records_after
@@ -87,18 +82,12 @@ class Judge:
         key, page = record
         if key in self._keys:
             self.commit()
-        known_verdict = None if self._known is None else self._known.verdict(key, page)
-        is_known = known_verdict is not None
-        verdict = known_verdict or self._detector.judge(
-            self._index, key, page, in_scope=self._options.in_scope(key)
-        )
-        is_dropped = self._options.action == "drop" and (is_known or self._is_seen(verdict))
+        verdict = self._detector.judge(self._index, key, page, in_scope=self._options.in_scope(key))
+        is_dropped = self._options.action == "drop" and self._is_seen(verdict)
         values = plain_verdict(verdict, dropped=is_dropped)
-        if self._known is not None:
-            values["known"] = is_known
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
         observation = verdict.observation
-        if observation is not None:  # else the record is known or skipped
+        if observation is not None:  # else the record is skipped
             self._keys.add(key)
             if verdict.kind == "near-duplicate":
                 self._index.acted(observation, "dropped" if is_dropped else "tagged")
@@ -151,7 +140,7 @@ class Judge:
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)
-            if verdict["kind"] not in ("new", "changed", "unchanged") or verdict.get("known"):
+            if verdict["kind"] not in ("new", "changed", "unchanged"):
                 continue
             key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
             observation = self._index.observe(

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
-from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error
+from scrapy_simhash.dedupe.inputs import Inputs, changed_error
 from scrapy_simhash.dedupe.judging import Judge
-from scrapy_simhash.dedupe.known import index_among, opened_known
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
 from scrapy_simhash.dedupe.paths import check_free, check_paths, real_path
 from scrapy_simhash.dedupe.state import State
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
-    from scrapy_simhash.dedupe.known import KnownRecords
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
 
@@ -104,7 +102,7 @@ class _Run:
             try:
                 self._judge(checkpoint)
             except BaseException:
-                if interrupted_spec is None and not self._is_worth_resuming():
+                if interrupted_spec is None and not state.checkpoint().records_after:
                     state.remove()
                 raise
             checkpoint = state.checkpoint()
@@ -118,15 +116,10 @@ class _Run:
 
     def _spec(self) -> dict[str, Any]:
         """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
-        paths, against, out = self.paths, self.paths.against, self.paths.output_file
-        is_index = index_among(against) is not None  # it may change in between
+        paths, out = self.paths, self.paths.output_file
         spec = {
             **self.options.to_dict(),
             "inputs": [[str(f.path.absolute()), f.version] for f in self.inputs.files],
-            "against": [
-                [str(real_path(path)), None if is_index else InputFile.of(path).version]
-                for path in against
-            ],
             "format": self.inputs.format,
             "output": str(paths.output if out is None else real_path(out)),
             "verdicts": str(paths.verdicts and real_path(paths.verdicts)),
@@ -187,10 +180,9 @@ class _Run:
             if len(index) and not options.incremental and not checkpoint.records_after:
                 self.note(
                     f"the index holds {len(index):,} records of earlier runs. They do not count as "
-                    "seen: add --incremental if they should"
+                    "seen: set SIMHASH_INCREMENTAL if they should"
                 )
-            known = self._known(stack)
-            judge = Judge(state, index, options, checkpoint, inputs.damaged, known=known)
+            judge = Judge(state, index, options, checkpoint, inputs.damaged)
             fingerprinter = Fingerprinter(
                 options,
                 inputs.fields,
@@ -208,27 +200,6 @@ class _Run:
                 judge.add_all(records)
                 self.on_progress(judge.records_judged)
             self.summary.index_entries = judge.finish()
-
-    def _is_worth_resuming(self) -> bool:
-        """Return True if verdicts were stored, or files of `against` were indexed."""
-        state = self.state
-        has_indexed = state.known.exists() or state.known_state.exists()
-        return has_indexed or state.checkpoint().records_after > 0
-
-    def _known(self, stack: ExitStack) -> KnownRecords | None:
-        """Open and return the set `against`, if any. Files are indexed first, by a separate run."""
-        state, against = self.state, self.paths.against
-        if not against:
-            return None
-        directory = index_among(against)
-        if directory is None:
-            directory = state.known
-            if state.known_state.exists() or not directory.exists():  # the index is incomplete
-                paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
-                summary = dedupe(paths, replace(self.options, incremental=False))
-                self.inputs.damaged.update(summary.damaged)
-                self.note(f"{summary.records:,} records were read to compare with")
-        return stack.enter_context(opened_known(directory, self.options))
 
     def _worker_count(self) -> int:
         if self.options.workers:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
-    """Return the line of a record in ``--verdicts``, as values for JSON, without ``known``.
+    """Return the line of a record in ``--verdicts``, as values for JSON.
 
     ``cluster`` is the key of the representative: equal for a record and its near-duplicates.
     """
@@ -30,7 +30,6 @@ class DedupeSummary:
     :param dropped: duplicates that are left out.
     :param tagged: near-duplicates that are kept, because the action is ``tag``.
     :param similar: kept records within k bits of another, but not confirmed as copies of it.
-    :param known: records with a copy in `DedupePaths.against`.
     :param kinds: kind of verdict → number of records.
     :param skipped: reason → number of records with the verdict ``skipped``.
     :param passed_over: WARC records without a page, or files of folders that are no page. Unknown,
@@ -46,7 +45,6 @@ class DedupeSummary:
     dropped: int = 0
     tagged: int = 0
     similar: int = 0
-    known: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     passed_over: int = 0
@@ -54,22 +52,20 @@ class DedupeSummary:
     index_entries: int | None = None
     damaged: dict[str, str] = field(default_factory=dict)
 
-    def count(self, verdict: Mapping[str, Any], times: int = 1) -> None:
-        """Count `times` records that have the same verdict."""
-        self.records += times
-        self.kinds[verdict["kind"]] += times
+    def count(self, verdict: Mapping[str, Any]) -> None:
+        """Count a record."""
+        self.records += 1
+        self.kinds[verdict["kind"]] += 1
         if verdict["kind"] == "skipped":
-            self.skipped[verdict["reason"]] += times
+            self.skipped[verdict["reason"]] += 1
         if verdict["dropped"]:
-            self.dropped += times
+            self.dropped += 1
         else:
-            self.kept += times
+            self.kept += 1
             if verdict["kind"] == "near-duplicate":  # kept only if the action is ``tag``
-                self.tagged += times
+                self.tagged += 1
         if verdict["similar_to"] is not None:
-            self.similar += times
-        if verdict.get("known"):
-            self.known += times
+            self.similar += 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return all counts as values for JSON."""

@@ -1,4 +1,4 @@
-"""Decode pages and files by the rules of Scrapy's `TextResponse.text`, or in a given encoding.
+"""Decode pages and files by the rules of Scrapy's `TextResponse.text`.
 
 By these rules, the encoding comes from the first of these that exists: a byte order mark, the HTTP
 header, a declaration in the page, a guess.
@@ -56,25 +56,12 @@ def decoded_file(content: bytes) -> str:
     encoding, text = _encoding_and_text(content)
     if encoding == _UNKNOWN:
         raise NotReadable(
-            "in an unknown encoding", "the file is not UTF-8; name its encoding with --encoding"
+            "in an unknown encoding", "the file is not UTF-8; convert it, as with iconv"
         )
     start = text[:_CHECKED_CHARACTERS]
     if len(_CONTROLS.findall(start)) > _MAX_CONTROL_SHARE * len(start):
         raise NotReadable("binary")
     return text
-
-
-def decoded_as(content: bytes, encoding: str) -> str:
-    """Return the text of bytes in a given encoding, without a byte order mark.
-
-    :raises NotReadable: the content is not in that encoding.
-    """
-    try:
-        text = content.decode(encoding)
-    except UnicodeError as error:
-        at = f"at byte {error.start:,}" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise NotReadable(f"not {encoding}", at) from None
-    return without_surrogates(text.removeprefix("\ufeff"))
 
 
 def byte_order_encoding(content: bytes) -> str | None:

@@ -1,10 +1,8 @@
-"""Escape text from pages, URLs and files, which may be hostile, for terminals, logs and CSV."""
+"""Escape text from pages, URLs and files, which may be hostile, for terminals and logs."""
 
 from __future__ import annotations
 
 _SHOWN_CHARACTERS = 200
-# Spreadsheets evaluate a cell that begins with one of these.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def escaped(text: str) -> str:
@@ -17,12 +15,6 @@ def escaped(text: str) -> str:
 def printable(text: str) -> str:
     """Return a text for one log line: its first 200 characters, escaped."""
     return escaped(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…")
-
-
-def csv_cell(text: str) -> str:
-    """Return a text as a CSV cell that UTF-8 can encode and that no spreadsheet evaluates."""
-    text = text.encode("utf-8", "backslashreplace").decode()
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def nearness(distance: int | None, similarity: float | None) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from scrapy_simhash.documents.decoding import (
     NotReadable,
     decoded,
-    decoded_as,
     decoded_file,
     without_surrogates,
 )
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 DEFAULT_MAX_BYTES = 64 << 20
 _JSON_ENDINGS = (".jsonl", ".jl", ".ndjson", ".json")
 _SHOWN_FIELDS = 8
-_UNLIMITED = 1 << 62
 
 
 class Document(NamedTuple):
@@ -65,15 +63,12 @@ class DocumentReader:
     :param text_field: field of a JSON object that contains the text of the document.
     :param name_field: field with its name; None for ``url`` or, if that is missing, ``id``. The
         default name is FILE:NUMBER, with the number of the line or item.
-    :param encoding: encoding of all files. None detects it, but JSON without a byte order mark
-        is read as UTF-8.
-    :param max_bytes: upper limit of a document; 0 for no limit.
+    :param max_bytes: upper limit of a document.
     :param keep_html: return HTML pages unchanged instead of their main text.
     """
 
     text_field: str = "text"
     name_field: str | None = None
-    encoding: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
     keep_html: bool = False
 
@@ -115,43 +110,36 @@ class DocumentReader:
     def page(self, name: str, content: bytes, text: str, *, html: bool) -> Document | Skipped:
         """Return the document of a page that was downloaded.
 
-        :param text: the decoded page; if `encoding` is set, `content` is decoded instead.
+        :param content: the page, and `text`: the same, decoded.
         :param html: True for HTML; False to detect HTML by the beginning.
         """
-        try:
-            if self.max_bytes and len(content) > self.max_bytes:
-                raise self._too_long()
-            if self.encoding is not None:
-                text = decoded_as(content, self.encoding)
-        except NotReadable as error:
-            return Skipped(name, error.reason, error.detail)
+        if len(content) > self.max_bytes:
+            return Skipped(name, *self._too_long().args)
         return self._document(name, text, html=html)
 
     def _file_document(self, name: str, content: bytes, *, html: bool) -> Document | Skipped:
-        if self.encoding is not None:
-            text = decoded_as(content, self.encoding)
-        else:
-            is_page = html or begins_as_html_bytes(content)
-            text = (decoded if is_page else decoded_file)(content)
+        is_page = html or begins_as_html_bytes(content)
+        text = (decoded if is_page else decoded_file)(content)
         return self._document(name, text, html=html)
 
     def _read_all(self, stream: BinaryIO) -> bytes:
-        content = stream.read(self.max_bytes + 1 if self.max_bytes else -1)
-        if self.max_bytes and len(content) > self.max_bytes:
+        content = stream.read(self.max_bytes + 1)
+        if len(content) > self.max_bytes:
             raise self._too_long()
         return content
 
     def _too_long(self) -> NotReadable:
-        return NotReadable(f"longer than {self.max_bytes:,} bytes", "--max-bytes sets the limit")
+        return NotReadable(
+            f"longer than {self.max_bytes:,} bytes", "SIMHASH_MAX_BYTES sets the limit"
+        )
 
     def _json(self, name: str, stream: io.BufferedReader) -> Iterator[Document | Skipped]:
         """Yield the document of each line or, if the name ends in ``.json``, of each item."""
-        max_bytes = self.max_bytes or _UNLIMITED
-        lines, encoding = ascii_lines(stream, self.encoding or "utf-8")
+        lines, encoding = ascii_lines(stream, "utf-8")
         if name.lower().removesuffix(".gz").endswith(".json"):
-            parts = json_parts(lines, encoding, max_bytes)
+            parts = json_parts(lines, encoding, self.max_bytes)
         else:
-            parts = line_parts(lines, max_bytes)
+            parts = line_parts(lines, self.max_bytes)
         for number, part in enumerate(parts, 1):
             place = f"{name}:{number}"
             if part.reason == "too_large":
@@ -165,7 +153,7 @@ class DocumentReader:
         except Unreadable as error:
             if error.reason == "not_json":
                 return Skipped(place, "not a JSON object")
-            detail = f"it is not {encoding}; name its encoding with --encoding"
+            detail = f"it is not {encoding}"
             return Skipped(place, "not of its encoding", detail)
 
     def _object(self, place: str, value: dict[str, Any]) -> Document | Skipped:

@@ -24,11 +24,10 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-SideKind = Literal["notes", "history"]
+SideKind = Literal["notes"]
 """A kind of *side rows*: small rows with names, which a store holds besides the entries.
 
-- ``notes``: what slices (`scrapy_simhash.slices`) keep beside the pages;
-- ``history``: a crawl that used the index (`scrapy_simhash.index.history`).
+``notes``: what slices (`scrapy_simhash.slices`) keep beside the pages.
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Row = tuple[bytes, bytes]
 
 REDIS_REMEDY = (
-    "restore a backup of the server, or delete the index with `scrapy simhash index remove --all` "
-    "and its --redis and --redis-key, and crawl again"
+    "restore a backup of the server, or delete the index with `scrapy simhash index remove --all "
+    "--index redis://host:6379/0#name`, and crawl again"
 )
 """What `corrupt` advises for an index in Redis, which `check --repair` does not take."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 STATE_KEY = b"S"
 _SIDE_HEADS: Mapping[SideKind, bytes] = {
-    "history": b"C",
     "notes": b"U",
 }
 # All keys sort before `END`.

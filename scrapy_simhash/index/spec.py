@@ -23,10 +23,10 @@ _OTHERWISE = "; or use another directory or name; or start over with SIMHASH_RES
 # What to do if an existing index has another value than a caller asks for, by property.
 _ADVICE = {
     "database": f"name the kind of database that it was made in{_OTHERWISE}",
-    "scheme": "use the same scheme; or `scrapy simhash index rebuild --preset …` recomputes the "
-    f"fingerprints of an index in a directory if texts were stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
-    "tables": "use the same tables; or `scrapy simhash index rebuild --tables …` replaces those of "
-    f"an index in a directory{_OTHERWISE}",
+    "scheme": "use the same scheme; or `scrapy simhash index rebuild` recomputes the fingerprints "
+    f"of an index in a directory if texts were stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
+    "tables": "use the same tables; or `scrapy simhash index rebuild` replaces those of an index "
+    f"in a directory{_OTHERWISE}",
 }
 
 
@@ -91,8 +91,8 @@ class IndexSpec:
             raise PlanError(
                 f"index {location}: its {plan} find {recall:.0%} of the pairs at distance "
                 f"{distance}, less than {MIN_RECALL:.0%}: lower the distance; or `scrapy simhash "
-                f"index rebuild --max-distance {distance}` replaces the tables of an index in a "
-                f"directory, and keeps its entries{_OTHERWISE}"
+                f"index rebuild -s SIMHASH_MAX_DISTANCE={distance}` replaces the tables of an "
+                f"index in a directory, and keeps its entries{_OTHERWISE}"
             )
 
 

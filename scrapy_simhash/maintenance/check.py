@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry, NearDuplicate
-from scrapy_simhash.index.history import decode_crawl
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, read_manifest
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from scrapy_simhash.index.base import SideKind
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.store import Store
@@ -167,7 +165,7 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
                 if not is_restarted:  # No file has changed yet.
                     marker.unlink()
                 raise
-        with rewriting(directory, side_rows=(), damaged=True, old_as=f"{path.name}-damaged") as (
+        with rewriting(directory, damaged=True, old_as=f"{path.name}-damaged") as (
             source,
             store,
         ):
@@ -202,18 +200,17 @@ def _copy_readable(
             store.log(content)
             report.near_duplicates += 1
         else:
-            store.replace_side_row(content.kind, content.name, None, content.value)
+            store.replace_side_row("notes", content.name, None, content.value)
     report.entries = len(store)
 
 
-class _SideRow(NamedTuple):
-    kind: SideKind
+class _Note(NamedTuple):
     name: str
     value: bytes
 
 
-def _rows(database: Database, width_bytes: int) -> Iterator[Entry | NearDuplicate | _SideRow | str]:
-    """Yield the content of the rows of entries, log lines and side rows, or what is wrong with a
+def _rows(database: Database, width_bytes: int) -> Iterator[Entry | NearDuplicate | _Note | str]:
+    """Yield the content of the rows of entries, log lines and notes, or what is wrong with a
     row; then the rows of no known kind. The state row is left out: `repair` makes it again.
 
     :param width_bytes: bytes of a fingerprint.
@@ -228,17 +225,11 @@ def _rows(database: Database, width_bytes: int) -> Iterator[Entry | NearDuplicat
                     yield decode(int.from_bytes(key[1:], "big"), value, width_bytes)
                 except ValueError as error:
                     yield str(error)
-    sides: tuple[tuple[SideKind, str], ...] = ("notes", "the note"), ("history", "the history")
-    for kind, shown in sides:
-        for key, value in database.rows(*records.side_range(kind)):
-            side_row: _SideRow | str
-            try:
-                side_row = _SideRow(kind, records.decode_key(key[1:]), value)
-                if kind == "history":  # only slices know what notes say
-                    decode_crawl(side_row.name, value)
-            except ValueError as error:
-                side_row = f"{shown} of {key[1:]!r}: {error}"
-            yield side_row
+    for key, value in database.rows(*records.side_range("notes")):
+        try:
+            yield _Note(records.decode_key(key[1:]), value)
+        except ValueError as error:  # noqa: PERF203 - each row by itself
+            yield f"the note of {key[1:]!r}: {error}"
     for key in records.rows_of_no_kind(database):
         yield f"a row of no known kind: {key!r}"
 

@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 _MAX_TIME_S = (1 << 32) - 1
 
 
-ENTRY_FIELDS = (
-    *("key", "fingerprint", "scheme", "first_seen_s", "last_seen_s", "near_duplicates"),
-    *("gave_items", "evidence"),
-)
-NEAR_DUPLICATE_FIELDS = (
-    *("key", "representative", "distance", "fingerprint", "scheme", "seen_at_s"),
-    *("similarity_percent", "action"),
-)
-
-
 class PlacedRecord(NamedTuple):
     """A record to import, with its place in the file for error messages."""
 

@@ -36,9 +36,9 @@ def merge(
 
     The result is what a later crawl with `where` would leave if it saw each entry of `other` once.
     A page of `other` replaces the entries of `where` that it is a copy of. A page whose key is in
-    both is unchanged or changed. Pages of `other` are not compared with each other again. The
-    history of `where` is deleted. `other` stays as it is. Between directories, texts are copied,
-    too; if this is interrupted, a repeated merge completes it.
+    both is unchanged or changed. Pages of `other` are not compared with each other again. `other`
+    stays as it is. Between directories, texts are copied, too; if this is interrupted, a repeated
+    merge completes it.
 
     In Redis, `where` is changed in place, and no crawl may use it. An interrupted merge can be
     repeated; the near-duplicate log may then have lines of `other` twice.
@@ -91,11 +91,8 @@ def _changing(where: Location, on_progress: Callable[[], object]) -> Iterator[St
         with where.opened_store() as original:
             original.require_no_crawl()
             yield original
-            for name, row in original.side_rows("history"):
-                original.replace_side_row("history", name, row, None)
         return
-    # The history is left out, because its crawls saw no page of the other index.
-    with rewriting(where, side_rows=("notes",)) as (source, store):
+    with rewriting(where) as (source, store):
         for entry in source.entries():
             store.write(entry._replace(ordinal=-1), None, ())
             on_progress()

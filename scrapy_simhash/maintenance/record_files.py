@@ -1,8 +1,7 @@
-"""Write records to files as JSON lines or CSV; read JSON lines back."""
+"""Write records to files as JSON lines, and read them back."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import sys
@@ -10,28 +9,20 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.documents.escaping import csv_cell
 from scrapy_simhash.documents.files import GZIP_MARK, replaced
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.maintenance.export import PlacedRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 STANDARD_STREAM = "-"
 
 
-def is_csv(name: str) -> bool:
-    """Return True if a file name ends with ``.csv`` or ``.csv.gz``."""
-    return name.lower().removesuffix(".gz").endswith(".csv")
+def write_records(name: str, records: Iterable[Mapping[str, Any]]) -> int:
+    """Write records as JSON lines to a file atomically, or to standard output; return their number.
 
-
-def write_records(name: str, records: Iterable[Mapping[str, Any]], fields: Sequence[str]) -> int:
-    """Write records to a file atomically, or to standard output, and return their number.
-
-    :param name: a file name, or ``-`` for JSON lines on standard output. The format is CSV
-        (`is_csv`), else JSON lines; ``.gz`` compresses both.
-    :param fields: the fields of each record, in the order of the columns of CSV.
+    :param name: a file name, or ``-`` for standard output. ``.gz`` compresses.
     :raises SimhashError: standard output is closed.
     :raises OSError: the file cannot be written.
     """
@@ -41,29 +32,21 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], fields: Seque
         return _write_lines(sys.stdout, records)
     with replaced(Path(name)) as temporary:
         open_text = gzip.open if name.lower().endswith(".gz") else open
-        # newline="" keeps line ends as they are written: \r\n in CSV, \n in JSON lines.
-        with open_text(temporary, "wt", encoding="utf-8", newline="") as file:
-            return (
-                _write_csv(file, records, fields) if is_csv(name) else _write_lines(file, records)
-            )
+        with open_text(temporary, "wt", encoding="utf-8", newline="\n") as file:
+            return _write_lines(file, records)
 
 
 def read_records(name: str) -> Iterator[PlacedRecord]:
     """Yield the records of a file of JSON lines without checking their fields.
 
     :param name: name of a file, which may be gzipped; or ``-`` for standard input.
-    :raises SimhashError: the file is CSV, has another format or is damaged, or standard input is
-        closed.
+    :raises SimhashError: the file has another format or is damaged, or standard input is closed.
     :raises OSError: the file cannot be read.
     """
     if name == STANDARD_STREAM:
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")
         yield from _read_lines(name, sys.stdin.buffer)
-    elif is_csv(name):
-        raise SimhashError(
-            f"{name}: CSV is for spreadsheets and cannot be read back: export JSON lines"
-        )
     else:
         with Path(name).open("rb") as file:
             compressed = file.peek(2).startswith(GZIP_MARK)
@@ -74,19 +57,6 @@ def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
     count = 0
     for record in records:
         file.write(json.dumps(record) + "\n")
-        count += 1
-    return count
-
-
-def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], fields: Sequence[str]) -> int:
-    writer, count = csv.DictWriter(file, fields), 0
-    writer.writeheader()
-    for record in records:
-        cells = {
-            field: csv_cell(value) if isinstance(value, str) else value
-            for field, value in record.items()
-        }
-        writer.writerow(cells)
         count += 1
     return count
 

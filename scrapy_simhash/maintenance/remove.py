@@ -23,17 +23,16 @@ def expire(
     where: Location,
     before_s: int,
     *,
-    log: bool = False,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Remove the entries of pages that were last seen before a time, and return the counts.
+    """Remove the entries of pages that were last seen before a time, and older lines of the
+    near-duplicate log. Return the counts.
 
     Then texts of pages without an entry or log line are deleted. If this is interrupted, some
     entries are removed: repeat it. In Redis, crawls may go on, and the entries of pages that they
     are handling stay.
 
     :param before_s: Unix time; a page that was last seen at that second stays.
-    :param log: also remove lines of the near-duplicate log from before that time.
     :param on_progress: called for each entry that is removed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
@@ -45,7 +44,7 @@ def expire(
             for _ in batch:
                 on_progress()
         for line in store.near_duplicates():
-            if log and line.seen_at_s < before_s:
+            if line.seen_at_s < before_s:
                 store.unlog([line.sequence])
                 result.removed_near_duplicates += 1
             else:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index.base import SideKind
 from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import FILE_NAME, databases
 from scrapy_simhash.index.offline import opened_database
@@ -20,7 +19,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.manifest import Manifest
@@ -45,7 +44,6 @@ class RewriteResult:
 def rewriting(
     directory: Path,
     *,
-    side_rows: Sequence[SideKind] = get_args(SideKind),
     damaged: bool = False,
     old_as: str | None = None,
     **changes: Any,
@@ -55,8 +53,7 @@ def rewriting(
     The store goes on with the sequence numbers of the old index. After an error, the old index is
     unchanged.
 
-    :param side_rows: kinds of side rows to copy.
-    :param damaged: the index may be damaged, see `DatabaseSource`.
+    :param damaged: the index may be damaged, see `DatabaseSource`. Then, its notes are not copied.
     :param old_as: a name under which the old database stays in the directory; None deletes it.
     :param changes: changed fields of the manifest, such as `scheme`.
     :raises SchemeError: the driver of the database is not installed.
@@ -71,9 +68,9 @@ def rewriting(
             with _new_store(directory, new) as store:
                 store.skip_to(source.next_sequence)
                 yield source, store
-                for kind in side_rows:
-                    for name, row in source.side_rows(kind):
-                        store.replace_side_row(kind, name, None, row)
+                if not damaged:
+                    for name, row in source.side_rows("notes"):
+                        store.replace_side_row("notes", name, None, row)
             new.replace(directory)
         if old_as is not None:
             manifest.database_path(directory).rename(directory / old_as)

@@ -54,7 +54,7 @@ def test_a_folder_of_pages(run, pages):
 
 
 def test_json(run, pages):
-    report = calibrated(run, "--preset", "classic", pages)
+    report = calibrated(run, "-s", "SIMHASH_PRESET=classic", pages)
     assert report["settings"] == {
         "SIMHASH_PRESET": "classic",
         "SIMHASH_MAX_DISTANCE": report["max_distance"],
@@ -63,7 +63,7 @@ def test_json(run, pages):
     assert (report["near_duplicate_pairs"], report["wrong_pairs"]) == (25, 65 * 32 - 25)
     assert [len(report[name]) for name in ("recall", "wrong")] == [101, 101]
     assert report["recall"][0][report["max_distance"]] == 1
-    assert report == calibrated(run, "--preset", "classic", pages)
+    assert report == calibrated(run, "-s", "SIMHASH_PRESET=classic", pages)
 
 
 def test_a_sample_of_json_lines(run, folder):
@@ -86,11 +86,11 @@ def test_options_and_settings_are_those_of_a_crawl(run, pages, folder):
     written(folder, page(FERRY.split(".")[0]), "pages/short.html")
     written(folder, page(CHINESE * 9), "pages/chinese.html")
     assert calibrated(run, pages)["left_out"] == {"few_tokens": 1}
-    assert calibrated(run, "--min-tokens", "5", pages)["pages"] == 67
-    report = calibrated(run, "--preset", "ascii-mt19937", pages)
+    assert calibrated(run, "-s", "SIMHASH_MIN_TOKENS=5", pages)["pages"] == 67
+    report = calibrated(run, "-s", "SIMHASH_PRESET=ascii-mt19937", pages)
     assert report["left_out"]["unsupported_text"] == 1
     # All pages have one menu.
-    ran = run("calibrate", "--select", "nav", "--min-tokens", "1", pages)
+    ran = run("calibrate", "-s", "SIMHASH_CONTENT_SELECT=nav", "-s", "SIMHASH_MIN_TOKENS=1", pages)
     assert "Nothing can be chosen" in ran.out
     assert "SIMHASH" not in ran.out
 
@@ -119,8 +119,7 @@ def test_the_settings_of_a_project(run_process, pages):
         (["empty"], 1, "no page could be read"),
         (["binary"], 1, "no page could be read"),
         ([], 2, "required"),
-        (["--preset", "broad", "pages"], 2, "there is no preset"),
-        (["--remove", "p[", "pages"], 2, "neither CSS nor XPath"),
+        (["-s", "SIMHASH_PRESET=broad", "pages"], 1, "there is no preset"),
         (["--sample", "1", "pages"], 2, "from 2 to 20000"),
     ],
 )

@@ -7,8 +7,8 @@ import random
 from dataclasses import replace
 
 import pytest
-
 from scrapy_simhash.crawl.history import CrawlHistory
+
 from scrapy_simhash.index import open_index
 from scrapy_simhash.verdict import Verdict
 

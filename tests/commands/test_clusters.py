@@ -81,13 +81,6 @@ def test_a_host_with_and_without_its_port(clusters, tmp_path, host, count):
     assert len(clusters("--index", tmp_path / "ports", "--host", host)) == count
 
 
-def test_small_clusters(clusters, index):
-    found = clusters("--index", index)
-    large = {key: members for key, members in found.items() if len(members) > 1}
-    assert 0 < len(large) < len(found)
-    assert clusters("--index", index, "--min-pages", "3") == large
-
-
 def test_nothing_to_show(run, small):
     ran = run("index", "clusters", "--index", small)
     assert (ran.code, ran.out, ran.err) == (0, "", "no clusters found\n")

@@ -71,7 +71,7 @@ def files_besides_input(folder):
             ["full", "-o", "full/o"],
             "full/o, the output, and full, which is read, are the same or lie in each other",
         ),
-        (["full", "-o", "o", "--action", "tag"], "html has no fields for tags"),
+        (["full", "-o", "o", "-s", "SIMHASH_ACTION=tag"], "html has no fields for tags"),
         (["in.jsonl", "-o", "o", "--text-field", "x"], "no field 'x'; there are 'url', 'text'"),
         (["title.jsonl", "-o", "o"], "which field is the text? There are 'title', 'price'"),
         (["bad.csv", "-o", "o"], "its first line cannot be read as names of columns"),
@@ -89,7 +89,7 @@ def files_besides_input(folder):
         (["/dev/null", "-o", "o", "--format", "csv"], "so it must be a regular file"),
         (["in.jsonl", "-o", "o", "--index", "full"], "it has other files, but no manifest.json"),
         (["in.jsonl", "-o", "o", "--index", "classic"], "it was made with the scheme"),
-        (["in.jsonl", "-o", "o", "--preset", "lyq"], "at distance 15 of 32 bits"),
+        (["in.jsonl", "-o", "o", "-s", "SIMHASH_PRESET=lyq"], "at distance 15 of 32 bits"),
     ],
 )
 def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments, message):

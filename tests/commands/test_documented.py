@@ -14,7 +14,7 @@ from scrapy_simhash.commands.main import build_parser
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
 # The beginning of the page explains these once for all subcommands.
-COMMON = {"--help", "--json", "--index", "--spider", "--redis", "--redis-key", "--redis-cluster"}
+COMMON = {"--help", "--json", "--index", "--spider"}
 
 
 def parsers_of(parser):

@@ -134,7 +134,9 @@ def test_a_page_of_which_readability_finds_too_little(run, folder):
 
 def test_selectors(run, folder):
     name = written(folder, PAGE, "page.html")
-    report = extracted(run, "--select", ".comment", "--remove", "//nav", name)
+    report = extracted(
+        run, "-s", "SIMHASH_CONTENT_SELECT=.comment", "-s", "SIMHASH_CONTENT_REMOVE=//nav", name
+    )
     assert (report["way"], report["text"]) == ("selected", NOTICE)
     assert report["why"] == "the selectors found the content"
     assert report["selectors"] == [
@@ -143,31 +145,30 @@ def test_selectors(run, folder):
     ]
     assert report["skipped"] == "few_tokens"
     # What is removed cannot be selected.
-    report = extracted(run, "--select", ".comment", "--remove", ".comment", name)
+    report = extracted(
+        run, "-s", "SIMHASH_CONTENT_SELECT=.comment", "-s", "SIMHASH_CONTENT_REMOVE=.comment", name
+    )
     assert [count["elements"] for count in report["selectors"]] == [1, 0]
     assert report["why"] == "no selector found anything; readability found enough of the page"
-    ran = run("extract", "--select", ".comment", name)
+    ran = run("extract", "-s", "SIMHASH_CONTENT_SELECT=.comment", name)
     assert ran.out == f"{NOTICE}\n"
-    assert "--select '.comment' finds 1 element\n" in ran.err
-    assert "skipped    few_tokens: its text has fewer tokens than --min-tokens" in ran.err
-    ran = run("extract", "--select", "p[", name)
-    assert (ran.code, ran.out) == (2, "")
-    assert "neither CSS nor XPath" in ran.err
+    assert "SIMHASH_CONTENT_SELECT '.comment' finds 1 element\n" in ran.err
+    assert "skipped    few_tokens: its text has fewer tokens than SIMHASH_MIN_TOKENS" in ran.err
 
 
 def test_an_extractor_by_name(run, folder):
     name = written(folder, PAGE, "page.html")
-    report = extracted(run, "--extractor", "text", name)
+    report = extracted(run, "-s", "SIMHASH_EXTRACTOR=text", name)
     assert (report["way"], report["why"]) == ("text", "the extractor is text")
-    report = extracted(run, "--extractor", "tests.extractors.failing", name)
+    report = extracted(run, "-s", "SIMHASH_EXTRACTOR=tests.extractors.failing", name)
     assert (report["skipped"], report["text"]) == ("extraction_error", "")
     assert "tests.extractors.failing" in report["why"]
-    ran = run("extract", "--extractor", "tests.extractors.failing", name)
+    ran = run("extract", "-s", "SIMHASH_EXTRACTOR=tests.extractors.failing", name)
     assert "skipped    extraction_error: its extractor failed" in ran.err
 
 
 def test_plain_text_is_all_text(run, folder):
-    report = extracted(run, "--preset", "classic", written(folder, f"{CHINESE}\nBoat\t1"))
+    report = extracted(run, "-s", "SIMHASH_PRESET=classic", written(folder, f"{CHINESE}\nBoat\t1"))
     assert (report["kind"], report["way"], report["title"]) == ("text", "", "")
     assert report["why"] == "it is plain text: all of it counts"
     assert (report["text"], report["preset"]) == (f"{CHINESE}\nBoat\t1", "classic")
@@ -205,9 +206,11 @@ def test_broken_html(run, folder, content):
 def test_a_huge_page(run, folder):
     name = written(folder, f"<html><body>{ARTICLE * 400}</body></html>", "page.html")
     assert extracted(run, name)["characters"] > 1_000_000
-    ran = run("extract", "--max-bytes", "1000", name)
+    ran = run("extract", "-s", "SIMHASH_MAX_BYTES=1000", name)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == ("error: page.html: longer than 1,000 bytes (--max-bytes sets the limit)\n")
+    assert ran.err == (
+        "error: page.html: longer than 1,000 bytes (SIMHASH_MAX_BYTES sets the limit)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,8 +221,7 @@ def test_a_huge_page(run, folder):
         (["empty"], 1, "no text in it"),
         (["binary"], 1, "binary"),
         ([], 2, "required"),
-        (["--preset", "broad", "empty"], 2, "there is no preset"),
-        (["--max-distance", "3", "empty"], 2, "unrecognized"),
+        (["--nope", "empty"], 2, "unrecognized"),
     ],
 )
 def test_what_is_no_page(run, folder, arguments, code, told):
@@ -232,7 +234,7 @@ def test_what_is_no_page(run, folder, arguments, code, told):
 
 
 def test_a_preset_that_cannot_take_the_text(run, folder):
-    report = extracted(run, "--preset", "ascii-mt19937", written(folder, CHINESE))
+    report = extracted(run, "-s", "SIMHASH_PRESET=ascii-mt19937", written(folder, CHINESE))
     assert report["skipped"] == "unsupported_text"
 
 

@@ -38,7 +38,7 @@ ARGUMENTS = {
     "index check --repair": [],
     "index remove --unseen-since 1d": [],
     "index remove": ["https://nowhere.example/"],
-    "index rebuild": ["--tables", "130,1"],
+    "index rebuild": ["-s", "SIMHASH_MAX_DISTANCE=40"],
     "index merge": ["other"],
     "index export": ["-"],
 }

@@ -11,25 +11,20 @@ import sys
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash.commands import _options, _pages
-from scrapy_simhash.errors import SettingsError, SimhashError
+from scrapy_simhash.commands import _pages, _settings
+from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.scheme import PRESETS
 from tests.crawl.site import serving
 
 from .samples import CHINESE, FERRY, NOTICE, PAGE, written
 
 
-def options_of(*arguments, settings=None):
-    parser = argparse.ArgumentParser()
-    _pages.add_reading_options(parser, json=False)
-    _options.add_scheme_options(parser)
-    options = parser.parse_args(arguments)
-    options.settings = Settings(settings or {})
-    return options
+def options_of(**settings):
+    return argparse.Namespace(settings=Settings(settings))
 
 
-def loaded(where, *arguments):
-    return _pages.load_page(str(where), options_of(*arguments))
+def loaded(where, **settings):
+    return _pages.load_page(str(where), options_of(**settings))
 
 
 @pytest.mark.parametrize(
@@ -54,13 +49,6 @@ def test_a_plain_text_is_no_page(folder):
     name = written(folder, FERRY, "a.html")
     with pytest.raises(SimhashError, match=r"a\.html: not HTML"):
         loaded(name)
-
-
-def test_an_encoding_that_is_named(folder):
-    name = written(folder, CHINESE.encode("big5", "replace"))
-    assert loaded(name, "--encoding", "big5").text == CHINESE.encode("big5", "replace").decode(
-        "big5"
-    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +79,7 @@ def test_what_is_no_page(folder, where, told):
     }.items():
         written(folder, content, name)
     with pytest.raises(SimhashError, match=told):
-        loaded(where, "--max-bytes", "4000")
+        loaded(where, SIMHASH_MAX_BYTES=4000)
 
 
 def test_standard_input(folder, monkeypatch):
@@ -108,10 +96,7 @@ def test_standard_input(folder, monkeypatch):
 TWO_PAGES = """
 import argparse, json, sys
 from scrapy_simhash.commands import _pages
-parser = argparse.ArgumentParser()
-_pages.add_reading_options(parser, json=False)
-options = parser.parse_args([])
-options.settings = None
+options = argparse.Namespace(settings=None)
 try:
     pages = _pages.load_pages(sys.argv[1:], options)
 except Exception as error:
@@ -141,8 +126,8 @@ def test_several_urls_in_one_process(run_process, folder):
         assert len(site.hits) == hits
 
 
-def test_the_scheme_is_that_of_the_settings_or_options():
-    chosen = _options.chosen_settings(options_of())
+def test_the_scheme_is_that_of_the_settings():
+    chosen = _settings.scheme_settings(Settings())
     wide = PRESETS["wide"]
     assert chosen[:4] == ("wide", wide.scheme, wide.max_distance, wide.confirmation)
     settings = {
@@ -153,48 +138,32 @@ def test_the_scheme_is_that_of_the_settings_or_options():
         "SIMHASH_CONTENT_REMOVE": [".ad"],
         "SIMHASH_MIN_TOKENS": 7,
     }
-    chosen = _options.chosen_settings(options_of(settings=settings))
+    chosen = _settings.scheme_settings(Settings(settings))
     scheme = chosen.scheme
     assert (chosen.max_distance, chosen.preset, scheme.bits) == (5, "classic", 64)
     assert (scheme.extractor, scheme.select, scheme.remove) == ("text", ("main",), (".ad",))
     assert chosen.min_tokens == 7
-    arguments = ["--preset", "wide", "--extractor", "readability-only", "--select", "article"]
-    arguments += ["--select", "//p", "--min-tokens", "9"]
-    options = options_of(*arguments, settings=settings)
-    chosen = _options.chosen_settings(options)
-    assert (chosen.max_distance, chosen.preset) == (wide.max_distance, "wide")
-    scheme = chosen.scheme
-    assert scheme.bits == 256
-    assert (scheme.extractor, scheme.remove) == ("readability-only", (".ad",))
-    assert scheme.select == ("article", "//p")
-    assert chosen.min_tokens == 9
-    assert _options.chosen_settings(options_of("--max-distance", "4")).max_distance == 4
+    pairs = ["SIMHASH_PRESET=wide", "SIMHASH_MAX_DISTANCE=4", 'SIMHASH_CONTENT_SELECT=["a", "//p"]']
+    chosen = _settings.scheme_settings(_settings.with_given(Settings(settings), pairs))
+    assert (chosen.max_distance, chosen.preset, chosen.scheme.bits) == (4, "wide", 256)
+    assert (chosen.scheme.select, chosen.scheme.remove) == (("a", "//p"), (".ad",))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("pair", "told"),
     [
-        (["--preset", "broad"], "there is no preset"),
-        (["--preset", "all"], "there is no preset"),
-        (["--select", "p["], "neither CSS nor XPath"),
-        (["--remove", "//*["], "neither CSS nor XPath"),
-        (["--extractor", "none"], "one of readability"),
-        (["--extractor", "nowhere.at_all"], "ModuleNotFoundError"),
-        (["--max-distance", "64", "--preset", "classic"], "less than 64"),
-        (["--max-distance", "-1"], "from 0 to 511"),
-        (["--min-tokens", "0"], "1 or more"),
-        (["--max-bytes", "many"], "invalid number value"),
-        (["--encoding", "klingon"], "has no text encoding of this name"),
+        ("SIMHASH_PRESET=broad", "there is no preset"),
+        ("SIMHASH_CONTENT_SELECT=p[", "neither CSS nor XPath"),
+        ("SIMHASH_CONTENT_REMOVE=//*[", "neither CSS nor XPath"),
+        ("SIMHASH_EXTRACTOR=none", "one of readability"),
+        ("SIMHASH_EXTRACTOR=nowhere.at_all", "ModuleNotFoundError"),
+        ("SIMHASH_MAX_DISTANCE=256", "from 0 to 255"),
+        ("SIMHASH_MIN_TOKENS=0", "from 1 to"),
+        ("SIMHASH_MIN_TOKEN=9", "did you mean SIMHASH_MIN_TOKENS?"),
+        ("SIMHASH_MIN_TOKENS", "give NAME=VALUE"),
     ],
 )
-def test_wrong_options(capsys, arguments, told):
-    with pytest.raises((SystemExit, _options.WrongUsage)) as caught:
-        _options.chosen_settings(options_of(*arguments))
-    assert told in f"{caught.value} {capsys.readouterr().err}"
-
-
-def test_wrong_settings():
-    with pytest.raises(SettingsError, match="SIMHASH_PRESET"):
-        _options.chosen_settings(options_of(settings={"SIMHASH_PRESET": "broad"}))
-    with pytest.raises(SettingsError, match="SIMHASH_CONTENT_SELECT"):
-        _options.chosen_settings(options_of(settings={"SIMHASH_CONTENT_SELECT": "p["}))
+def test_wrong_settings(run, folder, pair, told):
+    ran = run("extract", written(folder, PAGE, "a.html"), "-s", pair)
+    assert (ran.code, ran.out) == (1, "")
+    assert told in ran.err

@@ -40,14 +40,20 @@ def address(redis_server):
 
 @pytest.fixture
 def options(address):
-    return ("--redis", address.url, "--redis-key", address.name)
+    return ("--index", f"{address.url}#{address.name}")
 
 
 @pytest.fixture
-def filled(ran_json, index, address, options):
+def where(address):
+    return f"{address.url}#{address.name}"
+
+
+@pytest.fixture
+def filled(ran_json, index, address, options, where):
     """The demo's index, merged into a new one in Redis."""
     Path("nothing.jsonl").write_text("")
-    assert ran_json("index", "import", "nothing.jsonl", "--pages", 1000, *options)["entries"] == 0
+    few = ("-s", "SIMHASH_EXPECTED_PAGES=1000")
+    assert ran_json("index", "import", "nothing.jsonl", where, *few)["entries"] == 0
     merged = ran_json("index", "merge", str(index), *options)
     assert merged["entries"] == len(list(entry_records(index)))
     return address
@@ -63,10 +69,8 @@ def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, option
     assert (there["index"], there["database"]) == (str(filled), "redis")
     of_storage = ("index", "database", "plan", "file_bytes")
     assert without(there, *of_storage) == without(here, *of_storage)
-    assert (
-        f"{there['file_bytes']:,} bytes in redis" in run("index", "stats", "--tables", *options).out
-    )
-    for more in ((), ("--similar",), ("--min-pages", 3)):
+    assert f"{there['file_bytes']:,} bytes in redis" in run("index", "stats", *options).out
+    for more in ((), ("--similar",)):
         clusters = ("index", "clusters", *more)
         assert ran_json(*clusters, *options) == ran_json(*clusters, "--index", index), more
     line = next(iter(near_duplicate_records(index)))
@@ -86,9 +90,11 @@ def test_the_report(ran_json, index, filled, options, folder):
 
 def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     """`check --repair` takes a directory, so its advice would lead nowhere."""
-    with filled.open() as opened:
-        opened.change_side_row("history", "example.com", lambda _: b"{")
-    ran = run("index", "export", "--changes-since", "1d", "-", *options)
+    with filled.opened_store() as store:
+        name = store.layout.state("entries")
+        digest = next(iter(store.server.call("HKEYS", name)))
+        store.server.call("HSET", name, digest, b"{")
+    ran = run("index", "export", "-", *options)
     assert ran.code == 1
     assert "damaged" in ran.err
     assert "restore a backup of the server" in ran.err
@@ -126,18 +132,18 @@ def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled
     assert check(filled).problems == []
 
 
-def test_imports_are_all_or_nothing(ran_json, run, index, address, options):
+def test_imports_are_all_or_nothing(ran_json, run, index, address, where):
     ran_json("index", "export", "pages.jsonl", "--index", index)
-    count = ran_json("index", "import", "pages.jsonl", *options)["entries"]
+    count = ran_json("index", "import", "pages.jsonl", where)["entries"]
     assert check(address).entries == count
     with address.open() as opened:
         assert opened.next_sequence > count
-    ran = run("index", "import", "pages.jsonl", *options)
+    ran = run("index", "import", "pages.jsonl", where)
     assert (ran.code, "there is an index of that name" in ran.err) == (1, True)
     assert address.delete()
     lines = Path("pages.jsonl").read_text().splitlines()
     Path("twice.jsonl").write_text("\n".join([*lines, lines[3]]))
-    ran = run("index", "import", "twice.jsonl", *options)
+    ran = run("index", "import", "twice.jsonl", where)
     assert ran.code == 1
     assert "came before; nothing was imported" in ran.err
     assert not address.delete()
@@ -149,7 +155,7 @@ def test_remove(ran_json, run, index, filled, options):
     assert (found["removed"], found["missing"]) == ([keys[0]], ["https://a.example/unknown"])
     found = ran_json("index", "remove", "--unseen-since", "52w", *options)
     assert (found["removed_entries"], found["entries"]) == (0, len(keys) - 1)
-    found = ran_json("index", "remove", "--unseen-since", "2200-01-01", "--log", *options)
+    found = ran_json("index", "remove", "--unseen-since", "2200-01-01", *options)
     assert (found["removed_entries"], found["entries"]) == (len(keys) - 1, 0)
     assert (found["removed_near_duplicates"] > 0, found["near_duplicates"]) == (True, 0)
     assert check(filled).problems == []
@@ -195,8 +201,9 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
     assert (ran.code, ran.err) == (0, "")
     assert str(filled) in ran.out
     ran = run("index", "stats")
-    assert (ran.code, "give --spider or --redis-key" in ran.err) == (1, True)
-    assert run("index", "stats", "--redis-key", "site:simhash").code == 0
+    assert (ran.code, "give --spider, or --index" in ran.err) == (1, True)
+    key = ("-s", "SIMHASH_REDIS_KEY=site:simhash")
+    assert run("index", "stats", *key).code == 0
     (folder / "empty").mkdir()
     ran = run("index", "stats", "--index", "empty")
     assert (ran.code, "there is no index" in ran.err) == (1, True)
@@ -205,14 +212,16 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("stats", "--redis", "redis://:geheim@127.0.0.1:1/0", "--redis-key", "x"), 1, "reached"),
-        (("stats", "--redis", "http://:geheim@127.0.0.1:1/0", "--redis-key", "x"), 1, "URL"),
-        (("stats", "--redis", "redis://127.0.0.1:1"), 1, "--redis-key"),
-        (("stats", "--redis-key", "x"), 1, "SIMHASH_REDIS_URL"),
-        (("stats", "--redis-key", "x{", "--redis", "redis://127.0.0.1:1"), 1, "SIMHASH_REDIS_KEY"),
-        (("stats", "--redis-key", "x", "--index", "."), 2, "cannot be combined"),
-        (("import", "f", "d", "--redis-key", "x"), 2, "cannot be combined"),
-        (("import", "f"), 2, "give NEW_DIRECTORY"),
+        (("stats", "--index", "redis://:geheim@127.0.0.1:1/0#x"), 1, "reached"),
+        (("stats", "-s", "SIMHASH_INDEX=redis"), 1, "SIMHASH_REDIS_URL"),
+        (
+            (
+                *("stats", "-s", "SIMHASH_INDEX=redis", "-s", "SIMHASH_REDIS_KEY=x{"),
+                *("-s", "SIMHASH_REDIS_URL=redis://127.0.0.1:1"),
+            ),
+            1,
+            "SIMHASH_REDIS_KEY",
+        ),
         (("merge", "redis://:geheim@127.0.0.1:1/0", "--index", "."), 1, "name of the index"),
         (("merge", "", "--index", "."), 1, "empty"),
     ],

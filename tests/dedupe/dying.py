@@ -71,9 +71,8 @@ def main() -> None:
     setattr(where, name, making if step == "output" else dying_at(count, method))
     assert run_module.dedupe
     index = None if "own" in options else folder / "index"
-    known = [file for file in [folder / "known.jsonl"] if file.exists()]
     workers = int(options.get("workers", 1))
-    run(folder, "in.jsonl", workers=workers, index=index, against=known)
+    run(folder, "in.jsonl", workers=workers, index=index)
 
 
 if __name__ == "__main__":

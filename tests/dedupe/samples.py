@@ -72,7 +72,7 @@ def run(
     """De-duplicate files in a folder."""
     asked = {
         name: changes.pop(name)
-        for name in ("index", "restart", "overwrite", "state", "against")
+        for name in ("index", "restart", "overwrite", "state")
         if name in changes
     }
     return dedupe(

@@ -12,7 +12,6 @@ import scrapy
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.commands import _pages
-from scrapy_simhash.commands._fetching import _FetchSpider
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_file
 from scrapy_simhash.documents.reader import DocumentReader, HtmlDocument
@@ -85,47 +84,21 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
     (tmp_path / "a.html").write_bytes(body)
     if not body:
         with pytest.raises(SimhashError, match="no text in it"):
-            load_page("a.html", monkeypatch)
+            load_page("a.html")
         return
-    page = load_page("a.html", monkeypatch)
+    page = load_page("a.html")
     assert (page.text, page.is_html) == (text, True)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
     if body.startswith((b"<", codecs.BOM_UTF8)):
-        assert load_page("-", monkeypatch).text == text
+        assert load_page("-").text == text
     (kept,) = DocumentReader(keep_html=True).file(tmp_path / "a.html")
     assert kept == HtmlDocument("a.html", text)._replace(name=kept.name)
     (document,) = DocumentReader().file(tmp_path / "a.html")
     assert document.text == extract(text).text
 
 
-def load_page(name, monkeypatch):
-    parser = argparse.ArgumentParser()
-    _pages.add_reading_options(parser, json=False)
-    options = parser.parse_args([])
-    options.settings = None
-    return _pages.load_page(name, options)
-
-
-class Decoded(HtmlResponse):
-    """A response whose text differs from its body."""
-
-    text = "<html><body><p>as the response has it</p></body></html>"
-
-
-def fetched(reader):
-    """Return the page that the spider keeps of a response."""
-    spider = _FetchSpider(urls=["https://e.com/"], reader=reader, pages={}, problems={})
-    response = Decoded("https://e.com/", body=PAGES["cp1251 undeclared"])
-    spider.keep_page(response, 0)
-    ((page, _),) = spider.pages.values()
-    return page
-
-
-def test_the_encoding_that_the_user_names_wins():
-    content = PAGES["cp1251 undeclared"]
-    found = fetched(DocumentReader(encoding="cp1251", keep_html=True))
-    assert found.text == content.decode("cp1251")
-    assert fetched(DocumentReader(encoding="utf-8")).reason == "not utf-8"
+def load_page(name):
+    return _pages.load_page(name, argparse.Namespace(settings=None))
 
 
 @pytest.mark.parametrize(

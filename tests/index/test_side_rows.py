@@ -29,14 +29,14 @@ def test_rows_are_kept_by_name(index):
 
 
 def test_a_row_is_replaced_only_if_it_is_the_expected_one(index):
-    assert not index.replace_side_row("history", "1", b"a", b"b")
-    assert index.replace_side_row("history", "1", None, b"a")
-    assert not index.replace_side_row("history", "1", None, b"b")
-    assert index.side_row("history", "1") == b"a"
-    assert index.replace_side_row("history", "1", b"a", b"b")
+    assert not index.replace_side_row("notes", "1", b"a", b"b")
+    assert index.replace_side_row("notes", "1", None, b"a")
+    assert not index.replace_side_row("notes", "1", None, b"b")
+    assert index.side_row("notes", "1") == b"a"
+    assert index.replace_side_row("notes", "1", b"a", b"b")
     assert index.ending() == (0, index.next_sequence)
-    assert index.replace_side_row("history", "1", b"b", None)
-    assert list(index.side_rows("history")) == []
+    assert index.replace_side_row("notes", "1", b"b", None)
+    assert list(index.side_rows("notes")) == []
 
 
 def test_each_kind_has_its_own_rows(index):

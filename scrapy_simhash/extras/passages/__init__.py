@@ -5,8 +5,6 @@ from __future__ import annotations
 from scrapy_simhash.setting import PATH, Kind, Setting, is_off, mapping
 from scrapy_simhash.slices import Slice
 
-DEFAULT_MIN_SIMILARITY = 0.75
-DEFAULT_COMMON_DOCUMENTS = 100
 TAGGED_FIELDS = ("known_share", "sources")  # by default
 
 

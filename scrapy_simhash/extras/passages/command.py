@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import add_number, add_share, given
 from scrapy_simhash.commands._output import counted, note, progress, show, show_json
 from scrapy_simhash.commands._pages import (
     Skips,
-    add_reading_options,
+    add_field_options,
     existing_paths,
     is_url,
     load_document,
@@ -20,7 +19,6 @@ from scrapy_simhash.commands._pages import (
 )
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Skipped
-from scrapy_simhash.extras.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.reasons import percent
 
 if TYPE_CHECKING:
@@ -81,19 +79,12 @@ def _add_arguments_of_add(parser: argparse.ArgumentParser) -> None:
 
 def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
-    meaning = "least similarity of a source"
-    add_share(parser, "--min-similarity", meaning, default=DEFAULT_MIN_SIMILARITY, metavar="S")
-    meaning = "a passage in N documents or more is common; with 0, none is"
-    add_number(parser, "--common-documents", meaning, 0, default=DEFAULT_COMMON_DOCUMENTS)
-    parser.add_argument(
-        "--ignore-common", action="store_true", help="leave common passages out of the shares"
-    )
     _add_arguments_of_both(parser)
 
 
 def _add_arguments_of_both(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", metavar="DIR", help=_INDEX)
-    add_reading_options(parser)
+    add_field_options(parser)
 
 
 def _index_directory(options: argparse.Namespace) -> Path:
@@ -166,17 +157,13 @@ def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from scrapy_simhash.extras.passages.index import open_passages
-    from scrapy_simhash.extras.passages.matching import CheckOptions
 
-    check_options = CheckOptions(
-        **given(options, "min_similarity", "common_documents", "ignore_common")
-    )
     with open_passages(_index_directory(options), create=False) as index:
         name, text = load_document(options.text, options)
         excluded = _own_name(index, name)
         if excluded is not None and not options.json:
             note(f"the document {excluded} has the name of this text, so it is no source")
-        report = index.check(name, text, check_options, exclude=excluded)
+        report = index.check(name, text, exclude=excluded)
     if options.json:
         show_json(report.to_dict() | {"excluded": excluded})
     else:

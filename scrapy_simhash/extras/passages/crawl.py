@@ -24,7 +24,6 @@ from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.extras.passages.index import open_passages
-from scrapy_simhash.extras.passages.matching import CheckOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,7 +139,7 @@ class PassagesPipeline:
         is_first = ordinal not in texts.reports
         if is_first:
             texts.reports[ordinal] = self._thread.submit(
-                index.check, page.key, text, CheckOptions(), exclude=page.key
+                index.check, page.key, text, exclude=page.key
             )
         try:
             report = await result_of(texts.reports[ordinal])

@@ -40,7 +40,7 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.extras.passages.cutting import Span, spans_of
-from scrapy_simhash.extras.passages.matching import CheckOptions, Matcher
+from scrapy_simhash.extras.passages.matching import Matcher
 from scrapy_simhash.extras.passages.scheme import BYTES, PLAN, SCHEME, fingerprint_of
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
@@ -198,14 +198,7 @@ class PassageIndex:
             results.append(Neighbours(distances[order], owners[order], spans[order]))
         return results
 
-    def check(
-        self,
-        name: str,
-        text: str,
-        options: CheckOptions | None = None,
-        *,
-        exclude: str | None = None,
-    ) -> PassageReport:
+    def check(self, name: str, text: str, *, exclude: str | None = None) -> PassageReport:
         """Return a report on the passages of a text that appear in the documents.
 
         :param name: name of the text, for the report.
@@ -213,7 +206,7 @@ class PassageIndex:
         """
         with self.lock:
             self._require_open()
-            return Matcher(self, options or CheckOptions(), exclude).check(name, text)
+            return Matcher(self, exclude).check(name, text)
 
     def sync(self) -> None:
         """Sync all writes to disk, as `close` does."""

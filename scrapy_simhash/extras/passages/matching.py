@@ -6,14 +6,12 @@ is a neighbour whose text is similar enough.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.extras.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.extras.passages.cutting import spans_of
 from scrapy_simhash.extras.passages.result import (
     CheckedPassage,
@@ -31,33 +29,14 @@ if TYPE_CHECKING:
     from scrapy_simhash.extras.passages.index import Neighbours, PassageIndex
 
 _MAX_SOURCES = 5
+_MIN_SIMILARITY = 0.75  # of a source
+# A passage in so many documents is common, such as a notice or a footer.
+_COMMON_DOCUMENTS = 100
 _HIGH_SIMILARITY = 0.9
 # A boilerplate passage may have thousands of neighbours. The texts of this many are compared.
 _MAX_COMPARED = 64
 # Passages that are looked up together, which takes less time.
 _BATCH_PASSAGES = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckOptions:
-    """The options of a check.
-
-    :param min_similarity: least similarity of a source, from 0 to 1.
-    :param common_documents: a passage in at least so many documents is common; 0 disables this.
-    :param ignore_common: exclude common passages from all shares except `common_share`.
-    :raises SchemeError: a value is invalid.
-    """
-
-    min_similarity: float = DEFAULT_MIN_SIMILARITY
-    common_documents: int = DEFAULT_COMMON_DOCUMENTS
-    ignore_common: bool = False
-
-    def __post_init__(self) -> None:
-        least = self.min_similarity
-        if not isinstance(least, (int, float)) or not 0 <= least <= 1:
-            raise SchemeError(f"min_similarity={least!r}: 0 to 1 is needed")
-        if type(self.common_documents) is not int or self.common_documents < 0:
-            raise SchemeError(f"common_documents={self.common_documents!r}: 0 or more is needed")
 
 
 class Matcher:
@@ -66,9 +45,8 @@ class Matcher:
     :param exclude: name of a document that is no source.
     """
 
-    def __init__(self, index: PassageIndex, options: CheckOptions, exclude: str | None) -> None:
+    def __init__(self, index: PassageIndex, exclude: str | None) -> None:
         self._index = index
-        self._options = options
         self._excluded = None if exclude is None else index.number(exclude)
 
     def check(self, name: str, text: str) -> PassageReport:
@@ -80,7 +58,7 @@ class Matcher:
             batch = different[start : start + _BATCH_PASSAGES]
             checked.update(zip(batch, self._check_passages(batch), strict=True))
         passages = [replace(checked[text[start:end]], start=start, end=end) for start, end in spans]
-        return summed_up(name, text, passages, ignore_common=self._options.ignore_common)
+        return summed_up(name, text, passages)
 
     def _check_passages(self, passages: Sequence[str]) -> Iterator[CheckedPassage]:
         """Yield the results for passages, whose places are left out."""
@@ -101,7 +79,7 @@ class Matcher:
         for distance, number, (start, end) in zip(*nearest, strict=True):
             text = self._index.text(number)[start:end]
             similarity = similarity_of(passage, text)
-            if similarity < self._options.min_similarity:
+            if similarity < _MIN_SIMILARITY:
                 different.add(number)
             elif number not in best or similarity > best[number].similarity:
                 name = self._index.name(number)
@@ -123,8 +101,7 @@ class Matcher:
     def _level(self, sources: list[Source], documents: int) -> Level:
         if not sources:
             return "none"
-        least_common = self._options.common_documents
-        if least_common and documents >= least_common:
+        if documents >= _COMMON_DOCUMENTS:
             return "common"
         return "high" if sources[0].similarity >= _HIGH_SIMILARITY else "medium"
 

@@ -71,7 +71,7 @@ class PassageReport:
 
     :param document: name of the checked text.
     :param characters: length of the text, including white space; shares are without white space.
-    :param known_share: share of the text in passages with a source, without ignored common ones.
+    :param known_share: share of the text in passages with a source.
     :param similar_share: the same, with each passage weighted by its similarity.
     :param common_share: share of the text in common passages.
     :param sources: at most 100 documents, the largest share first.
@@ -93,13 +93,7 @@ class PassageReport:
         return values
 
 
-def summed_up(
-    document: str,
-    text: str,
-    passages: Sequence[CheckedPassage],
-    *,
-    ignore_common: bool = False,
-) -> PassageReport:
+def summed_up(document: str, text: str, passages: Sequence[CheckedPassage]) -> PassageReport:
     """Return the report on checked passages, which are sorted by start.
 
     Passages may overlap; each character counts once. White space does not count.
@@ -110,7 +104,7 @@ def summed_up(
     for passage in passages:
         if passage.level == "common":
             common.add(passage)
-        if not passage.sources or (passage.level == "common" and ignore_common):
+        if not passage.sources:
             continue
         known.add(passage)
         similar.add(passage, passage.similarity)

@@ -18,7 +18,6 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
@@ -29,17 +28,17 @@ from scrapy_simhash.extras.spark.candidates import FOUND_SCHEMA, MORE, SHARD_SCH
 from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy as np
     from pyspark.sql import Column
 
-    from scrapy_simhash.confirmation import Comparison, Confirmation
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.evidence import Evidence
 
 _LINK_SCHEMA = f"{FOUND_SCHEMA}, similarity double, confirmed boolean, reason string"
 _FIRST_MAX_CANDIDATES = 8
 _GROWTH = 8
-_UNLIMITED = 1 << 62
 
 
 @dataclass
@@ -102,12 +101,8 @@ class Judging:
     confirmation: Confirmation
     work: WorkFolder
 
-    def all_links(self) -> DataFrame:
-        """Return all links that the index would find, as `_LINK_SCHEMA`. ``other`` is earlier."""
-        return self._links(self.records, _UNLIMITED)[0]
-
-    def first_come(self) -> DataFrame:
-        """Return the link of each record to the `nearest` kept record, if it has any."""
+    def links(self) -> DataFrame:
+        """Return the link of each record to the nearest kept record, if it has any."""
         max_candidates = _FIRST_MAX_CANDIDATES
         links, incomplete = self._links(self.records, max_candidates)
         # Records that are no copies are kept, and have no state.
@@ -126,43 +121,7 @@ class Judging:
             raise SimhashError(f"{open_count} records could not be decided: please report this bug")
         others = state.select(F.col("record").alias("other"), "status")
         kept = links.join(others, "other", "left").where("status is null or status = 'kept'")
-        return nearest(kept)
-
-    def connected(self) -> DataFrame:
-        """Return links to the first record of each group of records that confirmed links connect.
-
-        The distance and similarity of these links are null.
-        """
-        links = self.all_links().where("confirmed").select("record", "other")
-        back = links.select(F.col("other").alias("record"), F.col("record").alias("other"))
-        edges, _ = self.work.write(links.unionByName(back))
-        labels = edges.groupBy("record").agg(F.min("other").alias("label"))
-        labels = labels.select("record", F.least("record", "label").alias("label"))
-        changed = 1
-        # The label of a record is a record of its group. Each round lowers it to the lowest label
-        # of its neighbours, or to the label of its label, until no label changes.
-        while changed:
-            others = labels.select(F.col("record").alias("other"), F.col("label").alias("near"))
-            near = edges.join(others, "other").groupBy("record").agg(F.min("near").alias("near"))
-            next_labels = labels.select(
-                F.col("record").alias("label"), F.col("label").alias("next_label")
-            )
-            lowest = F.least("label", "near", "next_label")
-            labels, aggregates = self.work.write(
-                labels.join(near, "record")
-                .join(next_labels, "label")
-                .select("record", lowest.alias("label"), (lowest < F.col("label")).alias("moved")),
-                F.sum(F.col("moved").cast("long")).alias("changed"),
-            )
-            changed = aggregates["changed"]
-        return labels.where("label < record").select(
-            "record",
-            F.col("label").alias("other"),
-            F.lit(None).cast("smallint").alias("distance"),
-            F.lit(None).cast("double").alias("similarity"),
-            F.expr("true").alias("confirmed"),
-            F.lit(None).cast("string").alias("reason"),
-        )
+        return _nearest(kept)
 
     def _asking_again(self, incomplete: DataFrame, state: DataFrame) -> DataFrame:
         """Return records for a new search: incomplete ones ask, dropped ones are not found."""
@@ -180,7 +139,7 @@ class Judging:
 
     def _links(self, records: DataFrame, max_candidates: int) -> tuple[DataFrame, DataFrame]:
         """Return (links of records that ask, incomplete records)."""
-        search, confirmation = self.search, self.confirmation
+        search = self.search
 
         def shard_rows(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in frames:
@@ -198,44 +157,17 @@ class Judging:
             shards.groupBy("shard").applyInPandas(search_shard, FOUND_SCHEMA).distinct()
         )
         incomplete = pairs.where(F.col("other") == MORE).select("record")
-        pairs = self._with_parts(pairs, ("evidence",))
+        for side, prefix in (("record", "one"), ("other", "two")):  # leaves out those with `MORE`
+            evidence = self.records.select(
+                F.col("position").alias(side), F.col("evidence").alias(f"{prefix}_evidence")
+            )
+            pairs = pairs.join(evidence, side)
         links, _ = self.work.write(
             pairs.mapInPandas(
-                partial(_confirmed, confirmation.compare, confirmation, search.max_distance),
-                _LINK_SCHEMA,
+                partial(_confirmed, self.confirmation, search.max_distance), _LINK_SCHEMA
             )
         )
         return links, incomplete
-
-    def _with_parts(self, pairs: DataFrame, parts: Sequence[str]) -> DataFrame:
-        """Return pairs with some columns of both records. Pairs with `MORE` are left out."""
-        for side, prefix in (("record", "one"), ("other", "two")):
-            named = [F.col(name).alias(f"{prefix}_{name}") for name in parts]
-            columns = self.records.select(F.col("position").alias(side), *named)
-            pairs = pairs.join(columns, side)
-        return pairs
-
-    def same_texts(self, pairs: DataFrame) -> DataFrame:
-        """Return links for pairs within the distance that are unchanged versions of one page.
-
-        :param pairs: records with the same key, as ``record`` and ``other``.
-        """
-        confirmation, max_distance = self.confirmation, self.search.max_distance
-        compare = confirmation.compare_versions
-
-        def compared(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            for frame in frames:
-                one, two = (  # the fingerprints of both sides
-                    np.frombuffer(b"".join(frame[f"{side}_fingerprint"]), np.uint8)
-                    for side in ("one", "two")
-                )
-                bits = np.bitwise_count(one ^ two).reshape(len(frame), -1)
-                near = frame.assign(distance=bits.sum(axis=1, dtype=np.int16))
-                near = near[near["distance"] <= max_distance]
-                yield from _confirmed(compare, confirmation, max_distance, [near])
-
-        pairs = self._with_parts(pairs, ("fingerprint", "evidence"))
-        return pairs.mapInPandas(compared, _LINK_SCHEMA).where("confirmed")
 
     def _decided(
         self, state: DataFrame, links: DataFrame, incomplete: DataFrame
@@ -248,7 +180,7 @@ class Judging:
             others = state.select(
                 F.col("record").alias("other"), F.col("status").alias("other_status")
             )
-            other_status = F.coalesce("other_status", F.lit("kept"))  # no state: see `first_come`
+            other_status = F.coalesce("other_status", F.lit("kept"))  # no state: see `links`
             is_copy, waits = F.max(other_status == "kept"), F.max(other_status == "open")
             votes = (
                 copies.join(others, "other", "left")
@@ -273,7 +205,7 @@ class Judging:
             open_before = open_count
 
 
-def nearest(links: DataFrame) -> DataFrame:
+def _nearest(links: DataFrame) -> DataFrame:
     """Return the nearest confirmed link of each record, else its nearest. On ties, the earliest."""
     values = ("distance", "other", "similarity", "confirmed", "reason")
     best = F.min(F.struct(~F.col("confirmed"), *values)).alias("best")
@@ -285,15 +217,12 @@ def _columns(frame: pd.DataFrame) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _confirmed(
-    compare: Callable[[Evidence, Evidence], Comparison],
-    confirmation: Confirmation,
-    max_distance: int,
-    frames: Iterable[pd.DataFrame],
+    confirmation: Confirmation, max_distance: int, frames: Iterable[pd.DataFrame]
 ) -> Iterator[pd.DataFrame]:
     for frame in frames:
         ones, twos = (map(decode_evidence, frame[f"{side}_evidence"]) for side in ("one", "two"))
         pairs = [*zip(ones, twos, strict=True)]
-        compared = [compare(*pair) for pair in pairs]
+        compared = [confirmation.compare(*pair) for pair in pairs]
         links = frame[["record", "other", "distance"]].copy()
         links["similarity"] = [found.similarity for found in compared]
         links["confirmed"] = [found.is_copy for found in compared]

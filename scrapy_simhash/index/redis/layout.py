@@ -15,7 +15,6 @@ key                              value
 ``…:pending{shop:simhash}``      hash, the pending pages: digest:8 = list of (attempt:8, deadline,
                                  entry), oldest first, in MessagePack
 ``…:notes{shop:simhash}``        hash: what slices keep beside the pages
-``…:history{shop:simhash}``      hash: crawls by their first sequence number
 ``…:log-`` part ``{shop:…}``     hash, a thousand lines of the near-duplicate log by sequence number
 ===============================  ===================================================================
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.rules import Text
 
-SIDE_ROWS: tuple[SideKind, ...] = ("notes", "history")
+SIDE_ROWS: tuple[SideKind, ...] = ("notes",)
 # Names of the keys that exist once per index. The manifest is first, so that it is deleted last.
 STATES = ("manifest", "sequence", "crawls", "journal", "entries", "pending", *SIDE_ROWS)
 DIGEST_BYTES = ATTEMPT_BYTES = MARK_BYTES = 8

@@ -132,7 +132,7 @@ def test_a_text_is_no_source_of_itself(filled, folder, run, name):
     assert (ran.err, json.loads(ran.out)["excluded"]) == ("", None)
 
 
-def test_options_of_a_check(run, folder):
+def test_levels_of_passages(run, folder):
     for n in range(3):
         written(folder, NOTICE, f"{n}.txt")
     run("passages", "add", "0.txt", "1.txt", "2.txt")
@@ -140,18 +140,10 @@ def test_options_of_a_check(run, folder):
     (passage,) = report(run, changed)["passages"]
     assert 0.9 <= passage["similarity"] < 0.98
     assert passage["level"] == "high"
-    least = f"{passage['similarity'] + 0.001:.4f}"
-    assert report(run, changed, "--min-similarity", least)["known_share"] == 0
     longer = written(folder, NOTICE.replace("bicycles", "dogs, cats and horses"), "longer.txt")
     (passage,) = report(run, longer)["passages"]
     assert 0.75 <= passage["similarity"] < 0.9
     assert passage["level"] == "medium"
-    common = report(run, changed, "--common-documents", "3")
-    assert (common["common_share"], common["known_share"]) == (1, 1)
-    assert report(run, changed, "--common-documents", "3", "--ignore-common")["known_share"] == 0
-    assert (
-        "common, in 3 documents" in run("passages", "check", changed, "--common-documents", "3").out
-    )
 
 
 def test_control_characters_are_escaped(run, folder):

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -23,7 +22,6 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.extras.passages.cutting import spans_of
 from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
-from scrapy_simhash.extras.passages.matching import CheckOptions
 from scrapy_simhash.extras.passages.scheme import PLAN, fingerprint_of
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import open_index
@@ -121,11 +119,6 @@ def rows_of(near):
     return [(apart, number, tuple(span)) for apart, number, span in zip(*columns, strict=True)]
 
 
-def test_similarities_below_the_least_do_not_count(filled):
-    text = edited(FERRY, 20)
-    assert filled.check("edited", text, CheckOptions(min_similarity=0.999)).known_share == 0.0
-
-
 def test_the_most_similar_source_comes_first(tmp_path):
     with open_passages(tmp_path / "index") as index:
         for every in (12, 17, 23):
@@ -167,20 +160,15 @@ def test_documents_are_replaced(filled):
 def test_what_very_many_documents_have_is_common(tmp_path):
     notice = "All rights to photographs in this archive remain with the municipal museum. "
     with open_passages(tmp_path / "index") as index:
-        for number in range(80):
+        for number in range(100):
             index.add(f"page {number}", f"{notice}\nReport number {number} of {number * 37} lines.")
         text = notice + FERRY
-        question = CheckOptions(common_documents=80)
-        report = index.check("q", text, question)
+        report = index.check("q", text)
         common = report.passages[0]
-        assert (common.level, common.documents) == ("common", 80)
+        assert (common.level, common.documents) == ("common", 100)
         assert report.common_share == report.known_share > 0
         assert len(common.sources) == 5
-        left_out = index.check("q", text, replace(question, ignore_common=True))
-        assert (left_out.known_share, left_out.sources) == (0.0, ())
-        assert left_out.common_share == report.common_share
-        assert index.check("q", text, CheckOptions(common_documents=81)).passages[0].level == "high"
-        assert index.check("q", text, CheckOptions(common_documents=0)).passages[0].level == "high"
+        assert index.check("q", text, exclude="page 0").passages[0].level == "high"
 
 
 def test_a_sentence_that_a_document_repeats_counts_once(tmp_path):
@@ -283,19 +271,6 @@ def test_a_database_of_no_known_kind_is_an_error(tmp_path):
     with pytest.raises(SchemeError):
         open_passages(tmp_path / "index", kind="sqlite")
     assert not (tmp_path / "index").exists()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: CheckOptions(min_similarity=1.1),
-        lambda: CheckOptions(min_similarity="0.9"),
-        lambda: CheckOptions(common_documents=-1),
-    ],
-)
-def test_values_that_cannot_be(make):
-    with pytest.raises(SchemeError):
-        make()
 
 
 HOLD = "import sys; from scrapy_simhash.extras.passages.index import open_passages as o\n"

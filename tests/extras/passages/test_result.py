@@ -52,12 +52,9 @@ def test_what_passages_share_counts_once():
     assert (source.share, source.passages) == (pytest.approx(12 / 16), 2)
 
 
-def test_common_passages_count_unless_they_are_left_out():
+def test_common_passages_count():
     passages = checked(0, 4, ("one", 1.0), level="common"), checked(5, 9, ("two", 1.0))
     assert (report(*passages).known_share, report(*passages).common_share) == (0.5, 0.25)
-    left_out = report(*passages, ignore_common=True)
-    assert (left_out.known_share, left_out.common_share) == (0.25, 0.25)
-    assert [source.document for source in left_out.sources] == ["two"]
 
 
 def test_nothing_at_all():

@@ -53,7 +53,7 @@ def test_it_is_a_command_of_scrapy(run_process, folder):
     ran = run_process(*SCRAPY, "passages", "check", "-h", "--nolog")
     assert ran.code == 0
     assert "usage: scrapy simhash passages check" in ran.out
-    assert "--min-similarity" in ran.out
+    assert "--text-field" in ran.out
 
 
 @pytest.mark.thorough
@@ -62,7 +62,7 @@ def test_exit_codes_are_ours(run_process, folder):
     assert run_process(*SCRAPY, "passages", "add", name).code == 0
     ran = run_process(*SCRAPY, "passages", "check", "none")
     assert (ran.code, ran.out) == (1, "")
-    ran = run_process(*SCRAPY, "passages", "check", "--min-similarity", "2", name)
+    ran = run_process(*SCRAPY, "passages", "check", "--nope", name)
     assert (ran.code, ran.out) == (2, "")
     assert "usage: scrapy simhash passages check" in ran.err
     assert run_process(*SCRAPY).code == 2
@@ -160,7 +160,7 @@ def test_what_cannot_be_fetched(run_process, site, path, content, told):
     run_process(*MODULE, "passages", "add", written(Path(), NOTICE))
     if content is not None:
         site.put(path, content[1], content_type=content[0])
-    ran = run_process(*MODULE, "passages", "check", "--max-bytes", "4000", site.url(path))
+    ran = run_process(*MODULE, "passages", "check", "-s", "SIMHASH_MAX_BYTES=4000", site.url(path))
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith(f"error: {site.url(path)}")
     assert told in ran.err

@@ -51,15 +51,12 @@ def feed(count, *, equal=0, cluster=0, seed=1):
     ]
 
 
-def verdicts_of_dedupe(records, folder, options, against=None):
+def verdicts_of_dedupe(records, folder, options):
     """What `dedupe` says, line by line."""
-    for name, some in (("feed", records), ("known", against)):
-        if some is not None:
-            lines = "".join(json.dumps(record) + "\n" for record in some)
-            (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / "feed.jsonl").write_text(lines, encoding="utf-8")
     paths = DedupePaths(
         inputs=[folder / "feed.jsonl"],
-        against=[] if against is None else [folder / "known.jsonl"],
         state=folder / "state",
         verdicts=folder / "verdicts.jsonl",
         overwrite=True,

@@ -33,13 +33,13 @@ _SETTINGS = {
 _PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
-from scrapy_simhash.extras.spark import duplicates, fingerprints
+from scrapy_simhash.extras.spark import duplicates
 from tests.extras.spark.feed import options_of, said_by_spark
 master, feed, work, out = sys.argv[1:]
 spark = SparkSession.builder.master(master).getOrCreate()
 frame = spark.read.schema("n long, url string, title string, text string").json(feed)
 options = options_of()
-found = duplicates(fingerprints(frame.repartition(16), options), options, order="n", work=work)
+found = duplicates(frame.repartition(16), options, order="n", work=work)
 rows = found.orderBy("position").toLocalIterator()
 with open(out, "w") as file:
     file.writelines(json.dumps(said_by_spark(row)) + "\\n" for row in rows)
