@@ -7,8 +7,7 @@ of a site and not to others.
 
 `url_parts` takes URLs apart, `differences` finds rules, `rewriting` applies them, and
 `path_patterns` divides a site. `evidence` and `site` count what speaks for and against each rule on
-each pattern. `learner` compares pages and finds unneeded requests. `traps` uses no rules: it finds
-calendars and other pages without end.
+each pattern. `learner` compares pages and finds unneeded requests.
 """
 
 from __future__ import annotations
@@ -30,9 +29,6 @@ SLICE = Slice(
             ),
         ),
     ),
-    components=(
-        ("DOWNLOADER_MIDDLEWARES", f"{_HERE}.requests.RequestRules", 41),
-        ("SPIDER_MIDDLEWARES", f"{_HERE}.requests.RulesSpiderMiddleware", -999_999),
-    ),
+    components=(("DOWNLOADER_MIDDLEWARES", f"{_HERE}.requests.RequestRules", 41),),
     command=f"{_HERE}.command.COMMAND",
 )

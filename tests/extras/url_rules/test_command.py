@@ -91,5 +91,7 @@ def test_a_damaged_row_is_reported_and_can_be_deleted(run, index):
     assert run("rules", "--index", index, "--forget", "--site", "other.org").code == 0
     assert set(stored(index)) == {"example.com"}
     # Rewriting an index keeps its rules.
-    assert run("index", "rebuild", "--index", index, "--pages", "5000000").code == 0
+    assert (
+        run("index", "rebuild", "--index", index, "-s", "SIMHASH_EXPECTED_PAGES=5000000").code == 0
+    )
     assert len(stored(index)["example.com"]) == 5
