@@ -113,6 +113,7 @@ class Observation:
     :param earlier: for a near-duplicate or unchanged page, what the pages have done that it is a
         copy of.
     :param reason: why it is a near-duplicate, or only similar, in words (`explain`); else empty.
+    :param line: for a near-duplicate or similar page, its line of the near-duplicate log.
     """
 
     kind: ObservationKind
@@ -127,6 +128,7 @@ class Observation:
     evidence: Evidence = field(default=NO_EVIDENCE, repr=False, compare=False)
     earlier: Earlier = field(default=UNKNOWN, compare=False)
     reason: str = field(default="", repr=False, compare=False)
+    line: NearDuplicate | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

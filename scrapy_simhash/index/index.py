@@ -227,26 +227,17 @@ class Index:
 
         :param action: None removes the line, because the observation was only a second look.
         """
-        if action is not None:
-            self.acted_all([(observed, action)])
-            return
-        with self._store.lock:
-            self._open()
-            if _is_logged(observed):
-                self._unlog([observed])
+        self.acted_all([(observed, action)])
 
-    def acted_all(self, observed: Iterable[tuple[Observation, Action]]) -> None:
+    def acted_all(self, observed: Iterable[tuple[Observation, Action | None]]) -> None:
         """Record what was done with several pages; see `acted`."""
+        lines = [(one.line, action) for one, action in observed if one.line is not None]
         with self._store.lock:
-            pairs = [(one, action) for one, action in observed if _is_logged(one)]
-            lines = self._lines_of([one for one, _ in pairs])
-            self._open().write_lines(
-                [
-                    replace(line, action=action)
-                    for line, (_, action) in zip(lines, pairs, strict=True)
-                    if line is not None
-                ]
+            store = self._open()
+            store.write_lines(
+                [replace(line, action=action) for line, action in lines if action is not None]
             )
+            store.unlog([line.sequence for line, action in lines if action is None])
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """Return a match for each key of a stored or pending page within k, sorted: confirmed
@@ -382,18 +373,8 @@ class Index:
         self._store.release(pages)
         for page in pages:
             self._pending.pop((page.observation.sequence, page.observation.key), None)
-        self._unlog([page.observation for page in pages if page.observation.similar_to is not None])
-
-    def _unlog(self, observed: Sequence[Observation]) -> None:
-        """Remove the lines of observations from the near-duplicate log."""
-        there = [line.sequence for line in self._lines_of(observed) if line is not None]
-        self._open().unlog(there)
-
-    def _lines_of(self, observed: Sequence[Observation]) -> list[NearDuplicate | None]:
-        """Return the log line of each observation; None if it has none."""
-        lines = self._open().lines_of([one.sequence for one in observed])
-        pairs = zip(observed, lines, strict=True)
-        return [line if line is not None and line.key == one.key else None for one, line in pairs]
+        similar = [page.observation for page in pages if page.observation.similar_to is not None]
+        self._store.unlog([one.sequence for one in similar])
 
 
 def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
@@ -401,10 +382,6 @@ def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
     if not isinstance(key, str) or not key:
         raise SchemeError(f"the key of a page is {key!r}: it must be a string that is not empty")
     scheme.check_fingerprint(fingerprint)
-
-
-def _is_logged(observed: Observation) -> bool:
-    return observed.representative is not None or observed.similar_to is not None
 
 
 def _matches(neighbours: Iterable[Neighbour]) -> list[Match]:

@@ -8,7 +8,7 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
     from scrapy_simhash.index.database import Database
@@ -42,14 +42,6 @@ class RowReader:
             yield self._decoded(
                 records.decode_near_duplicate, int.from_bytes(row[1:], "big"), value
             )
-
-    def lines_of(self, sequences: Sequence[int]) -> list[NearDuplicate | None]:
-        """Return the log line with each sequence number, or None."""
-        values = self._database.get_all([records.log_row_key(one) for one in sequences])
-        return [
-            None if value is None else self._decoded(records.decode_near_duplicate, one, value)
-            for one, value in zip(sequences, values, strict=True)
-        ]
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """Yield (name, row) of all side rows of a kind, in the order of names."""

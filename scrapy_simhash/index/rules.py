@@ -243,6 +243,7 @@ class CrawlRules(Rules):
             evidence,
             result.earlier,
             "" if compared is None else self.reason(evidence, compared, result.earlier),
+            None if nearest is None else self.log_line(page, sequence, nearest.entry.key, nearest),
         )
         if is_copy:
             return Judged(result, observation, None)
@@ -304,7 +305,7 @@ class CrawlRules(Rules):
         )
 
     def log_line(
-        self, page: Entry | Observation, sequence: int, representative: str, pair: Neighbour
+        self, page: Entry | PageToObserve, sequence: int, representative: str, pair: Neighbour
     ) -> NearDuplicate:
         """Return the result of `log_line` for a page that is seen now."""
         return log_line(page, sequence, int(self.clock()), representative, pair)
@@ -405,7 +406,7 @@ def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:
 
 
 def log_line(
-    page: Entry | Observation, sequence: int, seen_at_s: int, representative: str, pair: Neighbour
+    page: Entry | PageToObserve, sequence: int, seen_at_s: int, representative: str, pair: Neighbour
 ) -> NearDuplicate:
     """Return the line of the near-duplicate log for a page within k of a representative.
 

@@ -162,9 +162,8 @@ class Store(RowWriter):
         sequence = self.next_sequence
         result, observation, entry = rules.judge(page, stored, own, near, sequence)
         self.next_sequence = sequence + 1
-        if result.nearest is not None:
-            key = result.nearest.entry.key
-            self.log(rules.log_line(observation, sequence, key, result.nearest))
+        if observation.line is not None:
+            self.write_lines([observation.line])
         if entry is None:
             return observation, None
         # With other users, `confirm` must search again: they may write until then.
@@ -332,7 +331,8 @@ class Store(RowWriter):
             other.stored = entry
         self.release([page])
         if superseded is not None:
-            self.log(rules.log_line(superseded.entry, self.next_sequence, entry.key, superseded))
+            line = rules.log_line(superseded.entry, self.next_sequence, entry.key, superseded)
+            self.write_lines([line])
 
     def _superseded(self, page: Pending, entry: Entry, rules: CrawlRules) -> Neighbour | None:
         """Return the representative that a page replaces.

@@ -36,7 +36,7 @@ from scrapy_simhash.index.redis.layout import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
     from scrapy_simhash.index.manifest import Manifest
@@ -216,7 +216,10 @@ class RedisRows:
             part = self.server.call("HGETALL", key)
             for sequence, value in sorted((int(field), value) for field, value in part.items()):
                 if sequence >= since:
-                    yield self._decoded_line(sequence, value)
+                    try:
+                        yield decode_near_duplicate(sequence, value, self.layout.width_bytes)
+                    except ValueError as error:
+                        raise corrupt(self.location, f"its log: {error}", REDIS_REMEDY) from error
 
     def _log_keys(self, since: int) -> Iterator[bytes]:
         """Return the keys of the near-duplicate log from a sequence number on."""
@@ -258,16 +261,6 @@ class RedisRows:
             value = encode_near_duplicate(line, self.layout.width_bytes)
             values.setdefault(self.layout.log_key(line.sequence), []).extend((line.sequence, value))
         self.server.call_all(("HSET", key, *fields) for key, fields in values.items())
-
-    def lines_of(self, sequences: Sequence[int]) -> list[NearDuplicate | None]:
-        """Return the log line with each sequence number, or None."""
-        values = self.server.call_all(
-            ("HGET", self.layout.log_key(sequence), sequence) for sequence in sequences
-        )
-        return [
-            None if value is None else self._decoded_line(sequence, value)
-            for sequence, value in zip(sequences, values, strict=True)
-        ]
 
     def unlog(self, sequences: Iterable[int]) -> None:
         """Remove the lines with these sequence numbers, as far as there are any."""
@@ -384,9 +377,3 @@ class RedisRows:
             return decode_entry(-1, value, self.layout.width_bytes)
         except ValueError as error:
             raise corrupt(self.location, f"an entry: {error}", REDIS_REMEDY) from error
-
-    def _decoded_line(self, sequence: int, value: bytes) -> NearDuplicate:
-        try:
-            return decode_near_duplicate(sequence, value, self.layout.width_bytes)
-        except ValueError as error:
-            raise corrupt(self.location, f"its log: {error}", REDIS_REMEDY) from error

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TypeAlias
 
-    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import CrawlRules
@@ -95,7 +94,6 @@ class Asked:
     :param has_row: the journal has an equal row of its stored entry.
     :param is_admitted: it is pending.
     :param observation: the result.
-    :param line: the line to write to the near-duplicate log.
     """
 
     page: PageToObserve
@@ -112,7 +110,6 @@ class Asked:
     has_row: bool = False
     is_admitted: bool = False
     observation: Observation | None = None
-    line: NearDuplicate | None = None
 
     @property
     def others(self) -> set[bytes]:
@@ -157,7 +154,9 @@ class RedisStore(RedisRows):
         try:
             for first in range(0, len(asked), _PAGES_AT_ONCE):
                 self._observe_together(asked[first : first + _PAGES_AT_ONCE], rules)
-            self.write_lines(one.line for one in asked if one.line is not None)
+            self.write_lines(
+                one.observation.line for one in asked if one.observation and one.observation.line
+            )
         except BaseException:
             with suppress(StorageError):  # then their leases end
                 self.release([one.held for one in asked if one.held and one.is_admitted])
@@ -248,7 +247,7 @@ class RedisStore(RedisRows):
         while todo:
             self._search(todo, k)
             for at, one in enumerate(todo):
-                one.held = one.line = None
+                one.held = None
                 if any(_waits_for(one, earlier, k) for earlier in todo[:at]):
                     continue
                 if not one.sequence:
@@ -292,15 +291,10 @@ class RedisStore(RedisRows):
         last = self._own(one.own.pending[-1][1], key) if one.own.pending else stored
         own = rules.last(one.page, last)
         result, observation, entry = rules.judge(one.page, stored, own, view, one.sequence)
-        nearest = result.nearest
-        if nearest is not None:
-            if entry is None and any(
-                nearest.entry is mate.held.entry for mate in mates if mate.held
-            ):
-                return  # judge it when its representative is admitted
-            line_of = nearest.entry.key
-            one.line = rules.log_line(observation, observation.sequence, line_of, nearest)
         if entry is None:
+            nearest = None if result.nearest is None else result.nearest.entry
+            if nearest and any(nearest is mate.held.entry for mate in mates if mate.held):
+                return  # judge it when its representative is admitted
             one.observation = observation
             return
         # An equal row leads other pages to the new entry, too, and they decide alike.
