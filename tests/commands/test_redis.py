@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from scrapy_simhash.errors import IndexMissing
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
+from scrapy_simhash.maintenance.remove import delete
 from tests.index.conftest import redis_server
 from tests.index.redis_servers import needs_redis
 
@@ -35,7 +38,8 @@ def address(redis_server):
     """A name that no index has before or after a test."""
     address = RedisAddress(redis_server.url, "site:simhash")
     yield address
-    address.delete()
+    with suppress(IndexMissing):
+        delete(address)
 
 
 @pytest.fixture
@@ -100,7 +104,8 @@ def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     assert "restore a backup of the server" in ran.err
     assert "--repair" not in ran.err
     assert run("index", "remove", "--all", *options).code == 0
-    assert filled.delete() is False
+    with pytest.raises(IndexMissing):
+        delete(filled)
 
 
 def test_there_and_back(ran_json, index, filled, options, folder):
@@ -140,13 +145,14 @@ def test_imports_are_all_or_nothing(ran_json, run, index, address, where):
         assert opened.next_sequence > count
     ran = run("index", "import", "pages.jsonl", where)
     assert (ran.code, "there is an index of that name" in ran.err) == (1, True)
-    assert address.delete()
+    delete(address)
     lines = Path("pages.jsonl").read_text().splitlines()
     Path("twice.jsonl").write_text("\n".join([*lines, lines[3]]))
     ran = run("index", "import", "twice.jsonl", where)
     assert ran.code == 1
     assert "came before; nothing was imported" in ran.err
-    assert not address.delete()
+    with pytest.raises(IndexMissing):
+        delete(address)
 
 
 def test_remove(ran_json, run, index, filled, options):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NoReturn
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from redis.connection import AbstractConnection
 from scrapy import Request
@@ -58,9 +59,12 @@ class ThreadsSpider(PagesSpider):
 
 
 def lose_the_server() -> None:
-    """Let the server go away after the first round trip of an index that is created."""
+    """Let the server go away after the first command of an index that is created."""
+    commands, call = count(), Server.call
 
-    def call_all(server: Server, commands: object) -> NoReturn:
-        raise IndexUnreachable(server.location, "the server is away")
+    def first_call(server: Server, *command: object) -> object:
+        if next(commands):
+            raise IndexUnreachable(server.location, "the server is away")
+        return call(server, *command)
 
-    Server.call_all = call_all
+    Server.call = first_call

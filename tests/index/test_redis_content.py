@@ -13,6 +13,7 @@ from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexForeign,
     IndexLocked,
+    IndexMissing,
 )
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import PageToObserve
@@ -20,7 +21,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.remove import expire
+from scrapy_simhash.maintenance.remove import delete, expire
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
 from .test_redis_index import client_of, disconnect
@@ -86,11 +87,11 @@ def test_pages_that_were_not_seen_since_expire(redis_backend, address):
         index.rules = replace(index.rules, clock=late)
         store(index, ("a", A))
         handled = index.observe("b", B)
-        assert expire(address, 2000).removed_entries == 0  # one is handled now
+        result = expire(address, 2000)
+        assert (result.removed_entries, result.removed_near_duplicates) == (0, 1)  # b is handled
         index.discard(handled)
         assert expire(address, 1000).removed_entries == 0
-        result = expire(address, 2000, log=True)
-        assert (result.removed_entries, result.removed_near_duplicates) == (1, 1)
+        assert expire(address, 2000).removed_entries == 1
         assert sorted(entry.key for entry in index._store.entries()) == ["a", "c"]
         assert len(index) == 2
         assert [line.key for line in index.near_duplicates()] == ["copy of b"]
@@ -314,7 +315,8 @@ def test_only_the_keys_of_the_index_are_deleted(redis_backend, redis, name):
     redis_backend.name = name
     server = redis_backend.server
     address = RedisAddress(server.url, name, server.cluster)
-    assert address.delete() is False
+    with pytest.raises(IndexMissing):
+        delete(address)
     client = client_of(redis_backend, redis)
     theirs = [f"{name}:requests", f"{name}:e", f"{name}:x{{1}}", f"{name}:simhash:e{{0}}a"]
     theirs += ["xx:simhash:e{0}a", "xay?\\:simhash:e{0}", "e{0}", "shop2:e{0}"]
@@ -326,15 +328,15 @@ def test_only_the_keys_of_the_index_are_deleted(redis_backend, redis, name):
             store(index, ("a", A), ("b", B), ("copy", A))
             page = index.observe("pending", C)
             with pytest.raises(IndexLocked, match="1 pending"):
-                address.delete()
+                delete(address)
             index.discard(page)
         assert set(client.scan_iter()) > before
-        assert address.delete() is True
+        delete(address)
         assert set(client.scan_iter()) == before
         with redis_backend.open() as index:
             assert len(index) == 0
             assert index.observe("a", A).kind == "new"
-        assert address.delete() is True
+        delete(address)
     finally:
         for key in theirs:
             client.delete(key)

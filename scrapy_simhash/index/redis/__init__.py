@@ -6,7 +6,7 @@ Start with `open_redis_index`. It needs redis-py: ``pip install scrapy-simhash[r
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,11 @@ from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.scheme import Scheme
 
@@ -73,52 +73,29 @@ def open_redis_index(
     """
     if not lease_s > 0:
         raise SchemeError(f"lease_s is {lease_s}: more than 0 is needed")
-    manifest_key, crawls = state_key(name, "manifest"), state_key(name, "crawls")
-    server = _connected(
-        url,
-        name,
-        parameters,
-        cluster=cluster,
-        opening_commands=[
-            ("GET", manifest_key),
-            ("GET", state_key(name, "sequence")),
-            ("HLEN", state_key(name, "entries")),
-            *([] if crawl is None else [("HGET", crawls, crawl)]),
-        ],
-    )
-    from scrapy_simhash.index.redis.store import RedisStore
-
+    spec = IndexSpec("redis", scheme, max_distance, plan, expected_pages, confirmation)
+    address = RedisAddress(url, name, cluster, parameters)
+    store = address.store(lease_s, spec.to_manifest if create else None)
     try:
-        text, sequence, size, *recorded = server.opening_answers
-        if text is None:
-            if not create:
-                raise IndexMissing(server.location, "there is no index of that name")
-            new = IndexSpec("redis", scheme, max_distance, plan, expected_pages, confirmation)
-            # NX: another process may have been faster, and then its manifest counts.
-            _, text = server.call_all(
-                [("SET", manifest_key, new.to_manifest().to_json(), "NX"), ("GET", manifest_key)]
-            )
-        manifest = Manifest.from_json(server.location, text)
-        IndexSpec("redis", scheme, max_distance, plan).check_existing(server.location, manifest)
+        manifest = store.manifest
+        spec.check_existing(store.location, manifest)
         k = manifest.max_distance if max_distance is None else max_distance
         confirmation = manifest.confirmation if confirmation is None else confirmation
-        settings = {
-            "max_distance": k,
-            "min_resemblance": confirmation.min_resemblance,
-            "same_name": confirmation.same_name,
-            "incremental": incremental,
-        }
-        first = server.to_number(sequence) + 1
+        first = store.next_sequence
         if crawl_start is not None:
             first = min(crawl_start, first)
         if crawl is not None:
-            first = _shared_start(
-                server, crawls, crawl, recorded[0], first=first, settings=settings
-            )
-        store = RedisStore(server, manifest, name, lease_s)
-        return Index(store, CrawlRules(k, confirmation, incremental, first), store.close, size)
+            settings = {
+                "max_distance": k,
+                "min_resemblance": confirmation.min_resemblance,
+                "same_name": confirmation.same_name,
+                "incremental": incremental,
+            }
+            first = _shared_start(store, crawl, first, settings)
+        rules = CrawlRules(k, confirmation, incremental, first)
+        return Index(store, rules, store.close, len(store))
     except BaseException:
-        server.close()
+        store.server.close()
         raise
 
 
@@ -150,77 +127,61 @@ class RedisAddress:
             **{"create": False, **options},
         )
 
-    @contextmanager
-    def opened_store(self, new: Manifest | None = None) -> Iterator[RedisStore]:
+    def store(
+        self,
+        lease_s: float = DEFAULT_LEASE_S,
+        new: Callable[[], Manifest] | None = None,
+        *,
+        must_be_new: bool = False,
+    ) -> RedisStore:
         """Open the store of the index, to read and change it without the rules of a crawl.
 
-        :param new: create the index with this manifest.
-        :raises StorageError: there is no index (IndexMissing); or `new` is given, and there is one.
+        :param new: returns the manifest with which the index is created if it is missing.
+        :raises SchemeError: the name is not valid, or redis-py is missing.
+        :raises StorageError: there is no index (IndexMissing); or it must be new, and is not.
         """
-        from scrapy_simhash.index.redis.store import RedisStore
-
-        key = state_key(self.name, "manifest")
-        server = _connected(self.url, self.name, self.parameters, cluster=self.cluster)
+        if not self.name or "{" in self.name or "}" in self.name:
+            raise SchemeError(
+                f"the name {self.name!r} of the index is empty or has braces: use another"
+            )
         try:
-            if new is not None and not server.call("SET", key, new.to_json(), "NX"):
-                raise StorageError(str(self), "there is an index of that name: choose a new name")
+            from scrapy_simhash.index.redis.server import Server
+            from scrapy_simhash.index.redis.store import RedisStore
+        except ImportError as error:
+            raise SchemeError(
+                f"an index in Redis needs the package redis, which cannot be imported ({error}): "
+                "pip install scrapy-simhash[redis]"
+            ) from error
+        key = state_key(self.name, "manifest")
+        server = Server(self.url, self.name, cluster=self.cluster, parameters=self.parameters)
+        try:
             text = server.call("GET", key)
+            if text is None and new is not None:
+                # NX: another process may have been faster, and then its manifest counts.
+                must_be_new &= not server.call("SET", key, new().to_json(), "NX")
+                text = server.call("GET", key)
+            if must_be_new:
+                raise StorageError(str(self), "there is an index of that name: choose a new name")
             if text is None:
                 raise IndexMissing(server.location, "there is no index of that name")
             manifest = Manifest.from_json(server.location, text)
-            yield RedisStore(server, manifest, self.name, DEFAULT_LEASE_S)
-        finally:
+            return RedisStore(server, manifest, self.name, lease_s)
+        except BaseException:
             server.close()
+            raise
 
-    def delete(self) -> bool:
-        """Delete the index; return False if there is none. :raises IndexLocked: crawls use it."""
-        try:
-            with self.opened_store() as store:
-                store.delete()
-        except IndexMissing:
-            return False
-        return True
+    def opened_store(self, new: Manifest | None = None) -> AbstractContextManager[RedisStore]:
+        """Return a context that opens and closes the store; with a manifest, of a new index."""
+        if new is None:
+            return closing(self.store())
+        return closing(self.store(new=lambda: new, must_be_new=True))
 
 
-def _connected(
-    url: str,
-    name: str,
-    parameters: Mapping[str, Any] | None,
-    *,
-    cluster: bool,
-    opening_commands: Iterable[Sequence[Any]] = (),
-) -> Server:
-    """Return the server. :raises SchemeError: the name is not valid, or redis-py is missing."""
-    if not name or "{" in name or "}" in name:
-        raise SchemeError(f"the name {name!r} of the index is empty or has braces: use another")
-    try:
-        from scrapy_simhash.index.redis.server import Server
-    except ImportError as error:
-        raise SchemeError(
-            f"an index in Redis needs the package redis, which cannot be imported ({error}): "
-            "pip install scrapy-simhash[redis]"
-        ) from error
-    return Server(
-        url, name, cluster=cluster, parameters=parameters, opening_commands=opening_commands
-    )
-
-
-def _shared_start(
-    server: Server,
-    crawls: bytes,
-    crawl: str,
-    recorded: bytes | None,
-    *,
-    first: int,
-    settings: Mapping[str, Any],
-) -> int:
-    """Return the first sequence number of a named crawl. Its first process sets it.
-
-    :param recorded: what an earlier process has stored about the crawl, if any.
-    """
-    if recorded is None:
-        row = json.dumps({"began": first, **settings})
-        _, recorded = server.call_all([("HSETNX", crawls, crawl, row), ("HGET", crawls, crawl)])
+def _shared_start(store: RedisStore, crawl: str, first: int, settings: Mapping[str, Any]) -> int:
+    """Return the first sequence number of a named crawl. Its first process sets it."""
+    server, crawls = store.server, store.layout.state("crawls")
+    row = json.dumps({"began": first, **settings})
+    _, recorded = server.call_all([("HSETNX", crawls, crawl, row), ("HGET", crawls, crawl)])
     try:
         stored = json.loads(recorded or b"")
         first = int(stored.pop("began"))

@@ -64,8 +64,6 @@ class Server:
 
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
     after some retries. For other parameters and errors see `open_redis_index`.
-
-    :param opening_commands: commands that only read. They are sent together with the first checks.
     """
 
     def __init__(
@@ -75,7 +73,6 @@ class Server:
         *,
         cluster: bool = False,
         parameters: Mapping[str, Any] | None = None,
-        opening_commands: Iterable[Sequence[Any]] = (),
     ) -> None:
         self.location = f"{masked(url)} {name}"
         if "decode_responses" in parse_qs(urlsplit(url).query):
@@ -102,8 +99,7 @@ class Server:
                 else:
                     self._client = redis.Redis.from_url(url, **{"retry": retry, **options})
             try:
-                self.opening_answers = self._check(opening_commands)
-                """The answers to `opening_commands`."""
+                self._check()
             except BaseException:
                 disconnect(self._client)
                 raise
@@ -179,18 +175,16 @@ class Server:
         with self._translated_errors():
             disconnect(self._client)
 
-    def _check(self, commands: Iterable[Sequence[Any]]) -> list[Any]:
-        """Return the answers to commands. :raises StorageError: the server may evict keys."""
-        if self.cluster:
-            with self._translated():
-                infos = [
-                    self._client.get_redis_connection(node).info("memory")
-                    for node in self._client.get_primaries()
-                ]
-            answers = self.call_all(commands)
-        else:
-            info, *answers = self.call_all([("INFO", "memory"), *commands])
-            infos = [info]
+    def _check(self) -> None:
+        """Raise StorageError if the server may evict keys."""
+        client = self._client
+        with self._translated():
+            clients = (
+                [client.get_redis_connection(node) for node in client.get_primaries()]
+                if self.cluster
+                else [client]
+            )
+            infos = [each.info("memory") for each in clients]
         for info in infos:
             policy = info.get("maxmemory_policy", "noeviction")
             if policy != "noeviction":
@@ -200,7 +194,6 @@ class Server:
                     "keys to free memory: run `CONFIG SET maxmemory-policy noeviction`, or use "
                     "another server",
                 )
-        return answers
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
