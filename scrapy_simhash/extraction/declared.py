@@ -124,7 +124,7 @@ def declared(elements: Elements) -> Declared:
             things.append(Thing([], [found], []))
         elif name in _META_STATES:
             things.append(Thing([], [], [f"{_META_STATES[name]} {content}"]))
-    for data in map(_parsed, elements.tagged("script")):
+    for data in filter(None, map(_parsed, elements.tagged("script"))):
         for node in _nodes(data):
             types = _types(node)
             sites.extend(_sites_of(node, types))

@@ -56,8 +56,7 @@ def extract(
         if page.selected is not None:
             return replace(about, text=page.selected, way="selected")
         text = extract_text(page)
-        # The extractor may have removed the scripts from its tree.
-        notice = is_notice(text, page.parse)
+        notice = is_notice(text, lambda: page.elements or page.parse())
         return replace(about, text=text, way=page.way or extractor, is_notice=notice)
     except (SchemeError, MemoryError):  # a worker that has no memory left must exit
         raise
@@ -79,11 +78,10 @@ def _readability(page: Page) -> str:
 
 
 def _article(page: Page, *, drop_consent: bool = False, drop_asides: bool = False) -> list[Line]:
-    if page.elements is None:
+    elements, page.elements = page.elements, None  # readability changes their tree
+    if elements is None:
         return []
-    article = article_of(
-        page.elements, page.parse, drop_consent=drop_consent, drop_asides=drop_asides
-    )
+    article = article_of(elements, page.parse, drop_consent=drop_consent, drop_asides=drop_asides)
     return lines_of_clean(article)
 
 
