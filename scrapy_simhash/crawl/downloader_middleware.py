@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from scrapy.extensions.closespider import CloseSpider
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
@@ -48,6 +49,7 @@ class SimhashDownloaderMiddleware(Component):
         self._pages = crawl.pages
         self._settlement = crawl.settlement
         self._waiting = crawl.waiting
+        self._page_limits = crawl.crawler.get_extension(CloseSpider)
         self._request_ended = crawl.request_ended
         # Request for a dropped copy → the kept response of that copy.
         self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
@@ -55,10 +57,13 @@ class SimhashDownloaderMiddleware(Component):
     def process_request(self, request: Request) -> Response | None:
         """Return the response that was kept for a request, or None."""
         request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
-        self._waiting.is_idle = False
+        self._waiting.requested(request)
         answer = self._pages.retries.answer_to(request)
         if answer is not None:
             self._answers[request] = answer
+            if self._page_limits is not None:  # it has counted this page
+                self._page_limits.counter["pagecount"] -= 1
+                self._page_limits.counter["pagecount_since_last_item"] -= 1
             return _again(answer, request)
         return None
 

@@ -123,7 +123,6 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield the output of ``start()``."""
         async for request_or_item in start:
-            self._waiting.start_yielded()
             if isinstance(request_or_item, Request):
                 self._leaves_spider(request_or_item)
             yield request_or_item

@@ -33,7 +33,7 @@ from scrapy import Request
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from scrapy.http import Response
     from typing_extensions import Self
@@ -225,6 +225,11 @@ class Retries:
                 self._answered.take(self._answered.pages()[0])
         elif self._unanswered.count < self._max_held:
             self._unanswered.add(page, copy)
+
+    def forget(self, copies: Collection[DroppedCopy]) -> None:
+        """Forget unanswered copies, because their callbacks run."""
+        for page in self._unanswered.pages():
+            self._unanswered.take(page, copies.__contains__)
 
     def begin_giving(self) -> None:
         """Record that the crawl gives items: request the copies of pages that gave none."""

@@ -1,10 +1,10 @@
 """Run the callbacks of dropped copies after all if the spider waits for them.
 
 A spider may count its pages, and wait for the last one: in ``start()``, which yields requests in
-batches, or in a handler of ``spider_idle`` that raises DontCloseSpider. If the missing page was
-dropped, the spider would wait for ever. So if a crawl has nothing to do and does not end, the
-callbacks of dropped copies run, and their items are dropped. Copies with an errback don't count,
-because the errback was called.
+batches, in a handler of ``spider_idle`` that raises DontCloseSpider, or in a callback that awaits
+what other callbacks set. If the missing page was dropped, the spider would wait for ever. So if a
+crawl has nothing to do and does not end, the callbacks of dropped copies run, and their items are
+dropped. Copies with an errback don't count, because the errback was called.
 
 A crawl may also wait for something else, such as messages of a queue. So if three times nothing
 follows, no further callbacks run.
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
-from scrapy_simhash.crawl.retries import repeated
+from scrapy_simhash.crawl.retries import is_retry, repeated
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_simhash.crawl.retries import DroppedCopy, Retries
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 CALLED_AFTER_ALL_META_KEY = "simhash_called_after_all"
 """Marks a request for a dropped copy whose callback is to run."""
 _FIRST_DELAY_S = 1.0
+# A callback may await something slow, such as a service.
+_LOOKS_AT_CALLBACKS = 5
 # Once a spider was found to wait for callbacks.
 _DELAY_S = 0.02
 _FOLLOWS_WITHIN_S = 0.5
@@ -50,30 +53,28 @@ class WaitingSpiders:
         """No request was made since the crawl was idle."""
         self._is_timed = self._is_connected = False
         self._starting = True
-        self._yielded = 0
+        self._requests = 0
         self._delay_s = _FIRST_DELAY_S
         self._ran_at_s = -_FOLLOWS_WITHIN_S
         self._attempts = 0  # that nothing followed
 
     def dropped(self) -> None:
-        """Record that a page was dropped, so that ``start()`` may wait for it."""
-        if self._starting and not self._is_connected:
+        """Record that a page was dropped, so that the spider may wait for it."""
+        if not self._is_connected:
             self._is_connected = True
             self._crawler.signals.connect(self._nothing_to_do, signal=signals.scheduler_empty)
 
-    def start_yielded(self) -> None:
-        """Record that ``start()`` has gone on."""
-        self._yielded += 1
-        if time.monotonic() - self._ran_at_s < _FOLLOWS_WITHIN_S:
+    def requested(self, request: Request) -> None:
+        """Record that a page is downloaded, so the spider has gone on."""
+        self.is_idle = False
+        self._requests += 1
+        if not is_retry(request) and time.monotonic() - self._ran_at_s < _FOLLOWS_WITHIN_S:
             self._delay_s = _DELAY_S
             self._attempts = 0
 
     def start_ended(self) -> None:
         """Record that ``start()`` has ended."""
         self._starting = False
-        if self._is_connected:
-            self._is_connected = False
-            self._crawler.signals.disconnect(self._nothing_to_do, signals.scheduler_empty)
 
     def run(self) -> bool:
         """Run the callbacks of the dropped copies. Return False if there are none.
@@ -90,6 +91,7 @@ class WaitingSpiders:
             len(copies),
             extra={"spider": self._crawler.spider},
         )
+        self._retries.forget(copies)
         for copy in copies:
             meta = copy.request.meta | {CALLED_AFTER_ALL_META_KEY: True}
             response = self._retries.responses.take(copy)
@@ -100,18 +102,28 @@ class WaitingSpiders:
         return [copy for copy in self._retries.responses if copy.request.errback is None]
 
     def _nothing_to_do(self) -> None:
-        if not self._is_timed and self._waits_in_start() and self._awaited():
-            self._is_timed = True
-            call_later(self._delay_s, self._look, self._yielded)
+        if not self._is_timed:
+            self._look_later(0)
 
-    def _look(self, yielded: int) -> None:
+    def _look_later(self, looks: int) -> None:
+        if self._looks_needed() and self._awaited():
+            self._is_timed = True
+            call_later(self._delay_s, self._look, self._requests, looks + 1)
+
+    def _look(self, requests: int, looks: int) -> None:
         self._is_timed = False
-        if self._yielded == yielded and self._waits_in_start() and self.run():
+        is_waiting = self._requests == requests
+        if not is_waiting or looks < self._looks_needed():
+            self._look_later(looks if is_waiting else 0)
+        elif self._looks_needed() and self.run():
             self._ran_at_s = time.monotonic()
 
-    def _waits_in_start(self) -> bool:
+    def _looks_needed(self) -> int:
+        """Return after how many looks ``start()`` or a callback surely waits; 0 if none does."""
         engine = self._crawler.engine
-        if engine is None or engine.spider is None or not self._starting:
-            return False
+        if engine is None or engine.spider is None or engine.downloader.active:
+            return 0
         scraping = engine.scraper.slot
-        return not engine.downloader.active and scraping is not None and scraping.is_idle()
+        if scraping is None or scraping.queue or scraping.itemproc_size:
+            return 0
+        return _LOOKS_AT_CALLBACKS if scraping.active else int(self._starting)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, signals
+from scrapy.core.scraper import Slot
 from scrapy.http import HtmlResponse
 from scrapy.signalmanager import SignalManager
 
@@ -27,11 +28,11 @@ class World:
         self.timers = []
         self.now_s = 100.0
         self.downloads = set()
-        slot = SimpleNamespace(is_idle=lambda: True)
+        self.scraping = Slot()
         engine = SimpleNamespace(
             spider=object(),
             downloader=SimpleNamespace(active=self.downloads),
-            scraper=SimpleNamespace(slot=slot),
+            scraper=SimpleNamespace(slot=self.scraping),
         )
         self.signals = SignalManager(self)
         crawler = SimpleNamespace(engine=engine, signals=self.signals, spider=None)
@@ -92,7 +93,7 @@ def test_copies_with_an_errback_are_not_waited_for(world):
 def test_start_may_go_on_by_itself(world):
     world.drop(1)
     world.nothing_to_do()
-    world.waiting.start_yielded()
+    world.waiting.requested(Request(URL))
     assert world.expire() == []
 
 
@@ -113,12 +114,36 @@ def test_once_start_has_ended_only_an_open_crawl_counts(world):
     assert world.waiting.run()
 
 
+def test_a_callback_waits_if_nothing_happens_for_five_seconds(world):
+    world.waiting.start_ended()
+    world.drop(1)
+    world.scraping.active.add(Request(URL))
+    assert world.nothing_to_do() == 1
+    assert [world.expire() for _ in range(5)] == [[], [], [], [], ["1"]]
+
+
+@pytest.mark.parametrize("working", ["pipeline", "callback that goes on"])
+def test_a_callback_whose_items_are_in_pipelines_or_that_goes_on_does_not_wait(world, working):
+    world.waiting.start_ended()
+    world.drop(1)
+    world.scraping.active.add(Request(URL))
+    world.nothing_to_do()
+    for _ in range(10):
+        if working == "pipeline":
+            world.scraping.itemproc_size = 1
+            assert world.expire() == []
+            assert world.timers == []
+            break
+        world.waiting.requested(Request(URL))
+        assert world.expire() == []
+
+
 def test_a_spider_that_was_found_to_wait_waits_no_second_more(world):
     for number, delay_s in enumerate([1, 0.02, 0.02, 0.02, 0.02]):
         world.drop(number)
         assert world.nothing_to_do() == delay_s
         assert world.expire() == [str(number)]
-        world.waiting.start_yielded()
+        world.waiting.requested(Request(URL))
         world.now_s += 10
 
 
