@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Writes one self-contained HTML file: counts, duplication over time, distances, clusters that can be
-searched, sorted and regrouped for a smaller k, hosts and URL patterns with most near-duplicates,
-and pages side by side if their texts are stored (SIMHASH_KEEP_TEXT).
+Writes one self-contained HTML file: counts, URL patterns with most near-duplicates, clusters that
+can be searched and sorted, and pages side by side if their texts are stored (SIMHASH_KEEP_TEXT).
 
   {program} report
   {program} report --spider news news.html

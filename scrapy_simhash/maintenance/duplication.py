@@ -48,7 +48,6 @@ class Duplication:
     :param clusters: clusters with at least two pages, the largest first.
     :param hosts: number of near-duplicates by host (`host_of`).
     :param host_representatives: number of representatives by host.
-    :param entry_times_s: number of entries that are representatives, by Unix time of first sight.
     """
 
     representatives: int
@@ -60,7 +59,6 @@ class Duplication:
     clusters: list[IndexCluster]
     hosts: Counter[str]
     host_representatives: Counter[str]
-    entry_times_s: Counter[int]
 
 
 def duplication(source: Source) -> Duplication:
@@ -92,13 +90,11 @@ def duplication(source: Source) -> Duplication:
     near_duplicates = [line for cluster in clusters for line in cluster.near_duplicates]
     copies = {line.key for line in near_duplicates}
     host_representatives: Counter[str] = Counter()
-    entry_times_s: Counter[int] = Counter()
     for entry in source.entries():
         if entry.key in copies:
             first_seen_s[entry.key] = min(first_seen_s[entry.key], entry.first_seen_s)
         else:
             host_representatives[host_of(entry.key)] += 1
-            entry_times_s[entry.first_seen_s] += 1
     return Duplication(
         representatives=host_representatives.total(),
         first_seen_s=first_seen_s,
@@ -109,7 +105,6 @@ def duplication(source: Source) -> Duplication:
         clusters=sorted(clusters, key=len, reverse=True),
         hosts=Counter(host_of(line.key) for line in near_duplicates),
         host_representatives=host_representatives,
-        entry_times_s=entry_times_s,
     )
 
 

@@ -1,13 +1,9 @@
-"""Collect the data of a report as values for JSON.
-
-The data includes fingerprints, so that the script of the report can regroup the listed pages.
-"""
+"""Collect the data of a report as values for JSON."""
 
 from __future__ import annotations
 
 import base64
 import time
-from collections import Counter
 from heapq import nlargest
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -15,23 +11,20 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.documents.masking import masked
 from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import duplication as find_duplication
-from scrapy_simhash.report.breakdown import break_down
+from scrapy_simhash.report.patterns import patterns_of
 from scrapy_simhash.report.selection import select
+from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_simhash.index.texts import Texts
-    from scrapy_simhash.maintenance.duplication import Duplication, IndexCluster
+    from scrapy_simhash.maintenance.duplication import IndexCluster
     from scrapy_simhash.maintenance.sources import Source
-    from scrapy_simhash.report.breakdown import Breakdown
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
 _MAX_SIMILAR = 200
-_MAX_COLUMNS = 120
-# The chart over time has the first of these column widths that needs at most `_MAX_COLUMNS`.
-_STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
 
 
 def build(
@@ -56,16 +49,14 @@ def build(
 
     duplication = find_duplication(source)
     manifest = source.manifest
-    clusters, distances = duplication.clusters, duplication.distances
-    # A crawl may have used a larger k than that of the manifest.
-    max_distance = max([manifest.max_distance, *distances])
-    selection = select(source, duplication, max_distance, max_pages)
+    clusters = duplication.clusters
+    selection = select(source, duplication, max_pages)
     pages = selection.pages
     page_numbers = {page.key: number for number, page in enumerate(pages)}
     encoded, text_numbers, omitted = _texts(texts, page_numbers, clusters, max_text_bytes)
     titles = {title: number for number, title in enumerate(dict.fromkeys(p.title for p in pages))}
-    breakdown = break_down(source, duplication)
-    positions = breakdown.numbered([*page_numbers])
+    patterns, pattern_count = patterns_of(source, duplication)
+    pattern_numbers = {row["pattern"]: number for number, row in enumerate(patterns)}
     return {
         "version": __version__,
         "made_at_s": int(time.time()),
@@ -73,7 +64,7 @@ def build(
             "directory": source.location,
             "scheme": manifest.scheme.id,
             "bits": manifest.scheme.bits,
-            "max_distance": max_distance,
+            "max_distance": manifest.max_distance,
             "tables": str(manifest.plan),
             "file_bytes": source.size_bytes(),
             "representatives": duplication.representatives,
@@ -83,10 +74,9 @@ def build(
             "log_lines": duplication.lines,
         },
         "crawl": crawl,
-        "most": _most(breakdown),
-        "timeline": _timeline(duplication),
-        "distances": [distances[distance] for distance in range(max_distance + 1)],
-        **breakdown._asdict(),
+        "most": _most(patterns),
+        "patterns": patterns,
+        "pattern_count": pattern_count,
         "similar": [
             {
                 "key": masked(line.key),
@@ -99,22 +89,17 @@ def build(
                 _MAX_SIMILAR, duplication.similar, key=lambda line: line.similarity or 0.0
             )
         ],
-        "names": {"hosts": positions["hosts"], "patterns": positions["patterns"]},
         "pages": {
             "key": [masked(page.key) for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
             "representative": selection.representatives,
             "distance": [page.distance for page in pages],
             "similarity": [_percent(page.similarity) for page in pages],
-            "component": selection.components,
             "text": text_numbers,
             "title": [titles[page.title] for page in pages],
-            "host": positions["of_host"],
-            "pattern": positions["of_pattern"],
+            # Positions in `patterns`; -1 for a pattern that is not listed.
+            "pattern": [pattern_numbers.get(url_pattern(page.key), -1) for page in pages],
         },
-        "fingerprints": base64.b64encode(
-            b"".join(page.fingerprint.to_bytes(manifest.scheme.bits // 8, "big") for page in pages)
-        ).decode("ascii"),
         "texts": encoded,
         "titles": [*titles],
         "text_characters": MAX_CHARACTERS,
@@ -124,17 +109,14 @@ def build(
     }
 
 
-def _most(breakdown: Breakdown) -> dict[str, str] | None:
+def _most(patterns: list[dict[str, Any]]) -> dict[str, str] | None:
     """Return the pattern with the most near-duplicates, and the one that most of them are copies
     of; None if there are no near-duplicates.
     """
-    patterns = [row for row in breakdown.patterns if row["near_duplicates"]]
-    if not patterns:
+    row = max(patterns, key=lambda row: int(row["near_duplicates"]), default=None)
+    if row is None or row["like"] is None:
         return None
-    pattern = max(patterns, key=lambda row: int(row["near_duplicates"]))["pattern"]
-    pairs = (row["patterns"] for row in breakdown.pairs if pattern in row["patterns"])
-    one, other = next(pairs, (pattern, pattern))
-    return {"pattern": pattern, "like": other if one == pattern else one}
+    return {"pattern": row["pattern"], "like": row["like"]}
 
 
 def _percent(similarity: float | None) -> int:
@@ -174,33 +156,3 @@ def _texts(
             encoded.append(base64.b64encode(compressed).decode("ascii"))
         text_numbers[page_numbers[key]] = position
     return encoded, text_numbers, omitted
-
-
-def _timeline(duplication: Duplication) -> dict[str, Any]:
-    """Return the columns of the chart over time: how many representatives and near-duplicates were
-    first seen in each.
-    """
-    representatives = duplication.entry_times_s
-    lines = chain.from_iterable(cluster.near_duplicates for cluster in duplication.clusters)
-    near_duplicates = Counter(duplication.first_seen_s[line.key] for line in lines)
-    times_s = [*representatives, *near_duplicates]
-    if not times_s:
-        return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}
-    from_s, to_s = min(times_s), max(times_s)
-    fitting = (step for step in _STEPS_S if to_s // step - from_s // step < _MAX_COLUMNS)
-    step_s = next(fitting, (to_s - from_s) // _MAX_COLUMNS + 1)
-    from_s -= from_s % step_s
-    columns = (to_s - from_s) // step_s + 1
-    return {
-        "from_s": from_s,
-        "step_s": step_s,
-        "representatives": _count_by_column(representatives, from_s, step_s, columns),
-        "near_duplicates": _count_by_column(near_duplicates, from_s, step_s, columns),
-    }
-
-
-def _count_by_column(times: Mapping[int, int], from_s: int, step_s: int, columns: int) -> list[int]:
-    counts = [0] * columns
-    for time_s, count in times.items():
-        counts[(time_s - from_s) // step_s] += count
-    return counts

@@ -14,7 +14,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.report import visible
-from scrapy_simhash.report.timeline import HEIGHT, WIDTH, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,14 +21,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 _SCRIPTS = (
-    "words", "pages", "grouping", "choice", "table", "histogram", "resemblance", "difference",
-    "runs", "rows", "compare", "csv", "main",
+    "words", "pages", "grouping", "choice", "table", "resemblance", "difference", "runs", "rows",
+    "compare", "main",
 )  # fmt: skip
 # The data of a report that the script gets unchanged.
-_SCRIPT_DATA = (
-    "distances", "left_out", "made_at_s", "names", "pages", "sizes",
-    "text_characters", "titles",
-)  # fmt: skip
+_SCRIPT_DATA = ("left_out", "pages", "patterns", "sizes", "text_characters", "titles")
 # (name in the facts of a crawl, label, meaning)
 _VERDICTS = (
     ("new", "new", "content new to this crawl"),
@@ -55,23 +51,8 @@ def render(report: Mapping[str, Any]) -> str:
         policy=_policy(style, script),
         style=style,
         script=script,
-        timeline=timeline(report["timeline"]),
-        chart_width=WIDTH,
-        chart_height=HEIGHT,
-        data=_script_data(report),
+        data={name: report[name] for name in _SCRIPT_DATA},
     )
-
-
-def _script_data(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data that the script needs at once; fingerprints and texts are separate."""
-    index = report["index"]
-    number_of = {name: number for number, name in enumerate(report["names"]["patterns"])}
-    return {
-        "bits": index["bits"],
-        "max_distance": index["max_distance"],
-        "pairs": [[number_of[pattern] for pattern in row["patterns"]] for row in report["pairs"]],
-        **{name: report[name] for name in _SCRIPT_DATA},
-    }
 
 
 def _verdict_rows(crawl: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,14 +1,8 @@
-"""Select the pages that a report lists, and group them into components.
-
-A *component* is a set of pages that are connected by pairs: two pages within k of each other, or a
-page and its representative. So each cluster is in one component, also if a reader of the report
-regroups the pages for a smaller k.
-"""
+"""Select the pages that a report lists: those of the clusters, as crawls found them."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.maintenance.duplication import IndexCluster
@@ -34,7 +28,6 @@ class ListedPage(NamedTuple):
 
     sequence: int
     key: str
-    fingerprint: int
     seen_at_s: int
     representative: str
     distance: int = 0
@@ -46,7 +39,6 @@ class Selection(NamedTuple):
     """The listed pages in crawl order.
 
     :param representatives: for each page, the position of its representative, or its own.
-    :param components: a number for each page, equal for pages of one component.
     :param sizes: key of the representative of each shortened cluster → number of all
         near-duplicates of the cluster, listed or not.
     :param left_out: counts of what is omitted to keep the report small: ``clusters`` without any
@@ -56,39 +48,26 @@ class Selection(NamedTuple):
 
     pages: list[ListedPage]
     representatives: list[int]
-    components: list[int]
     sizes: dict[str, int]
     left_out: dict[str, int]
 
 
-def select(
-    source: Source, duplication: Duplication, max_distance: int, max_pages: int
-) -> Selection:
-    """Return the pages of all components with at least two pages.
+def select(source: Source, duplication: Duplication, max_pages: int) -> Selection:
+    """Return the pages of all clusters.
 
-    :param max_distance: k of the components.
     :param max_pages: upper limit for listed pages. If the clusters have more, the largest ones are
-        shortened. If the whole index has more, only pages of clusters are listed.
+        shortened.
     :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
     """
-    import numpy as np
-
-    from scrapy_simhash.clustering import cluster
-    from scrapy_simhash.clustering.clusters import connect, earliest_members
-
     clusters, left_out = _shortened(duplication.clusters, max_pages)
     copies = {
         line.key: (line, part.representative) for part in clusters for line in part.near_duplicates
     }
     representatives = {part.representative for part in clusters}
-    # A representative without near-duplicates may still be within k of a page of a cluster.
-    if duplication.representatives + duplication.near_duplicates <= max_pages:
-        representatives.update(entry.key for entry in source.entries() if entry.key not in copies)
     pages = [
         ListedPage(
             entry.number,
             entry.key,
-            entry.fingerprint,
             entry.first_seen_s,
             entry.key,
             title=entry.evidence.label.decode("utf-8", "replace"),
@@ -100,7 +79,6 @@ def select(
         ListedPage(
             line.sequence,
             line.key,
-            line.fingerprint,
             duplication.first_seen_s[line.key],
             representative,
             line.distance,
@@ -110,23 +88,9 @@ def select(
         for line, representative in copies.values()
     ]
     pages.sort()
-    earlier_members = cluster(
-        [page.fingerprint for page in pages],
-        bits=source.manifest.scheme.bits,
-        max_distance=max_distance,
-        method="connected",
-    ).representative
-    # `cluster` may miss a pair that a crawl found, and a representative may be farther than k.
-    positions = np.arange(len(pages))
-    connect(earlier_members, positions, np.array(_representative_positions(pages), np.intp))
-    components = earliest_members(earlier_members, positions).tolist()
-    sizes = Counter(components)
-    listed = [position for position, component in enumerate(components) if sizes[component] > 1]
-    pages = [pages[position] for position in listed]
     return Selection(
         pages,
         _representative_positions(pages),
-        [components[position] for position in listed],
         {
             whole.representative: len(whole) - 1
             for whole, part in zip(duplication.clusters, clusters, strict=False)

@@ -59,13 +59,3 @@ def duration(seconds: float) -> str:
         if number:
             parts.append(f"{number}\N{NO-BREAK SPACE}{unit}")
     return " ".join(parts[:2]) or "0\N{NO-BREAK SPACE}s"
-
-
-def round_step(length: int, max_steps: int) -> int:
-    """Return the smallest of 1, 2, 5, 10, 20, … with which `max_steps` steps reach a length."""
-    ten = 1
-    while True:
-        for step in (ten, 2 * ten, 5 * ten):
-            if length <= max_steps * step:
-                return step
-        ten *= 10

@@ -37,15 +37,6 @@ class Watched:
             "rows => rows.map(row => [...row.cells].slice(1).map(cell => cell.innerText))"
         )
 
-    def regroup(self, k):
-        """Move the slider to k, and wait until the page shows the new clusters."""
-        self.page.locator("#k").fill(str(k))
-        self.page.wait_for_function(
-            """k => document.getElementById("k-now").textContent === `k = ${k}`
-              && !document.getElementById("k").hasAttribute("aria-busy")""",
-            arg=k,
-        )
-
     def assert_quiet(self):
         """Check that the page requested only its own file, and caused no message and no error."""
         requests = [url for url in self.requests if not url.startswith("blob:")]

@@ -6,7 +6,6 @@ import random
 import tempfile
 import zlib
 from base64 import b64decode, b64encode
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,9 +15,9 @@ from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.report.breakdown import Breakdown
 from scrapy_simhash.report.writing import report_data
 from scrapy_simhash.sketch import sketch
+from scrapy_simhash.url_patterns import url_pattern
 from tests.report.browser import HOSTILE
 
 BITS, MAX_DISTANCE = 256, 36
@@ -86,7 +85,7 @@ def compressed(title, text):
     return b64encode(zlib.compress(content.encode("utf-8", "surrogatepass"))).decode()
 
 
-def columns(pages, components, texts, *, bits=BITS):
+def columns(pages, components, texts):
     """`pages`: (key, fingerprint, seen_at_s, similarity in per cent, number of the text)."""
     representative, distance = leader([page[1] for page in pages], components, MAX_DISTANCE)
     return {
@@ -99,13 +98,9 @@ def columns(pages, components, texts, *, bits=BITS):
             ],
             "representative": representative,
             "distance": distance,
-            "component": components,
             "text": [page[4] for page in pages],
             "title": [page[4] for page in pages],
         },
-        "fingerprints": b64encode(
-            b"".join(page[1].to_bytes(bits // 8, "big") for page in pages)
-        ).decode(),
         "texts": texts,
         "titles": [json.loads(zlib.decompress(b64decode(text)))["title"] for text in texts],
     }
@@ -116,8 +111,6 @@ def head(listed, *, crawl=None):
     report = copy.deepcopy(empty_report()) | listed | {"crawl": crawl}
     pages = listed["pages"]
     near = [page for page, of in enumerate(pages["representative"]) if of != page]
-    counts = Counter(pages["distance"][page] for page in near)
-    report["distances"] = [counts[distance] for distance in range(MAX_DISTANCE + 1)]
     report["index"].update(
         representatives=len(pages["key"]) - len(near),
         near_duplicates=len(near),
@@ -126,16 +119,13 @@ def head(listed, *, crawl=None):
     return placed(report)
 
 
-def placed(report, **tables):
-    """A report, or its pages, with these tables of hosts, patterns and pairs of patterns, and the
-    numbers that its pages have in them.
-    """
-    rows = {name: tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs")}
-    breakdown = Breakdown(**rows, row_counts={name: len(found) for name, found in rows.items()})
-    numbers = breakdown.numbered(report["pages"]["key"])
-    report.update(breakdown._asdict())
-    report["names"] = {"hosts": numbers["hosts"], "patterns": numbers["patterns"]}
-    report["pages"].update(host=numbers["of_host"], pattern=numbers["of_pattern"])
+def placed(report, patterns=()):
+    """A report with these rows of patterns, and their numbers for its pages."""
+    numbers = {row["pattern"]: number for number, row in enumerate(patterns)}
+    report.update(patterns=list(patterns), pattern_count=len(patterns))
+    report["pages"]["pattern"] = [
+        numbers.get(url_pattern(key), -1) for key in report["pages"]["key"]
+    ]
     return report
 
 
@@ -276,13 +266,15 @@ def hostile_report():
     ]
     report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
     counts = {"near_duplicates": 1, "similar": 0, "representatives": 1}
-    pair = {"patterns": [HOSTILE, HOSTILE], "near_duplicates": 1, "clusters": 1}
     return placed(
         report,
-        hosts=[{"host": HOSTILE, **counts}],
-        patterns=[
-            {"pattern": HOSTILE, "example": HOSTILE, **counts},
-            {"pattern": "q", "example": 'https://a.example/"onmouseover="alert(1)', **counts},
+        [
+            {"pattern": HOSTILE, "example": HOSTILE, "like": HOSTILE, **counts},
+            {
+                "pattern": "q",
+                "example": 'https://a.example/"onmouseover="alert(1)',
+                "like": None,
+                **counts,
+            },
         ],
-        pairs=[{**pair, "examples": [HOSTILE, "javascript:alert(1)"]}],
     )

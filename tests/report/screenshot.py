@@ -26,12 +26,8 @@ def draw(folder):
             page.goto(path.as_uri())
             if scheme == "light":
                 page.screenshot(path=folder / "report-overview.png")
-            page.locator("#k").fill("24")
-            page.wait_for_function(
-                "() => document.getElementById('regrouped').textContent.includes('at this k')"
-            )
             page.locator("button.open").nth(2).click()
-            page.evaluate("() => document.getElementById('distances').scrollIntoView()")
+            page.evaluate("() => document.getElementById('clusters').scrollIntoView()")
             page.screenshot(path=folder / f"report-{scheme}.png")
             if scheme == "dark":
                 page.locator("button.compare").nth(2).click()

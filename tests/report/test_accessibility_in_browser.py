@@ -38,7 +38,6 @@ def test_the_page_with_everything_open(opened, scheme):
     page.locator("#search").fill("print")
     page.locator("button[data-shows=similar]").click()
     assert grave(page) == []
-    page.locator("#k").fill("20")
     page.locator("#search").fill("no such page")
     assert grave(page) == []
 

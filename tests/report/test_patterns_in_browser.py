@@ -1,10 +1,7 @@
-"""From hosts, patterns, and pairs of patterns, to their clusters."""
-
-from collections import Counter
+"""From patterns to their clusters."""
 
 import pytest
 
-from scrapy_simhash.maintenance.duplication import host_of
 from scrapy_simhash.url_patterns import url_pattern
 from tests.report.samples import small_report
 from tests.report.test_page_in_browser import clusters_of
@@ -22,7 +19,7 @@ def test_a_pattern_shows_the_clusters_that_have_such_a_page(opened):
     clusters = clusters_of(report)
     counts = set()
     for number, row in enumerate(report["patterns"]):
-        watched.page.locator("button[data-only=pattern]").nth(number).click()
+        watched.page.locator("button[data-pattern]").nth(number).click()
         expected = {
             name
             for name, keys in clusters.items()
@@ -42,40 +39,4 @@ def test_a_pattern_shows_the_clusters_that_have_such_a_page(opened):
     assert shown(watched) == set(clusters)
     assert watched.page.evaluate("document.activeElement.textContent") == row["pattern"]
     assert not watched.page.locator("#only-back").is_visible()
-    watched.assert_quiet()
-
-
-def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
-    report = small_report()
-    watched = opened(report)
-    clusters = clusters_of(report)
-    found = set()
-    watched.page.locator("button[data-shows=pair]").click()
-    for number, row in enumerate(report["pairs"]):
-        watched.page.locator("button[data-only=pair]").nth(number).click()
-        expected = {
-            name
-            for name, keys in clusters.items()
-            if Counter(row["patterns"]) <= Counter(map(url_pattern, [name, *keys]))
-        }
-        assert shown(watched) == expected
-        found |= expected
-        # What the clusters say makes up the row.
-        such = watched.page.locator(".mark:text-matches('such$')").all_inner_texts()
-        assert sum(int(said.split()[0]) for said in such) == row["near_duplicates"]
-        said = watched.page.locator("#shown").inner_text()
-        assert all(pattern in said for pattern in row["patterns"])
-    assert found == set(clusters)
-    watched.assert_quiet()
-
-
-def test_a_host_shows_the_clusters_that_have_such_a_page(opened):
-    report = small_report()
-    watched = opened(report)
-    clusters = clusters_of(report)
-    for number, row in enumerate(report["hosts"]):
-        watched.page.locator("button[data-only=host]").nth(number).click()
-        assert shown(watched) == {
-            name for name, keys in clusters.items() if row["host"] in map(host_of, [name, *keys])
-        }
     watched.assert_quiet()

@@ -35,9 +35,3 @@ def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
         key: first[key] for key in pages["key"]
     }
     assert {"story", "copy", "known"} <= set(pages["key"])
-    time = data["timeline"]
-    moments = {
-        name: [time["from_s"] + time["step_s"] * at for at, n in enumerate(time[name]) if n]
-        for name in ("representatives", "near_duplicates")
-    }
-    assert moments == {"representatives": [100, 300], "near_duplicates": [150, 200]}

@@ -5,9 +5,7 @@ const choice = {
   nearDuplicates: 0, // the number of near-duplicates in the clusters that pass
   searched: "",
   searchCounts: null, // by cluster, the number of pages that match the search; null without one
-  host: "",
-  only: null, // kind (host, pattern or pair) and number of the clicked button in the overview
-  onlyCounts: null, // by cluster, the number of pages that match this button; null without one
+  pattern: null, // number of the pattern whose button was clicked
   minNearDuplicates: 1,
   sort: "size",
   ascending: false,
@@ -35,57 +33,22 @@ function countByCluster(groups, somePages) {
   return counts;
 }
 
-function pagesWhere(column, isMatch) {
-  const matching = [];
-  for (let page = 0; page < pages.count; page += 1) if (isMatch(column[page])) matching.push(page);
-  return matching;
-}
-
-function countByHost(groups) {
-  const isMatch = data.names.hosts.map((name) => name.includes(choice.host));
-  return countByCluster(groups, pagesWhere(pages.host, (host) => isMatch[host]));
-}
-
-function countByButton(groups) {
-  const { kind, number } = choice.only;
-  if (kind === "pair") return countByPair(groups, data.pairs[number]);
-  return countByCluster(groups, pagesWhere(pages[kind], (other) => other === number));
-}
-
-// Return, by cluster, the number of pages of the pattern that is rarer in the cluster. For a pattern
-// paired with itself, count all its pages except one.
-function countByPair(groups, [one, other]) {
-  const { pattern } = pages, counts = new Int32Array(groups.count);
-  for (let cluster = 0; cluster < groups.count; cluster += 1) {
-    let ones = 0, others = 0;
-    for (const page of [groups.heads[cluster], ...nearDuplicatesOf(groups, cluster)]) {
-      ones += pattern[page] === one;
-      others += pattern[page] === other;
-    }
-    counts[cluster] = one === other ? Math.max(ones - 1, 0) : Math.min(ones, others);
-  }
-  return counts;
-}
-
-
 function filter() {
   const { groups } = choice;
   const bySearch = choice.searched ? countByCluster(groups, pagesWith(choice.searched)) : null;
-  const byHost = choice.host ? countByHost(groups) : null;
-  const byButton = choice.only ? countByButton(groups) : null;
+  const byPattern = choice.pattern === null ? null
+    : countByCluster(groups, [...pages.pattern.keys()].filter((page) => pages.pattern[page] === choice.pattern));
   const shown = new Int32Array(groups.count);
   let count = 0, nearDuplicates = 0;
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
     if (groups.counts[cluster] < choice.minNearDuplicates) continue;
     if (bySearch && !bySearch[cluster]) continue;
-    if (byHost && !byHost[cluster]) continue;
-    if (byButton && !byButton[cluster]) continue;
+    if (byPattern && !byPattern[cluster]) continue;
     shown[count] = cluster;
     count += 1;
     nearDuplicates += groups.counts[cluster];
   }
   choice.searchCounts = bySearch;
-  choice.onlyCounts = byButton;
   choice.shown = shown.subarray(0, count);
   choice.nearDuplicates = nearDuplicates;
   choice.page = 0;
@@ -111,6 +74,5 @@ function tablePageCount() {
 }
 
 function isFiltered() {
-  return Boolean(choice.searched || choice.host || choice.only
-    || choice.minNearDuplicates > 1);
+  return Boolean(choice.searched || choice.pattern !== null || choice.minNearDuplicates > 1);
 }

@@ -51,13 +51,12 @@ async function showComparison() {
   showChooser("right");
   const chosen = [members[comparison.left], members[comparison.right]];
   const texts = await Promise.all(chosen.map(textOf)).catch(() => [null, null]);
-  const prints = await fingerprints().catch(() => null);
   if (calls !== comparison.calls) return;  // a later call is under way
   showTitles(texts);
   const words = texts.map((text) => (text ? wordsOf(visibleText(text.text)) : null));
   const isTextCutOff = texts.some((text) => text && isCutOff(text.text));
   const areWordsCutOff = words.some((list) => list && list.length === MAX_WORDS);
-  const distance = prints ? distanceBetween(prints, ...chosen, data.bits) : null;
+  const distance = crawledDistance(...chosen);
   const sentences = distance === null ? [] : [`Distance ${distance}.`];
   comparison.differences = [];
   comparison.at = -1;
@@ -76,7 +75,7 @@ async function showComparison() {
     const rows = Array.from(sides[0].length > sides[1].length ? sides[0] : sides[1],
       (_, row) => rowOf(sides[0][row] || [], sides[1][row] || [], false));
     byId("texts-compared").replaceChildren(...rows);
-    sentences.push("The report does not have both texts. Crawls store texts if SIMHASH_KEEP_TEXT = True; --max-text-bytes limits the texts in a report.");
+    sentences.push("The report does not have both texts. Crawls store texts if SIMHASH_KEEP_TEXT = True; a report has 20 MB of them at most.");
   }
   byId("compared").textContent = sentences.join(" ");
   byId("texts-compared").scrollTop = 0;
@@ -84,6 +83,12 @@ async function showComparison() {
   for (const id of ["difference-before", "difference-after", "only"]) byId(id).disabled = none;
   // The filter would hide all rows of texts without differences.
   byId("texts-compared").classList.toggle("only", byId("only").checked && !none);
+}
+
+// Return the distance of two pages if a crawl has compared them, else null.
+function crawledDistance(one, other) {
+  if (pages.representative[other] === one) return pages.distance[other];
+  return pages.representative[one] === other ? pages.distance[one] : null;
 }
 
 // Return true if a text is as long as a stored text can be, so that its rest may be missing.

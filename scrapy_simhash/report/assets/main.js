@@ -15,33 +15,22 @@ function filtered(changeFilter) {
 
 function listenToFilters() {
   listen("search", "input", filtered((value) => { choice.searched = value.trim().toLowerCase(); }));
-  listen("host", "input", filtered((value) => {
-    choice.host = value.trim().toLowerCase();
-    // A button of the overview may have written the host; typing replaces its filter.
-    choice.only = null;
-  }));
   listen("least", "input", filtered((value) => { choice.minNearDuplicates = Math.max(Number(value) || 1, 1); }));
   listen("filters", "submit", (event) => event.preventDefault());
   listen("clear", "click", () => {
     byId("filters").reset();
-    Object.assign(choice, { searched: "", host: "", only: null, minNearDuplicates: 1 });
+    Object.assign(choice, { searched: "", pattern: null, minNearDuplicates: 1 });
     filter();
     showClusters();
     byId("search").focus();
   });
   listen("only-back", "click", () => {
-    const { kind, number } = choice.only;
-    if (kind === "host") byId("host").value = "";
-    choice.only = null;
+    const button = document.querySelector(`button[data-pattern="${choice.pattern}"]`);
+    choice.pattern = null;
     filter();
     showClusters();
-    const button = document.querySelector(`button[data-only="${kind}"][data-number="${number}"]`);
     button.scrollIntoView({ block: "center" });
     button.focus({ preventScroll: true });
-  });
-  listen("host", "focus", () => {
-    if (byId("hosts").childElementCount) return;
-    byId("hosts").append(...hostsBySize().slice(0, 200).map((host) => element("option", { value: visible(host) })));
   });
 }
 
@@ -86,23 +75,6 @@ function listenToTable() {
   listen("next", "click", () => { turnTo(choice.page + 1); scrollUp(); });
   listen("last", "click", () => { turnTo(tablePageCount() - 1); scrollUp(); });
   listen("page", "change", (event) => turnTo((Math.floor(Number(event.target.value)) || 1) - 1));
-  listen("csv-clusters", "click", () => download("clusters", csvOfClusters()));
-  listen("csv-pages", "click", () => download("pages", csvOfPages()));
-}
-
-function listenToSlider() {
-  listen("k", "input", (event) => slideTo(Number(event.target.value)));
-  listen("k-reset", "click", () => {
-    byId("k").value = data.max_distance;
-    byId("k").focus();
-    slideTo(data.max_distance);
-  });
-  let width = 0;
-  new ResizeObserver(([{ contentRect }]) => {
-    if (Math.abs(contentRect.width - width) < 1) return;
-    width = contentRect.width;
-    showHistogram();
-  }).observe(byId("histogram").parentElement);
 }
 
 function listenToComparison() {
@@ -127,15 +99,6 @@ function listenToComparison() {
   listen("close", "click", () => byId("comparison").close());
 }
 
-// Jump from the overview to the clusters with other filters, and focus a control of these.
-function filterFrom(control, filters) {
-  Object.assign(choice, filters);
-  filter();
-  showClusters();
-  byId("clusters").scrollIntoView();
-  byId(control).focus({ preventScroll: true });
-}
-
 function listenToOverview() {
   for (const button of document.querySelectorAll("button[data-shows]")) {
     const table = document.querySelector(`table[data-more="${button.dataset.shows}"]`), { textContent } = button;
@@ -147,42 +110,34 @@ function listenToOverview() {
       button.textContent = short ? textContent : "Show the first 10";
     });
   }
-  for (const button of document.querySelectorAll("button[data-only]")) {
-    const only = { kind: button.dataset.only, number: Number(button.dataset.number) };
+  for (const button of document.querySelectorAll("button[data-pattern]")) {
     button.disabled = false;
     button.addEventListener("click", () => {
-      const isHost = only.kind === "host";
-      byId("host").value = isHost ? nameOfOnly(only) : "";
-      filterFrom(isHost ? "host" : "only-back", { host: "", only });
-      if (isHost) byId("host").select();
+      choice.pattern = Number(button.dataset.pattern);
+      filter();
+      showClusters();
+      byId("clusters").scrollIntoView();
+      byId("only-back").focus({ preventScroll: true });
     });
   }
 }
 
 function start() {
   for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
-  const groups = makeGroups(data.max_distance, pages.representative, pages.distance);
-  groupsByK.set(data.max_distance, groups);
-  chosenK = data.max_distance;
+  choice.groups = makeGroups(pages);
   // A reload keeps typed text but resets everything else, so reset the text, too.
   byId("filters").reset();
-  byId("k").value = data.max_distance;
   byId("member-order").value = choice.memberOrder;
-  use(groups);
+  filter();
+  showClusters();
   listenToFilters();
   listenToTable();
-  listenToSlider();
   listenToComparison();
   listenToOverview();
   addEventListener("beforeprint", openForPrint);
   addEventListener("afterprint", closeAfterPrint);
-  wholeFile().then(() => {
-    // The first letter of a search would wait for this.
-    setTimeout(lowerCaseNames);
-    if (hasFingerprints()) return;
-    byId("k").disabled = true;
-    byId("regrouped").textContent += " The fingerprints are not in this file: k cannot be changed.";
-  });
+  // The first letter of a search would wait for this.
+  setTimeout(lowerCaseNames);
 }
 
 start();

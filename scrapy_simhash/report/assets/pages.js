@@ -8,11 +8,9 @@ const pages = {
   // To the representative as crawled, in per cent; -1 if unknown.
   similarity: Int8Array.from(data.pages.similarity),
   representative: Int32Array.from(data.pages.representative),
-  component: Int32Array.from(data.pages.component),
   text: Int32Array.from(data.pages.text),
   title: Int32Array.from(data.pages.title),
-  // Positions in `data.names`; -1 for a pattern that no table lists.
-  host: Int32Array.from(data.pages.host),
+  // Positions in `data.patterns`; -1 for a pattern that is not listed.
   pattern: Int32Array.from(data.pages.pattern),
 };
 data.pages = null;
@@ -29,13 +27,6 @@ function lowerCaseNames() {
   return lowerNames;
 }
 
-// Return the names of hosts, those with the most listed pages first.
-function hostsBySize() {
-  const { hosts } = data.names, sizes = new Int32Array(hosts.length);
-  for (const host of pages.host) sizes[host] += 1;
-  return Array.from(hosts.keys()).sort((one, other) => sizes[other] - sizes[one]).map((host) => hosts[host]);
-}
-
 let keyRanks = null;
 // Return, for each page, its rank in the order of keys.
 function ranksOfKeys() {
@@ -47,7 +38,7 @@ function ranksOfKeys() {
   return keyRanks;
 }
 
-// Wait for the whole file: the script runs before the fingerprints and texts have loaded.
+// Wait for the whole file: the script runs before the texts have loaded.
 function wholeFile() {
   if (document.readyState !== "loading") return Promise.resolve();
   return new Promise((resolve) => {
@@ -60,44 +51,6 @@ function bytesOf(base64) {
   const binary = atob(base64), bytes = new Uint8Array(binary.length);
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = binary.charCodeAt(at);
   return bytes;
-}
-
-// Return true if the fingerprints are complete, by the length of the JSON string with quotation marks.
-function hasFingerprints() {
-  const bytes = (data.bits / 8) * pages.count;
-  return byId("fingerprints").textContent.length === 4 * Math.ceil(bytes / 3) + 2;
-}
-
-let fingerprintWords = null;
-// Return the fingerprints as 32-bit words, `perPage` for each page; null if they are incomplete.
-async function fingerprints() {
-  await wholeFile();
-  if (fingerprintWords || !hasFingerprints()) return fingerprintWords;
-  const bytes = bytesOf(JSON.parse(byId("fingerprints").textContent));
-  const bytesPerPage = data.bits / 8, perPage = Math.ceil(bytesPerPage / 4);
-  const words = new Int32Array(perPage * pages.count);
-  for (let page = 0, at = 0; page < pages.count; page += 1) {
-    for (let byte = 0; byte < bytesPerPage; byte += 1, at += 1) {
-      words[page * perPage + (byte >> 2)] |= bytes[at] << (8 * (3 - (byte & 3)));
-    }
-  }
-  fingerprintWords = { words, perPage };
-  return fingerprintWords;
-}
-
-function bitsSet(word) {
-  word -= (word >>> 1) & 0x55555555;
-  word = (word & 0x33333333) + ((word >>> 2) & 0x33333333);
-  return Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-}
-
-// Return the distance of two pages; if it exceeds `limit`, some number above `limit`.
-function distanceBetween({ words, perPage }, one, other, limit) {
-  let distance = 0, left = one * perPage, right = other * perPage;
-  for (const end = left + perPage; left < end && distance <= limit; left += 1, right += 1) {
-    distance += bitsSet(words[left] ^ words[right]);
-  }
-  return distance;
 }
 
 let compressedTexts = null;

@@ -2,15 +2,9 @@
 const MEMBERS_AT_ONCE = 100;
 // Limit for the rows of all open clusters, because a browser takes seconds to lay out ten thousand.
 const ROWS_AT_ONCE = 2_000;
-const ONLY_WORDS = { host: "on the host", pattern: "with pages like", pair: "with pages like" };
 
-function nameOfOnly({ kind, number }) {
-  const name = (pattern) => visible(cut(pattern)) || "(none)";
-  if (kind === "host") return visible(cut(data.names.hosts[number])) || "(no host)";
-  const { patterns } = data.names;
-  if (kind === "pattern") return name(patterns[number]);
-  const [one, other] = data.pairs[number];
-  return one === other ? `${name(patterns[one])}, several` : `${name(patterns[one])} and ${name(patterns[other])}`;
+function nameOfPattern() {
+  return visible(cut(data.patterns[choice.pattern].pattern)) || "(none)";
 }
 
 // Return the title of a near-duplicate, unless its representative has the same title.
@@ -41,15 +35,12 @@ function headTitle(cluster, head) {
   return [element("span", { className: "row-title" }, titleElement(title), element("span", {}, `\u00b7 ${part}`))];
 }
 
-// Return marks with the number of near-duplicates that match the search (they are hidden until the row
-// is opened), and the number of pages that match the button of the overview, unless all match.
+// Return a mark with the number of near-duplicates that match the search, which are hidden until the row
+// is opened.
 function matchMarks(cluster, head) {
-  const { searchCounts, onlyCounts, searched, groups } = choice, shown = [];
+  const { searchCounts, searched } = choice;
   const found = searchCounts ? searchCounts[cluster] - Number(lowerCaseNames()[head].includes(searched)) : 0;
-  if (found > 0) shown.push(element("span", { className: "mark found" }, `found in ${counted(found, "near-duplicate")}`));
-  // The sum over all clusters of a pair is the number in the row of the pair.
-  if (onlyCounts && onlyCounts[cluster] <= groups.counts[cluster]) shown.push(element("span", { className: "mark" }, `${numbers.format(onlyCounts[cluster])} such`));
-  return shown;
+  return found > 0 ? [element("span", { className: "mark found" }, `found in ${counted(found, "near-duplicate")}`)] : [];
 }
 
 function clusterBody(cluster, rows) {
@@ -189,26 +180,28 @@ function showPager() {
   for (const id of ["first", "previous"]) byId(id).disabled = page === 0;
   for (const id of ["next", "last"]) byId(id).disabled = page === count - 1;
   byId("clear").disabled = !isFiltered();
-  showOnly();
+  showPattern();
   const { groups, shown } = choice;
   const near = counted(choice.nearDuplicates, "near-duplicate");
+  const leftOut = data.left_out.near_duplicates;
+  const notListed = leftOut ? ` (${numbers.format(leftOut)} more are not listed)` : "";
   const from = page * CLUSTERS_PER_PAGE;
   const part = count > 1
     ? `; shown here: ${numbers.format(from + 1)} to ${numbers.format(Math.min(from + CLUSTERS_PER_PAGE, shown.length))}`
     : "";
-  const only = choice.only ? ` ${ONLY_WORDS[choice.only.kind]} ${nameOfOnly(choice.only)}` : "";
+  const only = choice.pattern === null ? "" : ` with pages like ${nameOfPattern()}`;
   const text = isFiltered()
     ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}${only}, with ${near}${part}`
-    : `${counted(groups.count, "cluster")} with ${near}${part}`;
+    : `${counted(groups.count, "cluster")} with ${near}${notListed}${part}`;
   // Screen readers read each change aloud, so write only changes.
   if (byId("shown").textContent !== text) byId("shown").textContent = text;
 }
 
-// Show the filter of the overview as a button that leads back there.
-function showOnly() {
-  const button = byId("only-back"), { only } = choice;
-  button.parentElement.hidden = !only;
-  if (only) button.textContent = `Only ${ONLY_WORDS[only.kind]} ${nameOfOnly(only)}: back`;
+// Show the filter by a pattern as a button that leads back to it.
+function showPattern() {
+  const button = byId("only-back");
+  button.parentElement.hidden = choice.pattern === null;
+  if (choice.pattern !== null) button.textContent = `Only with pages like ${nameOfPattern()}: back`;
 }
 
 function turnTo(page) {

@@ -49,14 +49,6 @@ function element(name, properties, ...children) {
   return node;
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-function drawn(name, attributes, ...children) {
-  const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
-
 // Return a page's name with the search term marked. If another name is given, their common beginning
 // is shown in a quieter colour instead.
 function nameOf(key, { searched = "", beside = "" } = {}) {
@@ -107,10 +99,4 @@ function moment(seconds) {
 
 function byId(id) {
   return document.getElementById(id);
-}
-
-// Let the page handle input, and paint.
-function yieldToBrowser() {
-  if (globalThis.scheduler && scheduler.yield) return scheduler.yield();
-  return new Promise((resolve) => setTimeout(resolve));
 }
