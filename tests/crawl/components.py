@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-import threading
 from typing import Any
 from urllib.parse import urlsplit
 
-import jieba
 from itemadapter import ItemAdapter
 from parsel import Selector
 from scrapy import Request
@@ -74,23 +70,6 @@ class SwallowingMiddleware:
         async for output in result:
             if isinstance(output, Request):
                 yield output
-
-
-def log_dictionaries() -> None:
-    """Log each tokenizer that loads jieba's dictionary, without rjieba."""
-    sys.modules |= dict.fromkeys(("rjieba", "rjieba.rjieba"))  # type: ignore[arg-type]
-    initialize = jieba.Tokenizer.initialize
-    lock = threading.Lock()
-    known = []
-
-    def logged(tokenizer: Any, *args: Any) -> None:
-        with lock:
-            if not any(tokenizer is other for other in known):
-                known.append(tokenizer)
-                logging.getLogger(__name__).info("a dictionary is loaded")
-        initialize(tokenizer, *args)
-
-    jieba.Tokenizer.initialize = logged
 
 
 def story_of(html: str) -> str:

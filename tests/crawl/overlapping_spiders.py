@@ -8,7 +8,7 @@ from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
 from tests.crawl.retry_spiders import ScriptedSpider, until
-from tests.crawl.spiders import FromCrawler, path_of
+from tests.crawl.spiders import FromCrawler
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -18,41 +18,6 @@ if TYPE_CHECKING:
 
 # What has happened in this process, in any of its crawls.
 HAPPENED: set[str] = set()
-
-
-class EagerSpider(ScriptedSpider):
-    """Requests its original again while the callback of a ban page runs."""
-
-    has_asked = False
-
-    async def outcome(
-        self, response: Response, step: str, item: dict[str, Any]
-    ) -> AsyncIterator[Any]:
-        asks, self.has_asked = not self.has_asked, True
-        async for output in super().outcome(response, step, item):
-            yield output
-        if asks:
-            await until(lambda: self.is_stored, "the page is stored")
-
-    @property
-    def is_stored(self) -> bool:
-        from scrapy_simhash.crawl.extension import SimhashExtension
-
-        index = SimhashExtension.of(self.crawler).pages.index
-        return index is not None and len(index) > 0
-
-
-class TwiceSpider(ScriptedSpider):
-    """Requests its original twice at once; the first of the two callbacks fails."""
-
-    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        self.note(response)
-        if len(self.events) == 1:
-            again = response.request.replace(dont_filter=True, meta={})
-            self.crawler.engine.crawl(again)
-            await self.judged(2)
-            raise RuntimeError("this callback fails")
-        yield {"path": path_of(response)}
 
 
 class FirstOfTwoSpider(ScriptedSpider):

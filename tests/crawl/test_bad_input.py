@@ -139,20 +139,6 @@ def test_readable_pages_are_judged_whatever_is_wrong_with_them(result):
         assert result.event(f"/{path}")["verdict"]["kind"] in ("new", "near-duplicate"), path
 
 
-def test_nul_bytes_and_the_encoding_do_not_change_the_content(site, tmp_path):
-    site.put("/mill", page("mill"))
-    site.put("/mill-nul", page("mill").replace("e", "e\0"))
-    site.put("/bridge", page("石桥"))
-    site.put("/bridge-gbk", encoded("石桥", "gb18030", None), content_type="text/html; charset=gbk")
-    paths = ("/mill", "/mill-nul", "/bridge", "/bridge-gbk")
-    [result] = run(
-        tmp_path,
-        Crawl(requests=[site.url(path) for path in paths], settings={"SIMHASH_ACTION": "tag"}),
-    )
-    assert result.event("/mill-nul")["verdict"]["distance"] == 0
-    assert result.event("/bridge-gbk")["verdict"]["distance"] == 0
-
-
 def test_a_page_that_cannot_be_decoded_passes(site, tmp_path):
     # A codec of Python that is not for text. Scrapy itself fails with it elsewhere.
     url = site.put("/base64", page("bees"), content_type="text/html; charset=base64")

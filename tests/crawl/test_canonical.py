@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse
 
 from scrapy_simhash import open_index
 from scrapy_simhash.crawl import canonical
@@ -68,10 +68,6 @@ def test_it_is_relative_to_the_base_of_the_page():
     assert canonical_url(response('<base href="http://[">'), "/x") is None
 
 
-def test_only_pages_of_text_name_one():
-    assert canonical_url(Response(PAGE_URL), "/story") is None
-
-
 @given(st.text(st.characters(exclude_categories=())), st.sampled_from(["", "//", "http://"]))
 def test_nothing_that_a_page_says_raises(text, start):
     url = canonical_url(response(), start + text)
@@ -128,7 +124,6 @@ def test_what_pages_name_makes_none_a_duplicate_and_keeps_none(tagged):
 
 
 PREFER = {"SIMHASH_PREFER_CANONICAL": True}
-INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 PREFERRING = {
     "drop": (PREFER, ()),
     "tag": (PREFER | {"SIMHASH_ACTION": "tag"}, ()),
@@ -197,11 +192,6 @@ def test_in_drop_mode_it_is_the_only_copy_that_passes(preferring):
     assert result.stat("index/size") == 3
 
 
-def test_in_tag_mode_nothing_had_to_be_kept(preferring):
-    assert preferring["tag"].stat("kept/canonical") == 0
-    assert [path for path in preferring["tag"].seen() if path in STORY] == list(STORY)
-
-
 def test_unless_it_is_set_verdicts_alone_tell(preferring, module_path, site):
     result = preferring["not set"]
     assert [path for path in result.seen() if path in STORY] == ["/mill?s=1"]
@@ -218,17 +208,6 @@ def test_a_canonical_page_that_fails_takes_no_place(preferring, module_path, sit
     assert (result.stats["spider_exceptions/count"], result.stat("discarded")) == (1, 1)
     assert representatives(result, site) == ["", *["/mill?s=1"] * 3]
     assert log_of(module_path, name, site) == [(path, "/mill?s=1") for path in STORY[1:]]
-
-
-def test_the_next_crawl_knows_the_page_that_took_the_place(site, preferring, tmp_path):
-    requests = [site.url(path) for path in STORY]
-    crawls = [Crawl(requests=requests, settings=PREFER | more) for more in ({}, {}, INCREMENTAL)]
-    _, again, incremental = run(tmp_path, *crawls)
-    assert [path for path in again.seen() if path in STORY] == ["/mill?s=1", "/mill"]
-    assert again.event("/mill")["verdict"]["canonical"] == "page"
-    assert again.stat("index/size") == 3
-    assert incremental.items == []
-    assert incremental.stat("kept/canonical") == 0
 
 
 def verdict(key, representative=None):

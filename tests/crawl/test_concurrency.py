@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 
 import pytest
-from scrapy import signals
 
 from scrapy_simhash.index import open_index
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
-from tests.crawl.spiders import PagesSpider
 
 pytestmark = pytest.mark.thorough
 
@@ -119,53 +116,6 @@ def test_a_shared_index_carries_over_to_another_spider_when_incremental(site_wit
     assert (tmp_path / "simhash" / "shared" / "manifest.json").is_file()
 
 
-class FirstToEnd(PagesSpider):
-    """Signals when its crawl has ended, after all extensions."""
-
-    ended = asyncio.Event()
-
-    @classmethod
-    def from_crawler(cls, crawler, *args, **kwargs):
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(FirstToEnd.ended.set, signal=signals.engine_stopped)
-        return spider
-
-
-class LastToEnd(PagesSpider):
-    """Requests its last page when the other crawl has ended."""
-
-    async def start(self):
-        *first, last = self.waiting
-        for request in first:
-            yield request
-        await FirstToEnd.ended.wait()
-        yield last
-
-
-def test_a_crawl_may_go_on_when_its_neighbour_has_closed(site_with_family, tmp_path):
-    # The first ends before the second, which still needs the handle. Both have it by then.
-    barrier = threading.Barrier(2, timeout=30)
-    bees = site_with_family.put("/gated/bees", page("bees"), barrier=barrier)
-    tea = site_with_family.put("/gated/tea", page("茶园"), barrier=barrier)
-    paths = ["/tea", "/tea-copy"] * 4 + ["/bees-copy"]
-    short = Crawl(requests=[bees], name="same", spider=f"{__name__}.FirstToEnd")
-    long = Crawl(
-        requests=[
-            tea,
-            *({"url": site_with_family.url(path), "dont_filter": True} for path in paths),
-        ],
-        name="same",
-        spider=f"{__name__}.LastToEnd",
-    )
-    first, second = run(tmp_path, [short, long])
-    assert (first.finish_reason, second.finish_reason) == ("finished", "finished")
-    assert not second.stat("errors/index")
-    assert second.stat("checked") == 1 + len(paths)
-    assert second.stat("index/size") == 2
-    assert second.stat("near_duplicate") >= 1
-    assert "/bees-copy" not in second.seen()
-
-
 @pytest.mark.thorough
 def test_spider_names_may_be_anything(site_with_family, tmp_path):
     names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]
@@ -177,25 +127,3 @@ def test_spider_names_may_be_anything(site_with_family, tmp_path):
     directories = list((tmp_path / "simhash" / "spiders").iterdir())
     assert len(directories) == len(names)
     assert all((directory / "manifest.json").is_file() for directory in directories)
-
-
-def test_many_first_pages_at_once_load_the_dictionary_once(site, tmp_path):
-    # Loading takes a second and 80 MB.
-    count = 8
-    barrier = threading.Barrier(count, timeout=30)
-    urls = [
-        site.put(f"/chinese/{number}", page("石桥", copy=number), barrier=barrier)
-        for number in range(count)
-    ]
-    [result] = run(
-        tmp_path,
-        # A worker has one page at a time; the threads of the crawl's own process have many.
-        Crawl(
-            requests=urls,
-            settings=AT_ONCE | {"SIMHASH_WORKERS": 0},
-            arguments={"at_once": True},
-        ),
-        setup="tests.crawl.components.log_dictionaries",
-    )
-    assert result.stat("checked") == count
-    assert len(result.lines("a dictionary is loaded")) == 1

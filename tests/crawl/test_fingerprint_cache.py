@@ -44,11 +44,6 @@ def test_other_bytes_and_other_charsets_are_other_pages(cache, other):
     assert cache.get(cache.checksum(other)) is None
 
 
-def test_header_and_body_are_told_apart(cache):
-    checksums = {cache.checksum(response(b"bc", "a")), cache.checksum(response(b"c", "ab"))}
-    assert len(checksums) == 2
-
-
 def test_large_bodies_are_not_remembered(cache):
     assert cache.checksum(response(b"x" * MAX_CACHED_BODY_BYTES)) is not None
     assert cache.checksum(response(b"x" * (MAX_CACHED_BODY_BYTES + 1))) is None
@@ -75,13 +70,3 @@ def test_large_bodies_are_not_remembered(cache):
 def test_what_says_something_of_the_page_in_few_words_is_remembered(cache, page, remembered):
     cache.put(cache.checksum(response()), page)
     assert cache.get(cache.checksum(response())) == (page if remembered else None)
-
-
-def test_the_one_that_was_not_met_for_the_longest_time_is_forgotten(cache):
-    cache._pages.limit = 3
-    checksums = [cache.checksum(response(b"%d" % number)) for number in range(4)]
-    for checksum in checksums[:3]:
-        cache.put(checksum, PAGE)
-    cache.get(checksums[0])
-    cache.put(checksums[3], PAGE)
-    assert [cache.get(checksum) is not None for checksum in checksums] == [True, False, True, True]

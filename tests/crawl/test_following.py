@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.policy import DROP, PASS
+from scrapy_simhash.policy import PASS
 from scrapy_simhash.verdict import Verdict
 
 
@@ -87,23 +87,3 @@ def test_all_requests_pass_if_the_representative_gave_fewer(following):
     assert len(give(following, page("b", "a"), other, own, other)) == 3
     give(following, page("c"), own, other)
     assert len(give(following, page("d", "c"), other, own, other)) == 1
-
-
-def test_without_a_chain_nothing_passes(following):
-    copy = page("b", "a", in_chain=False)
-    assert not give(following, copy, own)
-    assert copy.withheld == 1
-
-
-def test_requests_of_a_copy_pass_when_it_gives_an_item(following):
-    copy = page("b", "a", in_chain=False, may_follow=True)
-    assert len(give(following, copy, own, own)) == 2
-    assert copy.withheld == 0
-
-
-def test_a_page_that_gives_nothing_is_barren(following):
-    for key, outputs, action in (("a", 0, PASS), ("b", 1, PASS), ("c", 0, DROP)):
-        following.ended(page(key, outputs=outputs, action=action))
-    assert [following.is_barren(key) for key in "abcd"] == [True, False, False, False]
-    following.ended(page("a", outputs=1))
-    assert not following.is_barren("a")

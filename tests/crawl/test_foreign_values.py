@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 from scrapy import Field, Item, Request
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.foreign_values import ForeignValues
@@ -102,12 +102,6 @@ def test_what_the_request_says_is_not_foreign(crawl):
     assert not crawl.gave(item, meta={"name": "The tide mill"})
 
 
-def test_items_without_a_text_are_compared_with_the_request(crawl):
-    page, _ = crawl.page()
-    crawl.values.gave(page, Response(page.key, body=b"Tide mill"), {"name": "Tide mill"})
-    assert page.has_foreign
-
-
 def test_a_copy_differs_if_it_has_foreign_words_of_its_own(crawl):
     original = crawl.gave({"name": "Tide mill", "source": "catalogue"})
     assert crawl.differs(original, {"name": "Clock tower", "source": "catalogue"})
@@ -138,9 +132,3 @@ def test_a_callback_is_trusted_after_twenty_items_without_foreign_words(crawl):
         assert not crawl.gave({"title": "reviews"})
     assert not crawl.gave({"name": "Tide mill"})
     assert crawl.gave({"name": "Tide mill"}, callback=print)
-
-
-def test_three_items_of_a_page_are_looked_at(crawl):
-    clean, foreign = {"title": "reviews"}, {"name": "Tide mill"}
-    assert crawl.gave(clean, clean, foreign)
-    assert not crawl.gave(clean, clean, clean, foreign, callback=print)

@@ -152,16 +152,6 @@ def test_a_directory_with_other_files_is_refused(urls, tmp_path, settings):
     assert contents(foreign) == {"thesis.txt": b"three years of work"}
 
 
-def test_without_an_item_index_pages_are_not_judged_either(urls, tmp_path):
-    foreign = tmp_path / "simhash" / "spider-items" / "pages"
-    foreign.mkdir(parents=True)
-    (foreign / "thesis.txt").write_text("three years of work")
-    result, after = run(tmp_path, crawl(urls, SIMHASH_ITEM_FIELDS=["url"]), Crawl(requests=urls))
-    assert_without_plugin(result, foreign, "another directory")
-    # The index of pages was given back.
-    assert after.finish_reason == "finished"
-
-
 def test_an_index_that_fails_during_the_crawl_lets_pages_pass(urls, index, tmp_path):
     with small_tables():  # With tables in files, opening does not read the entry.
         open_index(index).close()

@@ -150,10 +150,6 @@ def test_values_of_any_kind_are_read(results):
     assert result.stat("item/skipped/few_tokens") == 1
 
 
-def test_all_of_the_fields_count(results):
-    assert ids(results["two fields"]) == ["mill", "mill 1"]
-
-
 def test_earlier_crawls_count_only_where_that_is_asked_for(pages, tmp_path):
     items = {"/a": [item("mill"), item("bees")]}
     copies = {"/b": [item("mill", 1), item("paper"), item("mill", 2)]}
@@ -225,26 +221,6 @@ def test_items_that_pipelines_replaced_are_stored_though_others_are_dropped(page
         crawl(pages, {"/third": [item("mill", 2), item("tram", 1), item("ice")]}, settings),
     )
     assert [ids(result) for result in (first, second, third)] == [["mill"], ["tram"], ["ice"]]
-
-
-def test_items_of_short_texts_are_dropped_as_others_are(pages, tmp_path):
-    words = "the boat is painted {} and has two oars, a mast and a sail for fine days at sea "
-    boats = [{"id": colour, "text": words.format(colour) * 2} for colour in ("red", "blue")]
-    items = {"/a": boats}
-    dropped, again = run(
-        tmp_path,
-        crawl(pages, items, FIELDS, name="short"),
-        crawl(
-            pages,
-            items,
-            INCREMENTAL | {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
-            name="short",
-        ),
-    )
-    assert ids(dropped) == ["red"]
-    # Both were seen by an earlier crawl; neither is left pending.
-    assert ids(again) == []
-    assert again.stat("item/unchanged") == 1
 
 
 def test_items_can_be_judged_alone(pages, tmp_path):

@@ -83,13 +83,6 @@ def test_items_that_do_not_declare_the_fields_pass_and_are_counted(results, item
     assert "simhash_similarity" not in line
 
 
-@pytest.mark.parametrize("item_type", UNDECLARED)
-def test_items_are_tagged_whole_or_not_at_all(results, item_type):
-    assert not [
-        v for item in results[item_type].items for v in tags(item).values() if v is not None
-    ]
-
-
 def test_objects_that_are_no_items_pass(results):
     # Scrapy hands whatever a spider yields to the pipelines.
     result = results["plain object"]

@@ -181,28 +181,6 @@ def test_at_once_a_paused_crawl_keeps_the_same_content(start, whole, tmp_path, p
     assert titles(results) == titles([whole["at once"]])
 
 
-@pytest.mark.thorough
-def test_reset_does_not_delete_the_index_of_a_crawl_that_goes_on(start, tmp_path):
-    settings = ONE_BY_ONE | {"SIMHASH_RESET": True}
-    results = run_on(tmp_path, start, 9, **settings)
-    assert set(titles(results).values()) == {1}
-    assert not any(result.lines("SIMHASH_RESET deleted") for result in results)
-    # The next crawl is another one.
-    [again] = run(tmp_path, crawl(start, tmp_path, **settings))
-    assert again.lines("SIMHASH_RESET deleted")
-
-
-def test_a_damaged_file_does_not_stop_the_crawl(start, whole, tmp_path):
-    [first] = run(tmp_path, crawl(start, tmp_path, pause_after=9, **ONE_BY_ONE))
-    assert first.finish_reason == PAUSED
-    (tmp_path / "job" / FILE_NAME).write_text('{"began": ', encoding="utf-8")
-    [second] = run(tmp_path, crawl(start, tmp_path, **ONE_BY_ONE))
-    assert second.finish_reason == FINISHED
-    assert len(second.lines("WARNING", str(tmp_path / "job" / FILE_NAME), "copies")) == 1
-    # Nothing is lost, though copies may pass.
-    assert set(titles([first, second])) == set(titles([whole["ordered"]]))
-
-
 @pytest.mark.parametrize(
     ("script", "resumed"),
     [(["raise"], ["/held/1"]), (["keep"], []), (["raise", "raise"], ["/held/2"])],

@@ -36,13 +36,6 @@ def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path)
     assert second.event("/etag")["verdict"]["kind"] == "unchanged"
 
 
-def test_a_failure_of_the_download_is_none_of_our_business(tmp_path):
-    request = {"url": "http://127.0.0.1:1/", "errback": True}
-    [result] = run(tmp_path, Crawl(requests=[request]))
-    assert result.finish_reason == "finished"
-    assert result.simhash_stats() == {"index/size": 0}
-
-
 def test_a_middleware_may_handle_what_a_callback_raises(site, urls, tmp_path):
     # Its item stays; but the callback failed, so the page's copy is requested.
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.ForgivingMiddleware": 900}}
@@ -71,17 +64,6 @@ def test_items_that_a_later_middleware_drops_leave_their_page_handled(urls, tmp_
     [result] = run(tmp_path, Crawl(requests=urls, settings=settings))
     assert result.items == []
     assert result.stat("index/size") == 2
-
-
-def test_a_crawl_that_is_closed_early_keeps_what_was_done(urls, tmp_path):
-    [first, second] = run(
-        tmp_path,
-        Crawl(requests=urls[::2], settings={"CLOSESPIDER_ITEMCOUNT": 1}),
-        Crawl(requests=urls[1:], settings={"SIMHASH_INCREMENTAL": True}),
-    )
-    assert first.finish_reason == "closespider_itemcount"
-    assert first.stat("index/size") >= 1
-    assert "/copy" not in second.seen()
 
 
 def test_the_same_object_may_be_yielded_again(site, urls, tmp_path):

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.scheme import Scheme
 from tests.crawl.harness import Crawl, run
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import page
 
 OWN = Scheme(bits=64, parts=("title", "first-sentences", "longest-sentences"), top=30)
 CHANGES = {"preset": "classic", "parts": list(OWN.parts), "top": 30}
@@ -59,36 +59,8 @@ def test_workers_and_the_index_get_the_scheme(pages, tmp_path, toml, workers):
     assert Scheme.from_dict(schemes(tmp_path)["spiders"]) == OWN
 
 
-def test_items_with_weighted_fields(pages, tmp_path):
-    def item(title, body):
-        return {"id": f"{title} {body}", "name": ARTICLES[title][1], "text": ARTICLES[body][1]}
-
-    items = {"/a": [item("mill", "bees"), item("paper", "bees"), item("mill", "paper")]}
-
-    def crawl(name, fields):
-        return Crawl(
-            requests=[pages.url("/a")],
-            spider="tests.crawl.spiders.ItemsSpider",
-            name=name,
-            arguments={"items": items},
-            settings={
-                "SIMHASH_ITEM_FIELDS": fields,
-                "SIMHASH_MIN_RESEMBLANCE": 0,
-                "SIMHASH_SAME_TITLE": False,
-                "CONCURRENT_ITEMS": 1,
-            },
-        )
-
-    by_text, by_name, unweighed = run(
-        tmp_path,
-        crawl("text", {"name": 0.01, "text": 1}),
-        crawl("name", '{"name": 1, "text": 0.01}'),
-        crawl("none", ["name", "text"]),
-    )
-    assert [item["id"] for item in by_text.items] == ["mill bees", "mill paper"]
-    assert [item["id"] for item in by_name.items] == ["mill bees", "paper bees"]
-    assert len(unweighed.items) == 3
-    # Each spider has its own index, with the weights in its scheme.
-    [path] = (tmp_path / "simhash" / "spider-items" / "text").glob("manifest.json")
-    scheme = Scheme.from_dict(json.loads(path.read_text("utf-8"))["scheme"])
-    assert scheme.field_weights == (("name", 0.01), ("text", 1.0))
+def test_fields_may_have_weights(tmp_path):
+    fields = {"SIMHASH_ITEM_FIELDS": {"name": 0.01, "text": 1}, "SIMHASH_DIR": str(tmp_path)}
+    settings = SimhashSettings(Settings(fields), "pages")
+    assert settings.item_scheme.field_weights == (("name", 0.01), ("text", 1.0))
+    assert settings.item_fields == ("name", "text")

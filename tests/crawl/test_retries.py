@@ -71,17 +71,6 @@ def world():
     return World()
 
 
-@pytest.mark.parametrize(
-    ("bits", "others"), [(MAX_DISTANCE, ["b"]), (MAX_DISTANCE + 1, ["b", "c"])]
-)
-def test_other_content_is_more_than_k_bits_away(world, bits, others):
-    world.hold("ban", "a", "b", "c")
-    world.retries.discarded("ban")
-    world.asked()
-    world.arrives("a", BAN ^ (1 << bits) - 1)
-    assert world.asked() == others
-
-
 def test_a_copy_is_held_as_long_as_its_representative_is_pending(world):
     world.hold("elsewhere", "a")
     world.near("a", "elsewhere", pending=True)
@@ -96,25 +85,6 @@ def without_items(world, *keys):
     for key in keys:
         world.near(key, "page", pending=False)
         world.says[key] = replace(world.says[key], earlier=Earlier(gave_items=False))
-
-
-def test_copies_of_a_page_without_items_are_requested_when_the_first_item_is_given(world):
-    world.hold("page", "a", "b")
-    without_items(world, "a", "b")
-    world.retries.confirmed("page", dropped("page"), gave_items=False)
-    assert world.asked() == []
-    world.retries.begin_giving()
-    assert world.asked() == ["a"]
-    assert world.arrives("a")
-    assert world.asked() == ["b"]
-
-
-def test_once_the_crawl_gives_items_such_copies_are_requested_at_once(world):
-    world.retries.begin_giving()
-    world.hold("page", "a")
-    without_items(world, "a")
-    world.retries.confirmed("page", dropped("page"), gave_items=False)
-    assert world.asked() == ["a"]
 
 
 def test_a_crawl_without_items_tries_some_copies_of_each_url_pattern_at_its_end(world):
@@ -206,14 +176,6 @@ def test_the_oldest_answered_copies_are_forgotten():
     for key in ("one", "two", "three"):
         world.retries.came_again(key, None, key)
     assert world.asked() == ["copy-of-two", "copy-of-three"]
-
-
-def test_as_many_unanswered_copies_are_remembered_as_may_be_held():
-    world = World(max_held=2)
-    for key in ("a", "b", "c"):
-        world.retries.leave(f"page of {key}", dropped(key), answered=False)
-    world.retries.close(pausing=True)
-    assert world.asked() == ["a", "b"]
 
 
 @pytest.mark.parametrize(("pausing", "gives"), [(True, False), (False, False), (True, True)])

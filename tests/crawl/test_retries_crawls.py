@@ -11,7 +11,6 @@ from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
 from tests.crawl.site import Answer
 
 COPIES = 3
-RAISED, SPOILED = ["raise"], ["spoil"]
 
 
 def crawl(original, copies, script=(), *, settings=None, **arguments):
@@ -134,62 +133,6 @@ def test_a_copy_that_has_moved_to_the_page_that_failed_stands_for_the_others(fat
 
 # Ban pages
 
-BAN = "The tide mill turns again"
-ARTICLES_BEHIND = [name for name in ARTICLES if name != "mill"]
-
-
-@pytest.fixture(scope="module")
-def bans(site, module_path):
-    crawls = {}
-    for requests in (1, 3):
-        urls = [
-            site.put_turns(
-                f"/ban-{requests}/{place}", *[html(page("mill"))] * requests, html(page(name))
-            )
-            for place, name in enumerate(ARTICLES_BEHIND)
-        ]
-        settings = {"CONCURRENT_REQUESTS": 8, "RETRY_TIMES": 5}
-        crawls[f"{requests}"] = crawl(urls[0], urls[1:], settings=settings, ban=BAN)
-    return run_named(module_path / "bans", crawls)
-
-
-@pytest.mark.parametrize("requests", ["1", "3"])
-def test_pages_behind_a_ban_page_are_all_kept(bans, requests):
-    result = bans[requests]
-    assert result.finish_reason == "finished"
-    assert sorted(item["title"] for item in result.items) == sorted(
-        ARTICLES[name][0] for name in ARTICLES_BEHIND
-    )
-    assert result.stat("index/size") == len(ARTICLES_BEHIND)
-    # The callback saw the ban page at least once, but not for each page.
-    assert 1 <= result.stat("discarded") <= len(ARTICLES_BEHIND) * int(requests)
-
-
-def test_after_the_first_page_behind_a_ban_all_others_are_asked_for_at_once(bans):
-    result = bans["1"]
-    assert result.stat("discarded") == 1
-    assert result.stat("rescheduled") == len(ARTICLES_BEHIND) - 1
-
-
-def test_pages_behind_a_ban_page_that_the_spider_asks_for_last(site, tmp_path):
-    urls = [
-        site.put_turns(f"/asked-last/{place}", html(page("mill")), html(page(name)))
-        for place, name in enumerate(ARTICLES_BEHIND)
-    ]
-    [result] = run(
-        tmp_path,
-        Crawl(
-            requests=[*urls, site.put("/last", page("paper"))],
-            spider=f"{ScriptedSpider.__module__}.AskingLastSpider",
-            settings=IN_ORDER,
-            arguments={"ban": BAN},
-        ),
-    )
-    titles = {item["title"] for item in result.items}
-    assert titles == {ARTICLES[name][0] for name in (*ARTICLES_BEHIND, "paper")}
-    hits = [site.hit(f"/asked-last/{place}") for place in range(len(ARTICLES_BEHIND))]
-    assert hits == [2] * len(hits)
-
 
 def test_a_ban_page_that_stays_one_is_not_asked_for_without_end(site, tmp_path):
     passing = site.put_turns("/stays/0", html(page("mill")), html(page("clock")))
@@ -200,7 +143,7 @@ def test_a_ban_page_that_stays_one_is_not_asked_for_without_end(site, tmp_path):
             requests=[passing, *staying, site.put("/stays/last", page("paper"))],
             spider=f"{ScriptedSpider.__module__}.AskingLastSpider",
             settings=IN_ORDER | {"CLOSESPIDER_PAGECOUNT": 100},
-            arguments={"ban": BAN},
+            arguments={"ban": ARTICLES["mill"][0]},
         ),
     )
     assert result.finish_reason == "finished"

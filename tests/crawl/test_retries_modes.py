@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.answers import html
 from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import page
 from tests.crawl.retry_spiders import COMPONENTS
 from tests.crawl.site import Answer
 
@@ -172,49 +171,12 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
 # More than one thing at once
 
 
-def test_copies_of_a_ban_page_outlive_the_page_behind_it(site, tmp_path):
-    names = [name for name in ARTICLES if name != "mill"][:4]
-    urls = [
-        site.put_turns(f"/eager/{place}", html(page("mill")), html(page(name)))
-        for place, name in enumerate(names)
-    ]
-    requests = with_arguments(
-        crawl("eager", urls[0], urls[1:], spider=f"{OVERLAPPING}.EagerSpider"),
-        ban=ARTICLES["mill"][0],
-    )
-    [result] = run(tmp_path, requests)
-    assert sorted(kept(result)) == [f"/eager/{place}" for place in range(4)]
-
-
-def test_incremental_too_a_page_that_comes_twice_is_kept_by_its_second_response(site, tmp_path):
-    original = site.put("/twice", page("mill"))
-    twice = crawl("twice", original, spider=f"{OVERLAPPING}.TwiceSpider", **INCREMENTAL)
-    again = Crawl(requests=[original], name="twice", settings=SETTINGS | INCREMENTAL)
-    result, after = run(tmp_path, twice, again)
-    assert kept(result) == ["/twice"] or after.seen() == ["/twice"]
-
-
 def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site, tmp_path):
     asking = COMPONENTS["SPIDER_MIDDLEWARES"] | {f"{OVERLAPPING}.AskingAgain": 900}
     original = site.put("/asked", page("mill"))
     settings = INCREMENTAL | {"SPIDER_MIDDLEWARES": asking}
     [result] = run(tmp_path, crawl("asked", original, script=["raise"], **settings))
     assert kept(result) == ["/asked"]
-
-
-def test_pages_behind_a_ban_page_are_kept_where_links_of_copies_are_not_followed(site, tmp_path):
-    names = [name for name in ARTICLES if name != "mill"][:4]
-    urls = [
-        site.put_turns(f"/tagged/{place}", html(page("mill")), html(page(name)))
-        for place, name in enumerate(names)
-    ]
-    settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
-    requests = with_arguments(
-        crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
-    )
-    [result] = run(tmp_path, requests)
-    # Some may be crawled twice: repeated by their callback, and as copies of a page that failed.
-    assert {*kept(result)} == {f"/tagged/{place}" for place in range(4)}
 
 
 def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_told(
@@ -240,19 +202,3 @@ def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_cop
         setup=f"{SCRIPTED}.beat_fast",
     )
     assert kept(result)[:1] == ["/read/1"]
-
-
-def test_a_page_whose_output_was_not_read_to_its_end_passes_the_next_crawl(site, tmp_path):
-    items = {"/cut": [{"number": 1}, {"number": 2}]}
-    taking_one = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.TakingOne": 10}}
-    cut, whole = (
-        Crawl(
-            requests=[site.put("/cut", page("mill"))],
-            spider="tests.crawl.spiders.ItemsSpider",
-            settings=INCREMENTAL | settings,
-            arguments={"items": items},
-        )
-        for settings in (taking_one, {})
-    )
-    first, second = run(tmp_path, cut, whole)
-    assert (len(first.items), len(second.items)) == (1, 2)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from scrapy import Request
 
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.sites import hostname_of
-from tests.crawl.harness import Crawl, child_environment, run, run_named
+from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
 
 SCOPES = ("all", "domain", "host")
@@ -27,10 +24,6 @@ def counts(scope, one, other):
     """Return True if `other` may be the representative of `one`."""
     among = identity(scope).scope_filter(one)
     return among is None or among(other)
-
-
-def test_all_asks_about_no_key():
-    assert identity("all").scope_filter("http://example.com/") is None
 
 
 @pytest.mark.parametrize(
@@ -117,47 +110,6 @@ def test_keys_tell_methods_and_bodies_apart():
             "POST http://a/x 713d31ab",
             "GET http://a/x 713d31ab",
         ]
-
-
-WATCHED = """
-import socket
-import sys
-from scrapy_simhash.crawl.identity import Identity
-
-happened = []
-
-def hook(event, arguments):
-    writes = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
-    changes = ("os.mkdir", "os.rename", "os.remove", "os.chmod", "sqlite3.connect")
-    asks = ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname")
-    if writes or event in (*changes, *asks):
-        happened.append((event, str(arguments)))
-
-sys.addaudithook(hook)
-among = Identity(lambda request: b"", "domain").scope_filter("http://a.example.co.uk/")
-assert among("http://b.example.co.uk/")
-assert not among("http://other.co.uk/")
-print(happened)
-with open("written", "w"):
-    pass
-socket.getaddrinfo("127.0.0.1", 80)
-# The hook sees what is to be seen.
-assert [event for event, _ in happened] == ["open", "socket.getaddrinfo"]
-"""
-
-
-@pytest.mark.thorough
-def test_domains_are_known_without_a_network_and_without_a_cache(tmp_path):
-    places = {name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "TLDEXTRACT_CACHE")}
-    child = subprocess.run(
-        [sys.executable, "-B", "-c", WATCHED],
-        cwd=tmp_path,
-        env=child_environment(**places),
-        capture_output=True,
-        text=True,
-    )
-    assert (child.returncode, child.stdout) == (0, "[]\n"), child.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["written"]
 
 
 @pytest.fixture(scope="module")

@@ -204,18 +204,6 @@ def test_a_callback_that_closes_the_spider(site, tmp_path):
     assert not site.hit("/late")
 
 
-@pytest.mark.thorough
-def test_a_callback_that_closes_the_spider_while_a_page_hangs(site, tmp_path):
-    barrier = threading.Barrier(1 + len(QUEUED) + 1, timeout=60)
-    last = ["/hanging", *QUEUED, "/close"]
-    bodies = put_pages(site, last=last, directory=tmp_path, barrier=barrier)
-    with crawling(site, tmp_path) as crawl:
-        crawl.wait_for_jam(barrier, *QUEUED)
-        assert_graceful(crawl, crawl.ends(TIMEOUT_S + AT_ONCE_S), "enough")
-        assert "'simhash/skipped/timeout': 1" in crawl.log
-    assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {*QUEUED}
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal(site, tmp_path, number):
     """The crawl waits for the page in progress, and requests no further one."""
@@ -231,19 +219,6 @@ def test_a_signal(site, tmp_path, number):
         assert "simhash/workers_replaced" not in crawl.log
     assert stored(site, tmp_path, bodies) >= HANDLED_PATHS
     assert not site.hit("/late")
-
-
-@pytest.mark.thorough
-def test_a_signal_while_the_worker_starts(site, tmp_path):
-    """The worker cannot ignore the signal yet."""
-    bodies = put_pages(site, last=[])
-    with crawling(site, tmp_path) as crawl:
-        eventually(lambda: site.hit("/0"))
-        crawl.send(signal.SIGINT)
-        assert_graceful(crawl, crawl.ends(AT_ONCE_S), "shutdown")
-        assert "simhash/workers_replaced" not in crawl.log
-        assert "simhash/errors" not in crawl.log
-    assert "/0" in stored(site, tmp_path, bodies)
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", pytest.param("none", marks=pytest.mark.thorough)])

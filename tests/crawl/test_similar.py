@@ -67,10 +67,6 @@ def test_copies_of_similar_pages_are_dropped(results):
     assert results["drop"].stat("dropped") == 1
 
 
-def test_in_drop_mode_no_item_gets_a_new_field(results):
-    assert {tuple(item) for item in results["drop"].items} == {("url",)}
-
-
 def test_in_drop_mode_all_items_are_tagged_if_tags_are_named(results):
     original, *similar = results["named"].items
     assert (original["simhash_kind"], len(similar)) == ("new", 3)
@@ -152,8 +148,3 @@ def test_the_report_shows_similar_pages_apart(results, urls, module_path):
     section = text[text.index('<section id="similar"') :].partition("</section>")[0]
     assert section.count(urls[-1]) >= 1
     assert section.count('<th scope="row">') == len(urls) - 1
-
-
-def test_the_start_line_says_what_confirms(results):
-    assert results["drop"].lines("INFO", "least resemblance 0.6, same title True, ")
-    assert results["least"].lines("INFO", "least resemblance 1, same title False, ")

@@ -151,10 +151,3 @@ def test_after_three_attempts_that_nothing_follows_no_more_callbacks_run(world):
     for number in range(5):
         world.drop(number)
         assert world.waiting.run() == (number < 3)
-
-
-def test_only_the_last_responses_are_kept(world):
-    for number in range(5):
-        world.drop(number, b"x" * (5 << 20))
-    world.waiting.run()
-    assert [request.url for request in world.called] == [f"{URL}{n}" for n in (2, 3, 4)]

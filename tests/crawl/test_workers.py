@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
-from urllib.parse import quote
 
 import pytest
-from scrapy.http import HtmlResponse
 
 from tests.crawl.harness import Crawl, child_environment, run
 from tests.crawl.pages import page
 from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
-from tests.crawl.worker_extractors import GO, OBEDIENT, page_with
+from tests.crawl.worker_extractors import OBEDIENT, page_with
 
 pytestmark = pytest.mark.thorough
 
 OBEYING = {"SIMHASH_WORKERS": 1, "SIMHASH_EXTRACTOR": OBEDIENT}
 AT_ONCE = {"at_once": True}
 TIMEOUT_MS = 2000
-IN_FLIGHT = 1000
 
 
 def skipped(reason):
@@ -257,63 +253,3 @@ def test_an_extractor_in_a_script_is_for_a_crawl_without_workers(site, tmp_path)
         warnings = [line for line in log.splitlines() if "WARNING simhash: fingerprint" in line]
         assert len(warnings) == workers
         assert all("'__main__.text_of'" in line and "WORKERS = 0" in line for line in warnings)
-
-
-class CountingResponse(HtmlResponse):
-    """Counts its conversions to text."""
-
-    made = 0
-
-    @property
-    def text(self):
-        CountingResponse.made += 1
-        return super().text
-
-
-class CountingMiddleware:
-    """Releases the first page when the last one has arrived."""
-
-    def __init__(self, crawler):
-        self._crawler = crawler
-        self._here = 0
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
-    def process_response(self, request, response):
-        self._here += 1
-        if self._here == IN_FLIGHT:
-            self._crawler.stats.set_value("made_meanwhile", CountingResponse.made)
-            Path(self._crawler.settings["DIRECTORY"], GO).touch()
-        return response.replace(cls=CountingResponse)
-
-
-def test_pages_that_wait_for_a_worker_are_not_decoded(tmp_path):
-    """The number of bodies in memory is limited: each would take several times its size."""
-
-    def url(order="", number=0):
-        return "data:text/html;charset=utf-8," + quote(page_with(order, number=number))
-
-    urls = [url(f"meet {tmp_path}"), *(url(number=n) for n in range(1, IN_FLIGHT))]
-    [result] = run(
-        tmp_path,
-        Crawl(
-            requests=[{"url": url, "callback": "parse_nothing"} for url in urls],
-            settings=OBEYING
-            | {
-                "CONCURRENT_REQUESTS": IN_FLIGHT,
-                "CONCURRENT_REQUESTS_PER_DOMAIN": IN_FLIGHT,
-                "DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_workers.CountingMiddleware": 50},
-                "DIRECTORY": str(tmp_path),
-                "SIMHASH_TIMEOUT_MS": 120_000,
-            },
-            arguments=AT_ONCE,
-        ),
-    )
-    assert result.finish_reason == "finished"
-    assert len(result.events) == IN_FLIGHT
-    assert {event["verdict"]["kind"] for event in result.events} == {"new"}
-    # The bodies of the pages that the worker had, unless the worker was not ready yet.
-    assert result.stats["made_meanwhile"] <= 2
-    assert result.stat("workers_replaced") == 0
