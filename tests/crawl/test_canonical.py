@@ -138,8 +138,8 @@ STORY = ("/mill?s=1", "/mill", "/mill?s=2", "/mill-copy")
 def preferring(site, module_path):
     for number, path in enumerate(STORY):
         head = link("/mill") if "?" in path else ""
-        # Two links: a page with one leads on, and the callbacks of its copies run.
-        links = [f"/from{path}", "/none"]
+        # Three links: a page with one or two leads on, and the callbacks of its copies run.
+        links = [f"/from{path}", "/none", "/none"]
         site.put(path, page("mill", copy=number + 1, head=head, links=links))
         site.put(f"/from{path}", page(("ice", "kite", "tram", "clock")[number]))
     requests = [{"url": site.url(path), "errback": True} for path in STORY]

@@ -53,7 +53,8 @@ def results(site, module_path):
     crawls = {}
 
     def add(name, script, change=lambda url, _number: url, *, arguments=None, **settings):
-        original, *copies = put(site, name, links=["/linked/1", "/linked/2"])
+        # With two links, the pages would lead on.
+        original, *copies = put(site, name, links=["/linked/1", "/linked/2", "/linked/1"])
         copies = [change(url, number) for number, url in enumerate(copies, 1)]
         crawls[name] = with_arguments(
             crawl(name, original, copies, script, **settings), **arguments or {}
