@@ -96,7 +96,7 @@ def probed(
         if stored is None or asking is None:
             continue
         if later not in asked:
-            probes = prober.probes(asking, certainties[later])
+            probes, _ = prober.probes([(asking, certainties[later])])
             asked[later] = set(zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True))
         found[at] = not asked[later].isdisjoint(enumerate(plan.prefixes(stored)))
     return found

@@ -63,19 +63,16 @@ def choose_plan(
     bits: int,
     max_distance: int,
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
-    *,
-    probing: bool = True,
 ) -> TablePlan:
     """Return the cheapest tables that find enough pairs: 95 % of those at `max_distance`.
 
     With 128 bits or more, and k of at most 3/8 of the bits, probed tables need only find 98.5 % of
     the real near-duplicates (`PROBED_RECALL`).
 
-    :param probing: consider probed tables, which need the certainties of the bits of queried pages.
     :raises PlanError: the distance is not 0 to `bits` - 1, or too large for prefixes of 10 bits.
     """
     plans = _unprobed_plans(bits, max_distance)
-    if probing and bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:
+    if bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:
         plans += [
             TablePlan(bits, tables, prefix_bits=width, probes=probes)
             for width, tables, probes in PROBING

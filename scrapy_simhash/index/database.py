@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_simhash.documents.files import sync_file
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, IndexLocked, StorageError
+from scrapy_simhash.index.tables import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +24,8 @@ REDIS_REMEDY = (
     "--index redis://host:6379/0#name`, and crawl again"
 )
 """What `corrupt` advises for an index in Redis, which `check --repair` does not take."""
+
+_OUR_NAMES = {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost", FOLDER}
 
 
 class Database(ABC):
@@ -118,26 +122,32 @@ class Database(ABC):
         except OSError as error:
             raise StorageError(self.location, f"it cannot be synced ({error})") from error
 
-    def compact(self) -> None:
-        """Free the space of overwritten and deleted rows. Takes as long as copying the database."""
-        try:
-            self._compact(self._opened())
-        except self._errors as error:
-            raise self._translated(error) from error
-
     def close(self) -> None:
         """Close the database. May be called repeatedly."""
         self._closed = True
         self._close_driver()
 
     @classmethod
-    @abstractmethod
     def destroy(cls, location: str, path: Path) -> None:
         """Delete a closed database and its folder, but no foreign files.
 
         :raises IndexLocked: the database is open.
-        :raises IndexForeign: the folder has foreign files, which the driver would delete, too.
+        :raises IndexForeign: the folder has foreign files.
         """
+        if not path.exists():
+            return
+        foreign = [file.name for file in path.iterdir() if not _is_ours(file)]
+        if foreign:
+            raise IndexForeign(
+                location,
+                f"{path} holds files that no database wrote ({', '.join(sorted(foreign))}): move "
+                "them away; nothing was deleted there",
+            )
+        try:
+            cls._destroy(path)
+        except cls._errors as error:
+            raise cls.translated(location, error) from error
+        shutil.rmtree(path, ignore_errors=True)
 
     @classmethod
     @abstractmethod
@@ -154,6 +164,11 @@ class Database(ABC):
 
         :param remedy: see `corrupt`.
         """
+
+    @staticmethod
+    @abstractmethod
+    def _destroy(path: Path) -> None:
+        """Let the driver delete a database, which fails if another process has it open."""
 
     @abstractmethod
     def _open(self) -> Any:
@@ -172,10 +187,6 @@ class Database(ABC):
         self, database: Any, puts: Sequence[Row], deletes: Sequence[bytes], *, sync: bool
     ) -> None:
         """See `write`."""
-
-    @abstractmethod
-    def _compact(self, database: Any) -> None:
-        """See `compact`."""
 
     def _translated(self, error: Exception) -> SimhashError:
         return self.translated(self.location, error, self._remedy)
@@ -220,6 +231,15 @@ def unusable(location: str, detail: str) -> StorageError:
     return StorageError(
         location,
         f"it cannot be created, read or written ({detail}): check the path, disk space and rights",
+    )
+
+
+def _is_ours(file: Path) -> bool:
+    """Return True if a driver or this package writes files with such a name."""
+    return (
+        file.name in _OUR_NAMES
+        or file.suffix in {".ldb", ".sst", ".log", ".dbtmp"}
+        or file.name.startswith(("MANIFEST-", "OPTIONS-", "LOG.old"))
     )
 
 

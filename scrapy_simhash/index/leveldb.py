@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import plyvel
 
 from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.database import Database, corrupt, locked, unusable
-from scrapy_simhash.index.tables import FOLDER, delete_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,23 +67,9 @@ class LevelDB(Database):
             for key in deletes:
                 batch.delete(key)
 
-    def _compact(self, database: Any) -> None:
-        database.compact_range()
-
-    @classmethod
-    def destroy(cls, location: str, path: Path) -> None:
-        try:
-            plyvel.destroy_db(str(path))
-        except plyvel.Error as error:
-            raise cls.translated(location, error) from error
-        delete_tables(path / FOLDER)
-        lost = path / "lost"
-        for file in lost.iterdir() if lost.is_dir() else ():
-            if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):
-                file.unlink()
-        for folder in (lost, path):
-            with suppress(OSError):  # The folder is missing, or holds other files.
-                folder.rmdir()
+    @staticmethod
+    def _destroy(path: Path) -> None:
+        plyvel.destroy_db(str(path))
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # The certainty of a bit whose sum is one standard deviation from zero.
 CERTAINTY_SCALE = 64
-_WORD_BITS = 64
 _BYTE_BITS = np.uint16(8)
 # Upper limit for the bits of a prefix that may be flipped: the least certain ones.
 _UNCERTAIN_BITS = 6
@@ -43,16 +42,11 @@ class Probes(NamedTuple):
 
 
 class Prober:
-    """A chooser of the buckets to look up. In unprobed tables, it is one bucket for each table."""
+    """A chooser of the buckets to look up in the probed tables of a plan."""
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
         self._probe_count = plan.probes
-        if not plan.prefix_bits:
-            self._all_tables = np.arange(len(plan.tables))
-            # Prefixes of blocks may be longer than machine words.
-            self._prefix_type = np.int64 if max(plan.prefix_widths_bits) < _WORD_BITS else object
-            return
         width, tables = plan.prefix_bits, len(plan.tables)
         self._bits = plan.bits
         self._shape = tables, width
@@ -70,21 +64,9 @@ class Prober:
         self._bare_tables = np.repeat(np.arange(tables), width + 1)
         self._bare_flips = np.tile(masks, tables)
 
-    def probes(self, fingerprint: int, certainty: bytes) -> Probes:
-        """Return the buckets to look up for a fingerprint.
-
-        :param certainty: see `Evidence`; b"" if it is unknown.
-        """
-        if not self._plan.prefix_bits:
-            prefixes = np.array(self._plan.prefixes(fingerprint), self._prefix_type)
-            return Probes(self._all_tables, prefixes)
-        return self.probes_of_many([(fingerprint, certainty)])[0]
-
-    def probes_of_many(
-        self, queries: Sequence[tuple[int, bytes]]
-    ) -> tuple[Probes, NDArray[np.int64]]:
+    def probes(self, queries: Sequence[tuple[int, bytes]]) -> tuple[Probes, NDArray[np.int64]]:
         """Return (the probes of all queries, the number of the query of each probe), in the order
-        of the queries. The tables must be probed.
+        of the queries.
 
         :param queries: (fingerprint, certainty). If a certainty is unknown, none is used.
         """
@@ -110,12 +92,6 @@ class Prober:
             return Probes(rows, prefixes), np.zeros_like(rows)
         owners, probed_tables = np.divmod(rows, tables)
         return Probes(probed_tables, prefixes), owners
-
-    def found_by(self, fingerprint: int, certainty: bytes) -> Callable[[int], bool]:
-        """Return a function that returns True for fingerprints in one of the buckets to look up."""
-        tables, prefixes = self.probes(fingerprint, certainty)
-        probed = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
-        return lambda stored: not probed.isdisjoint(enumerate(self._plan.prefixes(stored)))
 
     def subsets(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
         """Return the probes of many queries, by query and table: (the numbers of the least certain

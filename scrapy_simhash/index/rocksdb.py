@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import rocksdict
 
-from scrapy_simhash.errors import IndexClosed, IndexForeign
+from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.database import Database, corrupt, locked, unusable
-from scrapy_simhash.index.tables import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +22,6 @@ logger = logging.getLogger(__name__)
 _WRITE_BUFFER_BYTES = 16 << 20
 _CACHE_BYTES = 32 << 20
 _MAX_LOG_FILE_BYTES = 1 << 20
-
-_OUR_NAMES = {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost", FOLDER}
 
 
 class RocksDB(Database):
@@ -85,9 +81,6 @@ class RocksDB(Database):
             batch.delete(key)
         database.write(batch, options)
 
-    def _compact(self, database: Any) -> None:
-        database.compact_range(None, None)
-
     def _close_driver(self) -> None:
         self._iterators.clear()
         try:
@@ -95,24 +88,9 @@ class RocksDB(Database):
         except Exception as error:  # noqa: BLE001 - compaction failed; the log holds all writes
             logger.warning("simhash: RocksDB closed %s with an error: %s", self.path, error)
 
-    @classmethod
-    def destroy(cls, location: str, path: Path) -> None:
-        if not path.exists():
-            return
-        # `Rdict.destroy` and `rmtree` delete all files of a directory.
-        foreign = [file.name for file in path.iterdir() if not _is_ours(file)]
-        if foreign:
-            raise IndexForeign(
-                location,
-                f"{path} holds files that RocksDB did not write ({', '.join(sorted(foreign))}): "
-                "move them away; nothing was deleted there",
-            )
-        try:
-            # Fails if another process has the database open.
-            rocksdict.Rdict.destroy(str(path), _options())
-        except Exception as error:
-            raise cls.translated(location, error) from error
-        shutil.rmtree(path, ignore_errors=True)
+    @staticmethod
+    def _destroy(path: Path) -> None:
+        rocksdict.Rdict.destroy(str(path), _options())
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
@@ -151,12 +129,3 @@ def _options() -> Any:
     tables.set_bloom_filter(10, False)  # noqa: FBT003 - rocksdict's
     options.set_block_based_table_factory(tables)
     return options
-
-
-def _is_ours(file: Path) -> bool:
-    """Return True if RocksDB, rocksdict or this package writes files with such a name."""
-    return (
-        file.name in _OUR_NAMES
-        or file.suffix in {".sst", ".log", ".dbtmp"}
-        or file.name.startswith(("MANIFEST-", "OPTIONS-", "LOG.old."))
-    )

@@ -17,6 +17,16 @@ _QUANTILES = (0, 0, 0, 0, 0, 0, 0, 4, 8, 11, 13, 17, 19, 21, 23, 26, 29, 33, 37,
 _SAMPLES = 2000
 
 
+def found_by(plan, fingerprint, certainty):
+    """A function that returns True for fingerprints in one of the buckets to look up."""
+    if plan.probes:
+        probes, _ = Prober(plan).probes([(fingerprint, certainty)])
+        asked = {*zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True)}
+    else:
+        asked = {*enumerate(plan.prefixes(fingerprint))}
+    return lambda stored: not asked.isdisjoint(enumerate(plan.prefixes(stored)))
+
+
 @lru_cache
 def expected_recall(plan, distance):
     """The share of near-duplicates at exactly this distance that the probes find."""

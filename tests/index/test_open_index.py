@@ -412,19 +412,14 @@ def test_reset_deletes_an_index_and_tells_whether_there_was_one(url, made):
 
 def test_reset_leaves_files_among_those_of_the_database(url, made, kind):
     (made / kind / "notes.txt").write_text("mine")
-    if kind == "rocksdb":
-        # Its own destruction takes all files of the directory.
-        before = files(made)
-        with pytest.raises(IndexForeign, match="nothing was deleted") as caught:
-            reset_index(url)
-        assert "notes.txt" in str(caught.value)
-        assert files(made) == before
-        (made / kind / "notes.txt").unlink()
-        assert reset_index(url) is True
-        assert files(made) == {}
-    else:
-        assert reset_index(url) is True
-        assert files(made) == {kind: None, f"{kind}/notes.txt": b"mine"}
+    before = files(made)
+    with pytest.raises(IndexForeign, match="nothing was deleted") as caught:
+        reset_index(url)
+    assert "notes.txt" in str(caught.value)
+    assert files(made) == before
+    (made / kind / "notes.txt").unlink()
+    assert reset_index(url) is True
+    assert files(made) == {}
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"format": "scrapy-simhash index"}'])

@@ -27,7 +27,7 @@ SMALL = TablePlan(64, 3, prefix_bits=8, probes=12)
 
 
 def asked(plan, fingerprint, certainty=b""):
-    probes = Prober(plan).probes(fingerprint, certainty)
+    probes, _ = Prober(plan).probes([(fingerprint, certainty)])
     return list(zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True))
 
 

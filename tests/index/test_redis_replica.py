@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.plan import TablePlan
-from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.redis.layout import Layout, digest_of, new_attempt
 from scrapy_simhash.index.redis.replica import Replica
 from scrapy_simhash.index.tables import tables
 
 from .backends import FAR, found
+from .probing_model import found_by
 
 A, B, C, D = FAR
 PLANS = [
@@ -63,7 +63,7 @@ def test_it_finds_what_a_linear_scan_finds_in_the_probed_buckets(plan, data):
         fingerprints.append(one)
     certainty = rng.randbytes(plan.bits) if plan.probes and rng.random() < 0.5 else b""
     replica, at = Replica(layout, "here"), 0
-    is_probed = Prober(plan).found_by(centre, certainty)
+    is_probed = found_by(plan, centre, certainty)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "UNSORTED_ROWS", data.draw(st.integers(1, 40)))
         while True:

@@ -17,12 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.tables import COLUMNS, NEW_RUN, delete_tables
 from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import Tables
 
 from .backends import small_tables
+from .probing_model import found_by
 
 PLANS = [
     (TablePlan(16, 4), 3),
@@ -122,7 +122,7 @@ class BesideAScan(RuleBasedStateMachine):
             assert set(tables.with_key(b"another")) <= self.forgotten
 
     def near(self, fingerprint, certainty):
-        is_probed = Prober(self.plan).found_by(fingerprint, certainty)
+        is_probed = found_by(self.plan, fingerprint, certainty)
         return {
             number
             for number, stored in self.rows.items()

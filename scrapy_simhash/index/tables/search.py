@@ -8,6 +8,7 @@ each query. Results do not depend on which rows are sorted.
 from __future__ import annotations
 
 from functools import partial
+from operator import eq
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,7 +59,9 @@ class Search:
 
     def __init__(self, plan: TablePlan, prefixes: Prefixes, rows: Rows) -> None:
         self._has_probes = bool(plan.prefix_bits)
-        self._prober = Prober(plan)
+        self._plan = plan
+        if self._has_probes:
+            self._prober = Prober(plan)
         self._prefixes = prefixes
         self._rows = rows
 
@@ -171,7 +174,7 @@ class Search:
     ) -> tuple[NDArray[np.int64], Words, NDArray[np.int64]]:
         """Return (tables, hashes, numbers of the queries) of the buckets to look up."""
         if self._has_probes:
-            (tables, prefixes), owners = self._prober.probes_of_many(queries)
+            (tables, prefixes), owners = self._prober.probes(queries)
             return tables, self._prefixes.hashes(prefixes), owners
         [(fingerprint, _)] = queries
         hashes = np.array(self._prefixes.hashes_of(fingerprint), np.uint64)
@@ -190,10 +193,11 @@ class Search:
             tables, hashes = self._buckets([query])[:2] if buckets is None else buckets
             return partial(self._are_probed, tables, hashes)
 
+        own, prefixes = self._plan.prefixes(query[0]), self._plan.prefixes
+
         def is_probed(rows: Words) -> NDArray[np.bool_]:
-            found_by = self._prober.found_by(*query)
             values = (int.from_bytes(row.tobytes(), "little") for row in rows)
-            return np.fromiter(map(found_by, values), np.bool_, len(rows))
+            return np.array([any(map(eq, own, prefixes(value))) for value in values], np.bool_)
 
         return is_probed
 

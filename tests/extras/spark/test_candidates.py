@@ -11,7 +11,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.spark import candidates
 from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch
 from scrapy_simhash.index.plan import TablePlan
-from scrapy_simhash.index.probing import Prober
+from tests.index.probing_model import found_by
 
 PROBED = TablePlan(128, 6, prefix_bits=16, probes=60)
 PLANS = [
@@ -73,11 +73,10 @@ def searched(search, made, most=ALL, asks=None, stored=None):
 
 
 def wanted(plan, max_distance, made):
-    prober = Prober(plan)
     values = [int.from_bytes(one, "big") for one, _ in made]
     found = set()
     for record, (value, (_, certainty)) in enumerate(zip(values, made, strict=True)):
-        finds = prober.found_by(value, certainty)
+        finds = found_by(plan, value, certainty)
         for other in range(record):
             distance = (value ^ values[other]).bit_count()
             if distance <= max_distance and finds(values[other]):
