@@ -116,7 +116,6 @@ docs: .venv/ready-docs
 	# With --quiet, mkdocs would ignore warnings. The search plugin uses jieba, which leaves its
 	# dictionary in TMPDIR.
 	TMPDIR=$(CURDIR)/.venv NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-	.venv/bin/python -m pytest tests/test_site.py
 
 .venv/ready-dist: .venv/ready
 	.venv/bin/pip install --quiet --editable ".[dist]"

@@ -28,21 +28,12 @@ def found_by(plan, fingerprint, certainty):
 
 
 @lru_cache
-def expected_recall(plan, distance):
-    """The share of near-duplicates at exactly this distance that the probes find."""
-    return _simulated(plan, np.full(_SAMPLES, distance))
-
-
-@lru_cache
 def typical_recall(plan, max_distance):
     """The share of near-duplicates with real distances, up to the highest, that the probes find."""
     at = np.linspace(0, 1, len(_QUANTILES))
     distances = np.interp(np.linspace(0, 1, _SAMPLES), at, _QUANTILES) * plan.bits / 256
     whole = np.rint(distances).astype(int)
-    return _simulated(plan, whole[whole <= max_distance])
-
-
-def _simulated(plan, distances):
+    distances = whole[whole <= max_distance]
     random = np.random.default_rng(1)
     shape = len(distances), len(plan.tables), plan.prefix_bits
     sums = np.abs(random.standard_normal(shape))

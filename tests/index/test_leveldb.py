@@ -65,31 +65,3 @@ def test_a_write_behind_one_that_was_cut_short_is_not_lost(tmp_path):
     database = LevelDB(LOCATION, path)
     assert [key for key, _ in database.rows(b"", b"\xff")] == [b"a", b"c"]
     database.close()
-
-
-def test_a_synced_write_syncs_all_logs_that_hold_earlier_writes(tmp_path, monkeypatch):
-    """LevelDB itself syncs the log that it writes to, which may be a new one."""
-    path = tmp_path / "database"
-    database = LevelDB(LOCATION, path)
-    synced = []
-    fsync = os.fsync
-
-    def note(descriptor):
-        fsync(descriptor)
-        (log,) = path.glob("*.log")
-        assert os.path.samestat(os.fstat(descriptor), log.stat())
-        synced.append(log.stat().st_size)
-
-    monkeypatch.setattr(os, "fsync", note)
-    database.write([(b"a", b"1" * 100)])
-    (log,) = path.glob("*.log")
-    before = log.stat().st_size
-    assert before > 100
-    assert synced == []
-    database.write([(b"b", b"2" * 100)], sync=True)
-    # Before the write, as what it holds must not be there without.
-    assert synced == [before]
-    database.write([(b"c", b"3" * 100)], sync=True)
-    # All earlier ones are on the disk.
-    assert synced == [before]
-    database.close()

@@ -7,12 +7,11 @@ import random
 import pytest
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.errors import IndexCorrupt, SchemeError
+from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import PageToObserve
-from scrapy_simhash.index.redis.layout import digest_of
 
-from .backends import BITS, FAR, MemoryBackend, flip, found, seen
+from .backends import BITS, FAR, MemoryBackend, flip, seen
 from .redis_servers import RedisBackend, needs_redis
 
 A, B, C, D = FAR
@@ -155,29 +154,6 @@ class TestInRedis:
             assert [one.kind for one in observed] == ["new"] * 3 + ["near-duplicate", "new"]
             index.confirm_all(observed)
             assert (ran.count("OBSERVE"), ran.count("SETTLE"), len(index)) == (3, 2, 4)
-
-    def test_a_page_whose_lease_has_ended_is_observed_again(self, backend):
-        with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
-            observed = index.observe_all(pages_of(("a", A), ("b", B), ("c", C)))
-            for one in observed[1:]:
-                index._store.server.call("HDEL", index._store.layout.pending, digest_of(one.key))
-            other.confirm(other.observe("copy of c", C))
-            index.confirm_all(observed)
-            assert index._store.lost_leases == 2
-            assert found(other.query(B)) == [("b", B, 0)]
-            assert found(other.query(C)) == [("copy of c", C, 0)]
-            assert (len(index), index._store.pending_pages()) == (3, 0)
-
-    def test_a_damaged_entry_makes_no_page_pending(self, backend):
-        """A crawl then observes each page alone."""
-        with backend.open() as index:
-            index.confirm(index.observe("bad", B))
-            index._store.server.call("HSET", index._store.layout.entries, digest_of("bad"), b"?")
-            with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
-                index.observe_all(pages_of(("a", A), ("bad", C), ("d", D)))
-            assert index._store.pending_pages() == 0
-            assert seen(index.observe("a", A)) == ("new", None, None)
-            assert seen(index.observe("d", D)) == ("new", None, None)
 
     def test_pages_of_one_template_are_judged_together(self, backend, monkeypatch):
         """Each is near all others, and a copy of none."""

@@ -61,13 +61,6 @@ def made(url, directory):
     return directory
 
 
-def edit_manifest(directory, change):
-    path = directory / "manifest.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content)
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
 def test_without_more_an_index_is_of_the_default_preset(url):
     with open_index(url) as index:
         assert index.scheme == Scheme.preset("wide")

@@ -53,13 +53,6 @@ def test_workers_grow_while_pages_wait_and_a_core_is_idle(cores, waits, idle_cor
     assert cores().pass_by(20, waits=waits, idle_cores=idle_cores) == numbers
 
 
-def test_workers_that_start_are_awaited(cores):
-    made = cores()
-    assert made.pass_by(0.5, waits=True, idle_cores=2) == [1, 2]
-    assert made.pass_by(60, waits=True, idle_cores=2, ready=False) == [2]
-    assert made.pass_by(0.5, waits=True, idle_cores=2) == [2, 3]
-
-
 def test_workers_end_one_by_one_when_nothing_waits(cores, caplog):
     made = cores()
     with caplog.at_level(logging.INFO, "scrapy_simhash"):
