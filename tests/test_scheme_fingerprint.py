@@ -7,7 +7,6 @@ import random
 
 import pytest
 from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from scrapy_simhash.errors import EmptyText
 from scrapy_simhash.features import (
@@ -53,37 +52,6 @@ class TestSteps:
         assert scheme.fingerprint_tokens(tokens) == expected.value
         assert scheme.certain_fingerprint(tokens) == expected
         assert scheme.certain_fingerprint(tokens, token_hashes(tokens)) == expected
-
-    @given(
-        st.lists(st.sampled_from("abcde"), max_size=9),
-        st.integers(1, 5),
-        st.booleans(),
-        st.sampled_from(["zero", "one"]),
-        st.sampled_from(["error", "ties"]),
-    )
-    def test_fingerprints_from_hashes_equal_those_from_features(
-        self, tokens, length, pairs, tie, empty
-    ):
-        scheme = Scheme(
-            tokenizer="words",
-            shingle_length=length,
-            pairs=pairs and length != 2,
-            weighting="uniform",
-            feature_hash="xxh3-mix",
-            tie=tie,
-            empty=empty,
-        )
-        if tokens:
-            expected = simhash(
-                scheme.features(tokens).items(), 256, feature_hash="xxh3-mix", tie=tie
-            )
-            assert scheme.certain_fingerprint(tokens) == expected
-        elif empty == "error":
-            with pytest.raises(EmptyText):
-                scheme.certain_fingerprint(tokens)
-        else:
-            ties = scheme.certain_fingerprint(tokens)
-            assert ties == (2**256 - 1 if tie == "one" else 0, bytes(256))
 
 
 class TestText:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
@@ -13,6 +12,7 @@ import pytest
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.index import Index, TablePlan, index_over, open_index, records, store
+from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.store import Store
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.base import Entry, Match, Observation
+    from scrapy_simhash.index.database import Database
 
 # Small, so that distances collide, and exact at K.
 BITS = 16
@@ -160,34 +161,17 @@ def make_backend(name: str, directory: Path, plan: TablePlan = PLAN) -> Backend:
     return {"leveldb": LevelDBBackend, "rocksdb": RocksDBBackend}[name](directory, plan)
 
 
+def opened_database(directory: Path) -> closing[Database]:
+    """The database of an index that nobody has open."""
+    manifest = Manifest.read(directory)
+    kind = database_kind(manifest.database)
+    return closing(kind(str(directory), manifest.database_path(directory)))
+
+
 def rows(directory: Path) -> dict[bytes, bytes]:
-    """All rows of a closed index, in their order, read without this package."""
-    made = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    kind, generation = made["database"], made.get("generation", 0)
-    path = directory / (f"{kind}-{generation}" if generation else kind)
-    return {"leveldb": _rows_of_leveldb, "rocksdb": _rows_of_rocksdb}[kind](path)
-
-
-def _rows_of_leveldb(path: Path) -> dict[bytes, bytes]:
-    import plyvel
-
-    database = plyvel.DB(str(path), create_if_missing=False, compression=None)
-    try:
-        return dict(database.iterator(verify_checksums=True))
-    finally:
-        database.close()
-
-
-def _rows_of_rocksdb(path: Path) -> dict[bytes, bytes]:
-    import rocksdict
-
-    options = rocksdict.Options(raw_mode=True)
-    options.create_if_missing(False)
-    database = rocksdict.Rdict(str(path), options)
-    try:
-        return dict(database.items())
-    finally:
-        database.close()
+    """All rows of a closed index, in their order."""
+    with opened_database(directory) as database:
+        return dict(database.rows(b"", b"\xff" * 9))
 
 
 def check_rows(stored: dict[bytes, bytes], plan: TablePlan) -> dict[str, Entry]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from contextlib import suppress
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
+
+from .backends import opened_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,35 +24,8 @@ def change_rows(
     directory: Path, puts: Mapping[bytes, bytes] | None = None, deletes: Iterable[bytes] = ()
 ) -> None:
     """Put and delete rows."""
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    kind = manifest.get("database", "leveldb")
-    write = {"leveldb": _write_to_leveldb, "rocksdb": _write_to_rocksdb}[kind]
-    write(directory / kind, puts or {}, deletes)
-
-
-def _write_to_leveldb(path: Path, puts: Mapping[bytes, bytes], deletes: Iterable[bytes]) -> None:
-    import plyvel
-
-    database = plyvel.DB(str(path), create_if_missing=True, compression=None)
-    with database.write_batch() as batch:
-        for key, value in puts.items():
-            batch.put(key, value)
-        for key in deletes:
-            batch.delete(key)
-    database.close()
-
-
-def _write_to_rocksdb(path: Path, puts: Mapping[bytes, bytes], deletes: Iterable[bytes]) -> None:
-    import rocksdict
-
-    database = rocksdict.Rdict(str(path), rocksdict.Options(raw_mode=True))
-    batch = rocksdict.WriteBatch(raw_mode=True)
-    for key, value in puts.items():
-        batch.put(key, value)
-    for key in deletes:
-        batch.delete(key)
-    database.write(batch)
-    database.close()
+    with opened_database(directory) as database:
+        database.write(list((puts or {}).items()), list(deletes))
 
 
 def crashed(index: Index, directory: Path) -> Path:

@@ -133,12 +133,6 @@ def test_a_new_index_is_in_a_database_that_is_installed(directory, monkeypatch, 
     assert json.loads((directory / "manifest.json").read_text())["database"] == kind
 
 
-def test_an_index_cannot_be_in_a_file(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(StorageError, match="check the path"):
-        open_index(tmp_path / "file" / "index")
-
-
 @pytest.mark.parametrize(
     ("absent", "present"), [("leveldb", "rocksdb"), ("rocksdb", "leveldb")], ids=str
 )

@@ -13,7 +13,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -43,6 +43,7 @@ from .backends import (
     seen,
     small_tables,
 )
+from .raw import crashed
 
 if TYPE_CHECKING:
     from scrapy_simhash.index import Index
@@ -180,26 +181,6 @@ PLANS = [
     (TablePlan(256, 16), 15),
 ]
 MIN_STEPS = 2000
-
-
-def copy_of_files(source: Path, target: Path) -> None:
-    """As a killed process leaves them. A database may be merging files in the background, and a
-    copy from before and after that is none that a crash could leave: then it is made anew.
-    """
-
-    def state() -> dict[Path, tuple[int, int]]:
-        found = {}
-        for file in source.rglob("*"):
-            with suppress(FileNotFoundError):
-                found[file] = (file.stat().st_size, file.stat().st_mtime_ns)
-        return found
-
-    before = None
-    while before != state():
-        before = state()
-        shutil.rmtree(target, ignore_errors=True)
-        with suppress(shutil.Error):  # a file is gone by now
-            shutil.copytree(source, target)
 
 
 class SideBySide(RuleBasedStateMachine):
@@ -397,7 +378,7 @@ class SideBySide(RuleBasedStateMachine):
         self.crashes += 1
         for position, backend in enumerate(self.backends[1:], 1):
             left = self.root / f"{backend.name} {self.crashes}"
-            copy_of_files(backend.directory, left)
+            crashed(self.indexes[position], left)
             self.backends[position] = make_backend(backend.name, left, self.plan)
         for index in self.indexes:
             index.close()

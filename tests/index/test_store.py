@@ -15,15 +15,39 @@ from scrapy_simhash.index import Index, records
 from scrapy_simhash.index import store as store_module
 from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.format import Writer
 
 from .backends import BITS, FAR, PLAN, K, check_rows, small_tables
-from .dict_database import DictDatabase
 
 A, B, C, D = FAR
+
+
+class Recording(MemoryDatabase):
+    """A database that remembers what was written, and fails when it is to.
+
+    :param content: its rows; a copy of them.
+    :param path: the folder that has the files of tables; None keeps tables in memory.
+    """
+
+    def __init__(self, content=(), path=None):
+        super().__init__()
+        self.path = path
+        self.content = self._rows = dict(content)
+        self.history = []  # its rows after each write
+        self.writes = []  # (puts, deletes, whether it was synced) of each write
+        self.fails = False
+
+    def write(self, puts, deletes=(), *, sync=False):
+        assert len({*deletes, *(key for key, _ in puts)}) == len(puts) + len(deletes)
+        if self.fails:
+            raise StorageError(self.location, "the disk is full")
+        super().write(puts, deletes)
+        self.history.append(dict(self._rows))
+        self.writes.append((dict(puts), list(deletes), sync))
 
 
 def made(database, plan=PLAN, **arguments):
@@ -33,7 +57,7 @@ def made(database, plan=PLAN, **arguments):
 
 @pytest.fixture
 def database():
-    return DictDatabase()
+    return Recording()
 
 
 @pytest.fixture
@@ -86,7 +110,7 @@ class Crawl:
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_a_page_whose_write_fails_stays_pending_and_can_be_confirmed_again(seed):
-    database = DictDatabase()
+    database = Recording()
     rng = random.Random(seed)
     with small_tables():
         crawl = Crawl(database, seed)
@@ -97,10 +121,10 @@ def test_a_page_whose_write_fails_stays_pending_and_can_be_confirmed_again(seed)
             if observation.kind not in {"new", "changed"}:
                 continue  # nothing to be stored
             if rng.random() < 0.3:
-                database.fails = lambda _: True
+                database.fails = True
                 with pytest.raises(StorageError, match="full"):
                     crawl.index.confirm(observation)
-                database.fails = lambda _: False
+                database.fails = False
                 assert contents(crawl.store) == before
                 assert key in [match.key for match in crawl.index.query(fingerprint)]
             crawl.index.confirm(observation)
@@ -125,10 +149,10 @@ def test_what_was_not_synced_is_synced_at_close_though_a_synced_write_failed(dat
     store.log(line(1))
     assert database.writes[-1][2] is False
     clock[0] += 10
-    database.fails = lambda _: True
+    database.fails = True
     with pytest.raises(StorageError):
         store.log(line(2))
-    database.fails = lambda _: False
+    database.fails = False
     store.close()
     assert database.writes[-1][2] is True
 
@@ -137,7 +161,7 @@ def test_a_sync_during_a_write_does_not_count_that_write_as_synced():
     """`sync` is called by another thread."""
     syncs = []
 
-    class Database(DictDatabase):
+    class Database(Recording):
         def write(self, puts, deletes=(), *, sync=False):
             if puts[0][0].startswith(b"N"):
                 store.sync()
@@ -204,19 +228,19 @@ def test_a_sync_that_fails_leaves_it_to_the_next_write(database, clock):
 @pytest.fixture
 def in_files(tmp_path):
     """A database with a folder for tables, and 40 pages."""
-    database = DictDatabase(path=tmp_path)
+    database = Recording(path=tmp_path)
     with small_tables():
         store = made(database)
         for number in range(1, 41):
             put(store, number, f"{number}", number * 1000)
         store.close()
     assert (tmp_path / FOLDER).is_dir()
-    return DictDatabase(database.content, tmp_path)
+    return Recording(database.content, tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["missing", "damaged", "foreign"])
 def test_tables_that_do_not_fit_are_made_again_and_the_log_says_why(in_files, damage, caplog):
-    expected = contents(made(DictDatabase(in_files.content)))
+    expected = contents(made(Recording(in_files.content)))
     folder = in_files.path / FOLDER
     if damage == "missing":
         for path in folder.iterdir():
@@ -237,7 +261,7 @@ def test_tables_that_do_not_fit_are_made_again_and_the_log_says_why(in_files, da
         store.close()
     caplog.clear()
     with caplog.at_level(logging.INFO):
-        assert contents(made(DictDatabase(in_files.content, in_files.path))) == expected
+        assert contents(made(Recording(in_files.content, in_files.path))) == expected
     assert caplog.records == []
 
 
@@ -248,7 +272,7 @@ def test_tables_mostly_of_removed_pages_are_made_again(in_files, caplog, monkeyp
     expected = contents(store)
     store.close()
     with caplog.at_level(logging.INFO):
-        again = made(DictDatabase(in_files.content, in_files.path))
+        again = made(Recording(in_files.content, in_files.path))
     assert "more than half of their rows are of removed pages" in caplog.text
     assert contents(again) == expected
     assert len(again._tables) == len(again) == 5
@@ -259,7 +283,7 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog, when):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    database = DictDatabase(path=tmp_path)
+    database = Recording(path=tmp_path)
     with small_tables(memory=7 if when == "crawling" else 1000), monkeypatch.context() as patch:
         patch.setattr(Writer, "finish", full)
         store = made(database)
@@ -271,7 +295,7 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog, when):
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == (2 if when == "crawling" else 1)
     assert "no page is lost, but the next opening takes longer" in messages[-1]
-    assert contents(made(DictDatabase(database.content, tmp_path))) == expected
+    assert contents(made(Recording(database.content, tmp_path))) == expected
 
 
 @pytest.mark.parametrize(
@@ -282,7 +306,7 @@ def test_after_a_kill_at_any_write_all_is_there_that_was_confirmed(tmp_path, see
     content = {}
     runs = 0
     for crawl_number in range(3):
-        database = DictDatabase(content, tmp_path / "live")
+        database = Recording(content, tmp_path / "live")
         (tmp_path / "live").mkdir(exist_ok=True)
         with small_tables():
             crawl = Crawl(database, seed + crawl_number)
@@ -295,7 +319,7 @@ def test_after_a_kill_at_any_write_all_is_there_that_was_confirmed(tmp_path, see
                     folder = tmp_path / f"{crawl_number} {step} {len(killed)}"
                     shutil.copytree(tmp_path / "live", folder, dirs_exist_ok=True)
                     runs += any((folder / FOLDER).glob("*.run"))
-                    again = made(DictDatabase(killed, folder))
+                    again = made(Recording(killed, folder))
                     assert contents(again) in (before, after)
                     assert again.next_sequence <= crawl.store.next_sequence
                     # It goes on, with ordinals of its own.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 
 import pytest
@@ -51,23 +50,6 @@ def cores(monkeypatch):
 )
 def test_workers_grow_while_pages_wait_and_a_core_is_idle(cores, waits, idle_cores, numbers):
     assert cores().pass_by(20, waits=waits, idle_cores=idle_cores) == numbers
-
-
-def test_workers_end_one_by_one_when_nothing_waits(cores, caplog):
-    made = cores()
-    with caplog.at_level(logging.INFO, "scrapy_simhash"):
-        made.pass_by(10, waits=True, idle_cores=2)
-        assert made.pass_by(29, waits=False) == [3]
-        assert made.pass_by(2, waits=False) == [3, 2]
-        assert made.pass_by(1, waits=True) == [2]
-        assert made.pass_by(29, waits=False) == [2]
-        assert made.pass_by(300, waits=False) == [2, 1]
-    assert caplog.messages == [
-        "simhash: workers: 2, because pages wait, and a core is idle",
-        "simhash: workers: 3, because pages wait, and a core is idle",
-        "simhash: workers: 2, because no page has waited for 30 s",
-        "simhash: workers: 1, because no page has waited for 30 s",
-    ]
 
 
 @pytest.fixture
