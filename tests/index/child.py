@@ -344,7 +344,7 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     if task == "import_entries":
         import_entries(paths[1], made, [PlacedRecord("?", record) for record in exported])
     elif task == "expire":
-        expire(paths[0], 1 << 31, log=True)
+        expire(paths[0], 1 << 31)
     elif task == "rebuild":
         rebuild(paths[0], TablePlan(64, 6, 2))
     else:

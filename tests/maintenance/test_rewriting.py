@@ -176,9 +176,8 @@ def test_what_was_exported_is_imported(crawls):
     pages=CRAWLS,
     seen_s=st.lists(st.integers(100, 120), min_size=12, max_size=12),
     before_s=st.integers(99, 121),
-    log=st.booleans(),
 )
-def test_what_was_not_seen_for_a_time_expires(pages, seen_s, before_s, log):
+def test_what_was_not_seen_for_a_time_expires(pages, seen_s, before_s):
     with TemporaryDirectory() as temporary:
         directory = Path(temporary, "index")
         index = made(directory, pages)
@@ -190,9 +189,9 @@ def test_what_was_not_seen_for_a_time_expires(pages, seen_s, before_s, log):
             for line in source.near_duplicates():
                 store.log(replace(line, seen_at_s=seen_of[line.key]))
         entries, lines = content(index)
-        kept = expire(directory, before_s, log=log)
+        kept = expire(directory, before_s)
         left = [pair for pair in entries if seen_of[pair[0]] >= before_s]
-        left_lines = [line for line in lines if not log or seen_of[line[0]] >= before_s]
+        left_lines = [line for line in lines if seen_of[line[0]] >= before_s]
         assert content(index) == (left, left_lines)
         assert (kept.entries, kept.removed_entries) == (len(left), len(entries) - len(left))
         assert kept.near_duplicates == len(left_lines)
@@ -240,7 +239,7 @@ def test_numbers_are_never_given_twice(index):
     with index.open() as opened:
         before = opened.observe("later", 0x0F0F).sequence
     # Nothing is left that would say so.
-    expire(index.directory, 1 << 32, log=True)
+    expire(index.directory, 1 << 32)
     assert content(index) == ([], [])
     with index.open() as opened:
         assert opened.observe("later", 0x0F0F).sequence >= before

@@ -61,7 +61,7 @@ def imported(_, new):
 
 
 OPERATIONS = {
-    "expire": lambda one, _: expire(one, 1 << 31, log=True),
+    "expire": lambda one, _: expire(one, 1 << 31),
     "rebuild": lambda one, _: rebuild(one, TablePlan(64, 6, 2)),
     "merge": merge,
     "import_entries": lambda one, _: imported(one, one.with_name("new")),
