@@ -50,9 +50,11 @@ _DOCTYPE = re.compile(r"<!doctype\s+([\w:.-]+)", re.IGNORECASE)
 # What a browser makes of a body that is no HTML, as rendering downloaders return it.
 _SHOWN_BY_BROWSER = re.compile(
     r"<html[^>]*><head>(?:<(?:meta|link)[^>]*>)*(?:</head>)?<body[^>]*><pre[^>]*>[^<]*</pre>"
-    r"(?:<div[^>]*></div>)?</body></html>\s*",
+    r"(?:<div[^>]*></div>)?</body></html>\s*"
+    r"|<html[^>]*>(?:(?!<body)[^\0]){0,9999}<body[^>]*><div id=\"webkit-xml-viewer-source-xml",
     re.IGNORECASE,
 )
+_SOURCE = re.compile(r"\s*<\?(?!xml\b)")  # of a page, which the server did not run
 _FOREIGN = re.compile(r"<(svg|math)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 # Prefixes that keep JSON from being run as a script.
@@ -90,13 +92,14 @@ def kind_of(text: str) -> Kind:
     at, doctype = _after_prolog(text)
     start = text[at : at + _LOOKED_AT]
     root = _TAG.match(start)
+    if _SOURCE.match(text):
+        return "other"
     if doctype.endswith("html") or doctype.startswith("netscape-bookmark") or not start:
         return "html"
     if root is not None and root[2].lower().rpartition(":")[2] in _PAGE_TAGS:
         return "other" if _SHOWN_BY_BROWSER.match(start) else "html"
     is_other = (
-        start.startswith("<?")  # the source of a page
-        or (root is not None and not root[1] and (doctype or not _is_html_root(root, text, at)))
+        (root is not None and not root[1] and (doctype or not _is_html_root(root, text, at)))
         or len(_BINARY.findall(start[:_BINARY_SAMPLE])) > _MAX_BINARY_CHARACTERS
         or _is_data(text, at, start)
     )

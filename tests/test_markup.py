@@ -83,6 +83,12 @@ OTHER = {
     "SVG": '<svg viewBox="0 0 1 1"><title>x</title><path d="M0"/></svg>',
     "SVG with doctype": '<?xml version="1.0"?><!DOCTYPE svg PUBLIC "a" "b"><svg><g/></svg>',
     "PDF": f"%PDF-1.7\n{chr(1) * 99} {MARKED}",
+    "source with an end": f'<?php echo "{MARKED}"; ?>',
+    "source with a page": f"\n<?php go(); ?><!doctype html><html><p>{MARKED}</p></html>",
+    "XML in a browser": (
+        '<html xmlns="a"><head><style>b {c: d}</style></head><body>'
+        f'<div id="webkit-xml-viewer-source-xml"><dish>{PROSE}</dish></div></body></html>'
+    ),
     "source": f'<?php echo "{MARKED}"; $a->b();',
     "JSON in a browser": '<html><head></head><body><pre style="x">{"a": 1}</pre></body></html>',
 }

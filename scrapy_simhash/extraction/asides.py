@@ -68,12 +68,15 @@ def _is_aside(element: HtmlElement, names: list[str]) -> bool:
     return "discussion" in kinds or ("list" in kinds and _is_list_of_links(element))
 
 
+def is_discussion(name: str) -> bool:
+    """Return True if a class, id or property in lower case names comments, reviews or ratings."""
+    return _DISCUSSION.search(name) is not None and not _STATE.search(name)
+
+
 @lru_cache(maxsize=8192)  # pages of a site share their names
 def _kind(name: str) -> str:
     """Return what a class, id or property names, ``discussion`` or ``list``; empty for others."""
-    if _DISCUSSION.search(name) and not _STATE.search(name):
-        return "discussion"
-    return "list" if _LIST.search(name) else ""
+    return "discussion" if is_discussion(name) else "list" if _LIST.search(name) else ""
 
 
 def _is_list_of_links(element: HtmlElement) -> bool:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.extraction.asides import is_discussion
 from scrapy_simhash.identities import IDENTITY_FIELDS, identity_of
 
 if TYPE_CHECKING:
@@ -138,6 +139,33 @@ def declared(elements: Elements) -> Declared:
     return Declared(title, sites, things or surroundings, crumb)
 
 
+def declared_phrases(elements: Elements) -> list[str]:
+    """Return the texts of several words that JSON-LD declares of a thing; of the longest thing.
+
+    Texts of people, firms, comments and reviews are left out.
+    """
+    things = (
+        list(_phrases(node))
+        for data in map(_parsed, elements.tagged("script"))
+        for node in _nodes(data)
+        if _types(node)
+    )
+    return max(things, key=lambda phrases: sum(map(len, phrases)), default=[])
+
+
+def _phrases(node: dict[str, Any]) -> Iterator[str]:
+    waiting: list[Any] = [node]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str) and " " in value.strip():
+            yield unescape(value)
+        elif isinstance(value, list):
+            waiting.extend(reversed(value))
+        elif isinstance(value, dict) and _SURROUNDINGS.isdisjoint(_types(value)):
+            inner = [one for key, one in value.items() if not is_discussion(key.lower())]
+            waiting.extend(reversed(inner))
+
+
 def _parsed(script: HtmlElement) -> Any:
     """Return the content of a JSON-LD script; None for others."""
     text = (script.text or "") if "ld+json" in script.get("type", "").lower() else ""
@@ -169,7 +197,9 @@ def _nodes(data: Any) -> Iterator[dict[str, Any]]:
         elif isinstance(node, dict):
             node = {_PREFIX.sub("", key): value for key, value in node.items()}
             yield node
-            waiting.extend(node[key] for key in ("@graph", "mainEntity") if key in node)
+            # What an article is about is a topic.
+            about = ("about",) if "webpage" in _types(node) else ()
+            waiting.extend(node[key] for key in ("@graph", "mainEntity", *about) if key in node)
 
 
 def _sites_of(node: dict[str, Any], types: set[str]) -> Iterator[str]:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-# Elements that may be asides or banners by their names.
+# Elements that may be asides, banners or breadcrumbs by their names.
 NAMED_TAGS = (
     *("article", "div", "form", "ol", "section", "table", "ul"),
-    *("aside", "dialog"),
+    *("aside", "dialog", "nav"),
 )
 _TAGS = (
     *NAMED_TAGS,

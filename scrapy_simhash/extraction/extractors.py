@@ -18,11 +18,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import ExtractionError, SchemeError
-from scrapy_simhash.extraction.lines import join, lines_of_clean, own_heading
+from scrapy_simhash.extraction.declared import declared_phrases
+from scrapy_simhash.extraction.lines import count_words, join, lines_of_clean, own_heading
 from scrapy_simhash.extraction.page import Extraction, Page, prepared
 from scrapy_simhash.extraction.readability import article_of
 from scrapy_simhash.extraction.script_data import is_notice
-from scrapy_simhash.extraction.segments import words_of
+from scrapy_simhash.extraction.segments import MIN_CONTENT_WORDS, words_of
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.markup import is_markup, repaired
 
@@ -57,11 +58,20 @@ def extract(
             return replace(about, text=page.selected, way="selected")
         text = extract_text(page)
         notice = is_notice(text, lambda: page.elements or page.parse())
+        if notice and (declared := _declared_text(page)):
+            return replace(about, text=declared, way="declared")
         return replace(about, text=text, way=page.way or extractor, is_notice=notice)
     except (SchemeError, MemoryError):  # a worker that has no memory left must exit
         raise
     except Exception as error:
         raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error
+
+
+def _declared_text(page: Page) -> str:
+    """Return the text that a page declares in JSON-LD, if it is enough to stand for the page."""
+    elements = page.elements or page.parse()
+    phrases = [] if elements is None else list(map(plain_text, declared_phrases(elements)))
+    return "\n".join(phrases) if sum(map(count_words, phrases)) >= MIN_CONTENT_WORDS else ""
 
 
 def _readability(page: Page) -> str:

@@ -9,7 +9,7 @@ one of its kind. A page without it, such as a print version, agrees with any pag
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.elements import names_of
@@ -34,8 +34,7 @@ _COUNT = re.compile(r"\d[\d.,]*\s\w+")
 _MAX_HEADINGS = 30
 _MAX_ELEMENTS = 300
 _MAX_LINES_AT_TOP = 10
-# What stands for a heading on pages without one: a whole line in one of these elements, or in one
-# with such a class or id.
+# What stands for a heading: a whole line in one of these elements, or in one that is named so.
 _STRESSED = frozenset("b big dt figcaption font legend strong summary th".split())
 _MAY_BE_NAMED = ("a", "div", "li", "p", "span", "td")
 _NAMED_AS_NAME = re.compile(r"(?:name|title|head(?:ing|line)|(?:^|\s)fn)(?:\s|$)")
@@ -56,10 +55,12 @@ def further_names(
         "picture": _pictures(elements, is_without_headings=not names.headings),
         "crumb": (facts.crumb, *_current_crumbs(elements)),
     }
-    if not names.headings:
-        found["lead"] = _leads(elements.root)
+    if names.headings:  # below it may be a date, a rating or a price
+        found["lead"] = filter(_has_no_digit, _leads(elements.root))
+    else:
+        found["lead"] = chain(_leads(elements.root), filter(_has_no_digit, top))
         found["label"] = (
-            one.get("aria-label", "") for one in elements.root.iter("main", "article")
+            one.get("aria-label", "") for one in elements.root.iter("main", "article", "section")
         )
     for kind, texts in found.items():
         for text in texts:
@@ -69,17 +70,17 @@ def further_names(
                 break
 
 
-def _lines_at_top(lines: Sequence[Line]) -> set[str]:
+def _lines_at_top(lines: Sequence[Line]) -> dict[str, None]:
     """Return the lines of the content after the first heading, if any, up to the first text."""
     first = next((at + 1 for at, line in enumerate(lines) if line.heading), 0)
-    found: set[str] = set()
+    found: dict[str, None] = {}
     for line in lines[first:]:
         if line.chrome or line.aside or line.is_links:  # a link has the name of another page
             continue
         if line.words >= _MIN_TEXT_WORDS or len(found) == _MAX_LINES_AT_TOP:
             break
         if not _COUNT.fullmatch(line.text):
-            found.add(line.text)
+            found[line.text] = None
     return found
 
 
@@ -96,11 +97,21 @@ def _leads(root: HtmlElement) -> Iterator[str]:
             yield shown_text(element)
 
 
+def _has_no_digit(text: str) -> bool:
+    return not any(map(str.isdigit, text))
+
+
 def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]:
-    """Yield the alternative texts of images in headings; of all images if there are no headings."""
-    around: Iterable[HtmlElement] = (
-        (elements.root,) if is_without_headings else elements.tagged("h1")[:_MAX_HEADINGS]
-    )
+    """Yield the alternative texts of images in an ``h1``, or in another heading without a text; of
+    all images if there are no headings.
+    """
+    around: Iterable[HtmlElement] = (elements.root,)
+    if not is_without_headings:
+        lower = elements.tagged(*LOWER_HEADINGS)[:_MAX_HEADINGS]
+        around = (
+            *elements.tagged("h1")[:_MAX_HEADINGS],
+            *(heading for heading in lower if not shown_text(heading)),
+        )
     for element in around:
         for image in element.iter("img"):
             yield " ".join(image.get("alt", "").split())
@@ -113,6 +124,17 @@ def _current_crumbs(elements: Elements) -> Iterator[str]:
         around = (element, *element.iterancestors())
         if value == "page" and any(map(_is_breadcrumb, around)):
             yield shown_text(element)
+    for element, _ in elements.with_words(("breadcrumb",)):
+        yield _end_of(element)
+
+
+def _end_of(breadcrumb: HtmlElement) -> str:
+    """Return the last text of a breadcrumb, or ``""`` if it is in a link."""
+    for piece in breadcrumb.xpath("descendant::text()[normalize-space()][last()]"):
+        element = piece.getparent().getparent() if piece.is_tail else piece.getparent()
+        if all(one.tag != "a" for one in (element, *element.iterancestors())):
+            return " ".join(piece.split())
+    return ""
 
 
 def _is_breadcrumb(element: HtmlElement) -> bool:

@@ -62,7 +62,7 @@ class Extraction:
     :param title: the page's ``title``, or else the one that its markup declares, or empty.
     :param heading: the first of `headings`, or empty.
     :param way: name or import path of the extractor; ``segments`` if they replaced ``readability``;
-        ``selected`` if selectors chose the text.
+        ``selected`` if selectors chose the text; ``declared`` if it is that of JSON-LD.
     :param canonical: the page's canonical URL (RFC 6596), as the page writes it, or empty.
     :param site: registered domain of the canonical URL, ``base`` or ``og:url``; else that of the
         absolute URLs of stylesheets, if all have the same; or empty.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from scrapy_simhash.extraction.lines import count_words
 
@@ -77,7 +78,7 @@ def is_notice(text: str, parse: Callable[[], Elements | None]) -> bool:
     elements = parse() if words else None
     if elements is None:
         return False
-    values = list(filter(_is_text, _hidden_values(elements.root)))
+    values = list(filter(_is_text, _hidden_values(elements.root, _normal(text))))
     if sum(map(len, values)) < _MIN_TIMES * len(text):
         in_sentences = sum(map(_words_of_sentence, values))
         if in_sentences < max(_MIN_TIMES_IN_SENTENCES * words, _MIN_WORDS_IN_SENTENCES):
@@ -85,8 +86,11 @@ def is_notice(text: str, parse: Callable[[], Elements | None]) -> bool:
     return not _shows(lines, " ".join(values))
 
 
-def _hidden_values(root: HtmlElement) -> Iterator[str]:
-    """Yield the texts and numbers in the data of a page that is left to scripts."""
+def _hidden_values(root: HtmlElement, shown: str) -> Iterator[str]:
+    """Yield the texts and numbers in the data of a page that is left to scripts.
+
+    :param shown: the `_normal` text of the page. What a ``noscript`` repeats of it is not hidden.
+    """
     small = []
     for script in root.iter("script"):
         content, kind = (script.text or "")[:_MAX_CHARACTERS], script.get("type", "").lower()
@@ -101,12 +105,18 @@ def _hidden_values(root: HtmlElement) -> Iterator[str]:
     if len(joined) >= _MIN_CHARACTERS:
         yield from _values(joined)
     for element in root.iter():
-        for value in element.values():
-            if len(value) >= _MIN_CHARACTERS and value.lstrip()[:1] in ("{", "["):
-                yield from _values(value[:_MAX_CHARACTERS])
+        texts = element.values() if element.tag != "textarea" else (*element.values(), element.text)
+        for value in texts:
+            if value and value.lstrip()[:1] in ("{", "["):
+                found = _values(value[:_MAX_CHARACTERS])
+                # Short ones are often settings.
+                is_long = len(value) >= _MIN_CHARACTERS
+                yield from found if is_long else filter(_words_of_sentence, found)
     for element in root.iter(*_SHOWN_BY_SCRIPT):
         if element.getparent() is not None and element.getparent().tag not in _SHOWN_BY_SCRIPT:
-            yield from filter(_words_of_sentence, "\n".join(element.itertext()).split("\n"))
+            for text in "\n".join(element.itertext()).split("\n"):
+                if _words_of_sentence(text) and _normal(text) not in shown:
+                    yield text
 
 
 def _values(script: str) -> Iterator[str]:
@@ -118,6 +128,8 @@ def _values(script: str) -> Iterator[str]:
     for found in _VALUE.finditer(script):
         value = _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), found[1] or found[0])
         if found[2] is None:
+            if "%20" in value:
+                value = unquote(value)
             if "/" not in value or " " in value:  # else it is an address
                 values.append(_TAG.sub(" ", value))
         elif value.count(" ") >= _MIN_WORDS_OF_SENTENCE:

@@ -30,9 +30,13 @@ def ld(thing):
         ("subheading", "<h3>{}</h3>" + TEXT + "<h2>Fares</h2>"),
         ("picture", "<h1>Timetable <img alt='{}'></h1>"),
         ("picture", "<img alt=''><img alt='{}'>"),
+        ("picture", "<h1>Timetable</h1><h2><img alt='{}'></h2>"),
+        ("crumb", "<h1>Lines</h1><nav class=breadcrumb><a href=/>Lines</a> › {}</nav>"),
+        ("crumb", "<h1>Lines</h1><ol id=BreadCrumbs><li><a href=/>Lines</a><li>{}</ol>"),
         ("crumb", "<nav class=breadcrumb><a href=/>Lines</a><b aria-current=page>{}</b></nav>"),
         ("crumb", "<ol aria-label=Breadcrumb><li>Lines<li aria-current=page>{}</ol><h1>Lines</h1>"),
         ("label", "<main aria-label='{}'>"),
+        ("label", "<section aria-label='{}'>"),
         ("label", "<article aria-label='{}'>"),
         ("lead", "<b>{}</b>"),
         ("lead", "<div>Lines</div><p><strong>{}</strong></p>"),
@@ -58,6 +62,23 @@ def test_a_name_tells_pages_apart_that_have_the_same_title(kind, html):
 @pytest.mark.parametrize(
     "html",
     [
+        "<h1>Our houses</h1><div class=name>{}</div>",
+        "<h1>Our houses</h1><p><strong>{}</strong></p>",
+        "<h1>Our houses</h1><table><tr><th>{}</table>",
+        "<h1>Our houses</h1><figure><figcaption>{}</figcaption></figure>",
+        "<page-title>{}</page-title>",
+        "<marquee>{}</marquee>",
+        "<div class=heading-xl>{}</div>",
+    ],
+)
+def test_a_line_that_looks_like_a_heading_tells_pages_apart(html):
+    one, other = (found(html.format(name) + TEXT) for name in ("The Old Mint", "Larch Lodge"))
+    assert (one["lead"], other["lead"]) == ("the old mint", "larch lodge")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
         "<h1>Line 4</h1>" + TEXT + "<h2>Monday</h2>",  # a heading of a section
         "<h2>Boats</h2><h1>Line 4</h1>",  # above the heading: the section of the site
         "<h1>Line 4</h1><aside><h2>Weather</h2></aside>",
@@ -70,7 +91,10 @@ def test_a_name_tells_pages_apart_that_have_the_same_title(kind, html):
         "<h1>Line 4</h1><b>12 May</b><img alt='A pier'>",  # there is a heading
         "<h1>Line 4</h1><nav><a aria-current=page>Boats</a></nav>",  # no breadcrumb
         "<h1>Line 4</h1><meta property=og:title content='Line 4 - Ferries'>",
-        "<b>and</b> then",  # no whole line
+        "<h1>Line 4</h1><b>and</b> then",  # no whole line
+        "<p>12 May 2024",  # a number may be a date
+        "<h1>Line 4</h1><nav class=breadcrumb><a href=/>Lines</a> / <a href=/4>Boats</a></nav>",
+        "<h1>Line 4</h1><h2>Boats <img alt='A pier'></h2>".replace("Boats", "Line 4"),
         "<p>A <b>word</b> in a text of many words that nobody takes for a heading</p><b>so</b>",
     ],
 )

@@ -158,6 +158,8 @@ class TestIdentities:
                 {"sku": "b-7"},
             ),
             (ld({"@type": "WebPage", "mainEntity": PRODUCT}), {"sku": "b-7"}),
+            (ld({"@type": "WebPage", "about": PRODUCT}), {"sku": "b-7"}),
+            (ld({"@type": "Article", "about": PRODUCT}), {}),
             (ld({**PRODUCT, "@type": ["Product", "Boat"], "mpn": 17}), {"sku": "b-7", "mpn": "17"}),
             (ld({"@type": "Product", "gtin13": "0 4006381-333931"}), {"gtin": "4006381333931"}),
             (ld({"@type": "Product", "gtin": "04006381333931"}), {"gtin": "4006381333931"}),
@@ -166,7 +168,7 @@ class TestIdentities:
             ("<div itemScope><b itemProp=sku>B-7</b></div>", {"sku": "b-7"}),
             (ld({"@type": "Product", "color": "Red", "size": "M"}), {"color": "red", "size": "m"}),
             (ld({**PRODUCT, "color": ["red", "blue"]}), {"sku": "b-7"}),
-            ("<div itemscope><b itemprop=color>Red</b></div>", {"color": "red"}),
+            ("<div itemscope><i itemprop=color>Red</i></div>", {"color": "red"}),
             ("<meta itemprop=productID content=B-7>", {"productid": "b-7"}),
             ("<meta property=product:retailer_item_id content=B-7>", {"sku": "b-7"}),
             # What is beside the main thing is of no account.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from urllib.parse import quote
 
 import pytest
 
@@ -54,11 +55,16 @@ def hexadecimal(text: str) -> str:
         f"<div data-page='{json.dumps(STATE).replace(chr(34), '&quot;')}'></div>".replace("'", '"'),
         f"<template id=page><p>{LONG_TEXT}</template>",
         f"<noscript><p>{LONG_TEXT}</p></noscript>",
+        f"<noscript>{NOTICE}</noscript><script>rows={json.dumps(STATE)}</script>",
+        "".join(f"<x-text props='{json.dumps([text])}'></x-text>" for text in PARAGRAPHS * 2),
+        f"<textarea hidden>{json.dumps(STATE)}</textarea>",
+        f"<script>JSON.parse(decodeURIComponent('{quote(json.dumps(STATE))}'))</script>",
     ],
     ids=[
         *("json", "assigned", "parsed", "pushed", "function", "numbers", "Chinese"),
         *("small scripts", "hexadecimal", "escaped quotes", "markdown", "template of a script"),
         *("attribute", "quoted attribute", "template", "noscript"),
+        *("the notice in noscript, too", "short attributes", "textarea", "in a URL's escapes"),
     ],
 )
 @pytest.mark.parametrize("extractor", ["readability", "segments"])
@@ -112,6 +118,29 @@ def test_a_notice_beside_data_is_no_content(script, extractor):
 )
 def test_other_pages_have_their_text(html):
     assert not extract(html).is_notice
+
+
+@pytest.mark.parametrize("extractor", ["readability", "segments"])
+def test_a_notice_beside_a_declared_text(extractor):
+    steps = [{"@type": "HowToStep", "text": text} for text in PARAGRAPHS]
+    thing = {
+        "@graph": [
+            {"@type": "Organization", "description": " ".join(PARAGRAPHS * 9)},
+            {
+                "@type": "Recipe",
+                "name": "Soup &amp; bread",
+                "image": "a.png",
+                "steps": steps,
+                "review": [{"reviewBody": "So so"}],
+                "author": {"@type": "Person", "name": "I A"},
+            },
+        ]
+    }
+    html = f"{NOTICE}<script type=application/ld+json>{json.dumps(thing)}</script>"
+    found = extract(f"{html}<script>data={json.dumps(STATE)}</script>", extractor)
+    assert found.way == "declared"
+    assert found.text.split("\n") == ["Soup & bread", *PARAGRAPHS]
+    assert not found.is_notice
 
 
 def test_the_text_counts_that_was_extracted():
