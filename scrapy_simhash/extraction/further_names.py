@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # A line with as many words is running text.
 _MIN_TEXT_WORDS = 8
+_SENTENCE_ENDS = (".", "!", "?", ":", "…", "。")
 # "12 comments" is no name.
 _COUNT = re.compile(r"\d[\d.,]*\s\w+")
 # Further elements of one kind are not looked at, so that nested ones take little time.
@@ -56,9 +57,9 @@ def further_names(
         "crumb": (facts.crumb, *_current_crumbs(elements)),
     }
     if names.headings:  # below it may be a date, a rating or a price
-        found["lead"] = filter(_has_no_digit, _leads(elements.root))
+        found["lead"] = filter(_may_be_name, _leads(elements.root))
     else:
-        found["lead"] = chain(_leads(elements.root), filter(_has_no_digit, top))
+        found["lead"] = chain(_leads(elements.root), filter(_may_be_name, top))
         found["label"] = (
             one.get("aria-label", "") for one in elements.root.iter("main", "article", "section")
         )
@@ -97,8 +98,9 @@ def _leads(root: HtmlElement) -> Iterator[str]:
             yield shown_text(element)
 
 
-def _has_no_digit(text: str) -> bool:
-    return not any(map(str.isdigit, text))
+def _may_be_name(text: str) -> bool:
+    """Return False for a sentence, and for a line with a number."""
+    return not (text.endswith(_SENTENCE_ENDS) or any(map(str.isdigit, text)))
 
 
 def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]:

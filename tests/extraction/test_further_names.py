@@ -92,6 +92,7 @@ def test_a_line_that_looks_like_a_heading_tells_pages_apart(html):
         "<h1>Line 4</h1><nav><a aria-current=page>Boats</a></nav>",  # no breadcrumb
         "<h1>Line 4</h1><meta property=og:title content='Line 4 - Ferries'>",
         "<h1>Line 4</h1><b>and</b> then",  # no whole line
+        "<p>Boats came in.",
         "<p>12 May 2024",  # a number may be a date
         "<h1>Line 4</h1><nav class=breadcrumb><a href=/>Lines</a> / <a href=/4>Boats</a></nav>",
         "<h1>Line 4</h1><h2>Boats <img alt='A pier'></h2>".replace("Boats", "Line 4"),
