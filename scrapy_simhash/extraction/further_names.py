@@ -9,7 +9,7 @@ one of its kind. A page without it, such as a print version, agrees with any pag
 from __future__ import annotations
 
 import re
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.elements import names_of
@@ -57,9 +57,11 @@ def further_names(
         "crumb": (facts.crumb, *_current_crumbs(elements)),
     }
     if names.headings:  # below it may be a date, a rating or a price
-        found["lead"] = filter(_may_be_name, _leads(elements.root))
+        found["lead"] = filter(_has_no_digit, _leads(elements.root))
     else:
-        found["lead"] = chain(_leads(elements.root), filter(_may_be_name, top))
+        found["lead"] = chain(
+            _leads(elements.root), filter(_has_no_digit, takewhile(_is_no_sentence, top))
+        )
         found["label"] = (
             one.get("aria-label", "") for one in elements.root.iter("main", "article", "section")
         )
@@ -98,9 +100,12 @@ def _leads(root: HtmlElement) -> Iterator[str]:
             yield shown_text(element)
 
 
-def _may_be_name(text: str) -> bool:
-    """Return False for a sentence, and for a line with a number."""
-    return not (text.endswith(_SENTENCE_ENDS) or any(map(str.isdigit, text)))
+def _has_no_digit(text: str) -> bool:
+    return not any(map(str.isdigit, text))
+
+
+def _is_no_sentence(text: str) -> bool:
+    return not text.endswith(_SENTENCE_ENDS)
 
 
 def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]:
