@@ -166,7 +166,7 @@ class Judging:
                 location, self._detector.scheme, kind=settings.index_kind, **options
             )
             self.calls = IndexCalls(index, self.errors)
-        self.size_at_opening = index.size_at_opening
+        self.size_at_opening = len(index)
         starts.record(index)
 
     def _warn_of_opening(self, message: str, *arguments: object) -> None:
@@ -187,9 +187,9 @@ class Judging:
         """
         if self.index is None:
             return
-        ending = self.calls.now("the end of the crawl", lambda index: index.ending())
-        if ending is not None:
-            self.stats.index_size(ending.size)
+        size = self.calls.now("the end of the crawl", len)
+        if size is not None:
+            self.stats.index_size(size)
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self._what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})

@@ -17,7 +17,7 @@ from scrapy.utils.project import data_path
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.settings_table import TAGGED_FIELDS, all_settings
 from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
-from scrapy_simhash.index.cost import require_plan
+from scrapy_simhash.index.cost import choose_plan
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.policy import Policy
 from scrapy_simhash.setting import Setting, is_off, whole
@@ -272,7 +272,7 @@ class SimhashSettings:
                 "or write selectors that match on the page, such as '.sku' or '//h1'",
             )
         try:
-            require_plan(self.scheme.bits, self.max_distance)
+            choose_plan(self.scheme.bits, self.max_distance)
         except PlanError as error:
             if self.max_distance != preset_distance:
                 raise read.error("SIMHASH_MAX_DISTANCE", str(error)) from error

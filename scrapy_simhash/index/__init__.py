@@ -149,7 +149,7 @@ def index_over(
         incremental,
         next_sequence if crawl_start is None else min(crawl_start, next_sequence),
     )
-    return Index(store, rules, partial(_release, store), len(store))
+    return Index(store, rules, partial(_release, store))
 
 
 def reset_index(location: str | os.PathLike[str]) -> bool:

@@ -48,13 +48,6 @@ class PageToObserve(NamedTuple):
     in_scope: Callable[[str], bool] | None = None
 
 
-class Ending(NamedTuple):
-    """The state of an index at the end of a crawl; `size` is the number of stored pages."""
-
-    size: int
-    next_sequence: int
-
-
 class Earlier(NamedTuple):
     """What the pages have done that a page is a copy of, or the earlier page under its key.
 

@@ -52,12 +52,6 @@ def require_distance(max_distance: int, bits: int) -> None:
         )
 
 
-def require_plan(bits: int, max_distance: int) -> None:
-    """Raise PlanError if `choose_plan` would. Faster, if unprobed tables find enough pairs."""
-    if not _unprobed_plans(bits, max_distance):
-        choose_plan(bits, max_distance)
-
-
 @lru_cache(maxsize=256)
 def choose_plan(
     bits: int,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.evidence import NO_EVIDENCE
-from scrapy_simhash.index.base import Ending, Match, PageToObserve
+from scrapy_simhash.index.base import Match, PageToObserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,7 +57,6 @@ class Index:
 
     :param rules: the rules of this crawl.
     :param on_close: called once, with the pages that are still pending, when the index is closed.
-    :param size_at_opening: number of stored entries.
     """
 
     def __init__(
@@ -65,12 +64,10 @@ class Index:
         store: AnyStore,
         rules: CrawlRules,
         on_close: Callable[[Sequence[Pending]], None],
-        size_at_opening: int,
     ) -> None:
         self._store = store
         self.rules = rules
         self._on_close = on_close
-        self.size_at_opening = size_at_opening
         self._closed = False
         # The pages that this index made pending. After a failover, a server may give a sequence
         # number twice.
@@ -302,11 +299,6 @@ class Index:
         """Replace the side row `before`; None means no row. Return False if there is another."""
         with self._store.lock:
             return self._open().replace_side_row(kind, name, before, after)
-
-    def ending(self) -> Ending:
-        """Return what a crawl needs to know of the index when it ends."""
-        with self._store.lock:
-            return self._open().ending()
 
     def sync(self) -> None:
         """Sync earlier writes, if the policy is ``everysec``; no effect in Redis. Call this from a

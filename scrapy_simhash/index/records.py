@@ -10,14 +10,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from scrapy_simhash.confirmation import Against
-from scrapy_simhash.evidence import (
-    NO_EVIDENCE,
-    Evidence,
-    encode_evidence,
-    read_evidence,
-    read_varint,
-    varint,
-)
+from scrapy_simhash.evidence import encode_evidence, read_evidence, read_varint, varint
 from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate, SideKind
 
 if TYPE_CHECKING:
@@ -132,7 +125,12 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
     :raises ValueError: the value is cut short, or the page key is not UTF-8.
     """
     flags_at = _FINGERPRINT_AT + width_bytes
-    sequence_difference, seen_difference_s, evidence, key_at = _read_parts(value, flags_at + 1)
+    try:
+        sequence_difference, at = read_varint(value, flags_at + 1)
+        seen_difference_s, at = read_varint(value, at)
+        evidence, key_at = read_evidence(value, at)
+    except (IndexError, ValueError):
+        key_at = len(value)
     if len(value) <= key_at:
         name = "its value" if ordinal < 0 else f"entry {ordinal}"
         raise ValueError(f"{name} is cut short: it has {len(value)} bytes")
@@ -150,20 +148,6 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
         evidence,
         value[flags_at : flags_at + 1] == _GAVE_ITEMS,
     )
-
-
-def _read_parts(value: bytes, at: int) -> tuple[int, int, Evidence, int]:
-    """Return (`last_sequence` - `number`, `last_seen_s` - `first_seen_s`, evidence, position of the
-    page key) from an entry's value; the last is its length if the value is cut short.
-
-    :param at: position of the first of these parts.
-    """
-    try:
-        sequence_difference, at = read_varint(value, at)
-        seen_difference_s, at = read_varint(value, at)
-        return sequence_difference, seen_difference_s, *read_evidence(value, at)
-    except (IndexError, ValueError):
-        return 0, 0, NO_EVIDENCE, len(value)
 
 
 def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:

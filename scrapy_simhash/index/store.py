@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import NOTHING_NEAR, Ending, Within
+from scrapy_simhash.index.base import NOTHING_NEAR, Within
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending, PendingPages
 from scrapy_simhash.index.rules import outdated_entries
@@ -269,10 +269,6 @@ class Store(RowWriter):
         self.remove(found.values())
         self.texts.forget(found)
         return list(found)
-
-    def ending(self) -> Ending:
-        """Return the state at the end of a crawl."""
-        return Ending(len(self), self.next_sequence)
 
     def stop_waiting(self) -> None:
         """Do nothing: there is no server."""

@@ -34,7 +34,7 @@ def test_a_row_is_replaced_only_if_it_is_the_expected_one(index):
     assert not index.replace_side_row("notes", "1", None, b"b")
     assert index.side_row("notes", "1") == b"a"
     assert index.replace_side_row("notes", "1", b"a", b"b")
-    assert index.ending() == (0, index.next_sequence)
+    assert len(index) == 0
     assert index.replace_side_row("notes", "1", b"b", None)
     assert list(index.side_rows("notes")) == []
 

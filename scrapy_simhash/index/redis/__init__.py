@@ -93,7 +93,7 @@ def open_redis_index(
             }
             first = _shared_start(store, crawl, first, settings)
         rules = CrawlRules(k, confirmation, incremental, first)
-        return Index(store, rules, store.close, len(store))
+        return Index(store, rules, store.close)
     except BaseException:
         store.server.close()
         raise

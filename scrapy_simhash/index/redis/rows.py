@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
-from scrapy_simhash.index.base import Ending
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.records import (
     SEQUENCE_BYTES,
@@ -265,12 +264,6 @@ class RedisRows:
     def unlog(self, sequences: Iterable[int]) -> None:
         """Remove the lines with these sequence numbers, as far as there are any."""
         self.server.call_all(("HDEL", self.layout.log_key(one), one) for one in sequences)
-
-    def ending(self) -> Ending:
-        """Return the state at the end of a crawl, in one round trip."""
-        layout = self.layout
-        last, size = self.server.call_all([("GET", layout.sequence), ("HLEN", layout.entries)])
-        return Ending(size, self.server.to_number(last) + 1)
 
     def __len__(self) -> int:
         size: int = self.server.call("HLEN", self.layout.entries)

@@ -166,12 +166,11 @@ class Rows:
         self,
         queries: Words,
         positions: NDArray[np.uint32],
-        owners: NDArray[np.int64] | None,
         max_distance: int,
         *,
-        in_files: int,
-        newest: int,
-        with_gone: bool,
+        owners: NDArray[np.int64] | None = None,
+        in_files: int = 0,
+        newest: int | None = None,
     ) -> Near | None:
         """Compare rows with queries. Return the rows within the distance of a query; None if there
         are none. Repeated positions give repeated rows.
@@ -181,9 +180,12 @@ class Rows:
         :param owners: for each position, the number of the query to compare the row with; None for
             a single query.
         :param newest: all queries are also compared with the rows in memory from this index on.
-        :param with_gone: return forgotten rows, too.
+            None is for the positions of a crowd: compare no others, and return forgotten rows, too,
+            because these have taken places of others, and the caller must know of them.
         """
-        count, newest_count = len(positions), self.waiting_count - newest
+        with_gone, count = newest is None, len(positions)
+        newest = self.waiting_count if newest is None else newest
+        newest_count = self.waiting_count - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored_count)
         differing = np.empty((count + len(queries) * newest_count, self._words), np.uint64)
         # No position is out of range. With "clip", numpy writes to `out` without a buffer.

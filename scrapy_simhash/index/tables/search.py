@@ -93,12 +93,11 @@ class Search:
         rows = self._prefixes.packed([fingerprint for fingerprint, _ in queries])
         found: list[list[int]] = []
         for at, query in enumerate(queries):
-            near = self._compared(rows[at : at + 1], none, max_distance, newest=first)
-            if near is None:
+            near = self._rows.near(rows[at : at + 1], none, max_distance, newest=first)
+            if near is None:  # as nearly always: the probes need not be chosen
                 found.append([])
-            else:
-                is_probed = self._is_probed(query)
-                found.append(self._chosen(rows[at], near, _at(marks, at), is_probed, 0))
+                continue
+            found.append(self._chosen(rows[at], near, _at(marks, at), self._is_probed(query), 0))
         return found
 
     def _near_one(
@@ -116,7 +115,7 @@ class Search:
         if marks is not None and len(positions) > CROWD:
             return None
         rows = self._prefixes.packed([query[0]])
-        near = self._compared(
+        near = self._rows.near(
             rows, positions, max_distance, in_files=in_files, newest=where.unsorted_from
         )
         return [self._chosen(rows[0], near, _at(marks, 0), self._is_probed(query), extra)]
@@ -144,11 +143,11 @@ class Search:
                 counts[:, is_own] = 0
                 in_files = int(crowd.searchsorted(self._rows.stored_count))
                 own_rows = rows[owner : owner + 1]
-                near = self._compared(own_rows, crowd, max_distance, in_files=in_files)
+                near = self._rows.near(own_rows, crowd, max_distance, in_files=in_files)
                 if near is not None:
                     parts.append(near._replace(owners=near.owners + owner))
         positions, ends = where.lookup.read(begins, counts)
-        near = self._compared(
+        near = self._rows.near(
             rows,
             positions,
             max_distance,
@@ -207,29 +206,6 @@ class Search:
         own = self._prefixes.probed_hashes(rows)
         is_probed: NDArray[np.bool_] = (own.take(tables, axis=1) == hashes).any(axis=1)
         return is_probed
-
-    def _compared(
-        self,
-        rows: Words,
-        positions: Positions,
-        max_distance: int,
-        *,
-        owners: NDArray[np.int64] | None = None,
-        in_files: int = 0,
-        newest: int | None = None,
-    ) -> Near | None:
-        """Return the result of `Rows.near`. Without `newest`, the positions are those of a crowd:
-        forgotten rows have taken places there, so the caller must know of them.
-        """
-        return self._rows.near(
-            rows,
-            positions,
-            owners,
-            max_distance,
-            in_files=in_files,
-            newest=self._rows.waiting_count if newest is None else newest,
-            with_gone=newest is None,
-        )
 
     def _positions_in_crowd(
         self, where: Sorted, mark: int, begins: Positions, counts: NDArray[np.int64], extra: int
