@@ -75,6 +75,14 @@ class Record:
     found: list[str] = field(default_factory=list)
 
 
+class RequestFor(Request):
+    """A request with an attribute and an argument of its own."""
+
+    def __init__(self, url: str, item: str, **given: Any) -> None:
+        super().__init__(url, **given)
+        self.item = item
+
+
 class GeneratedSpider(Spider):
     """A site with documents, some with copies under other URLs, and a spider for it.
 
@@ -171,7 +179,18 @@ class Plain(GeneratedSpider):
 class Carried(GeneratedSpider):
     """A half-filled item goes to a second page, which is the same for all documents."""
 
-    ways = ("kwargs", "meta", "row", "record", "loader", "nested", "partial", "closure", "response")
+    ways = (
+        "kwargs",
+        "meta",
+        "row",
+        "record",
+        "loader",
+        "nested",
+        "partial",
+        "closure",
+        "response",
+        "attribute",
+    )
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         if path.startswith("/reviews"):
@@ -201,11 +220,14 @@ class Carried(GeneratedSpider):
         if way == "closure":
             return [response.follow(link, lambda answer: self.parse_reviews(answer, name))]
         if way == "meta":
-            return [response.follow(link, self.parse_reviews, meta={"item": values[way]})]
+            return [response.follow(link, self.parse_reviews, meta={"_item": values[way]})]
+        if way == "attribute":
+            url = response.urljoin(link.attrib["href"])
+            return [RequestFor(url, name, callback=self.parse_reviews)]
         return [response.follow(link, self.parse_reviews, cb_kwargs={"item": values[way]})]
 
     def parse_reviews(self, response: Response, item: Any = None) -> Any:
-        item = response.meta.get("item", item)
+        item = response.meta.get("_item", item) or response.request.item
         if isinstance(item, list):
             item = item[0][1]
         if hasattr(item, "load_item"):
@@ -739,7 +761,9 @@ class Chained(GeneratedSpider):
         if self.way == "calendar" and path.startswith("/d/"):
             # Months without an event, and some with one.
             event = links([f"/event/{place}"]) if place % 4 == 3 else ""
-            return page("Events", prose("calendar"), event + links([f"/d/{place + 1}"], "n"))
+            around = [place - 1, place + 1] if self.seed % 2 and place else [place + 1]
+            months = links([f"/d/{month}" for month in around], "n")
+            return page("Events", prose("calendar"), event + months)
         following = links([f"/d/{place + 1}"], "n") if place + 1 < len(self.order) else ""
         if path.startswith("/list/"):
             return page("List", prose("list"), links([f"/d/{place}"], "n"))
@@ -780,7 +804,7 @@ class Chained(GeneratedSpider):
 class Gated(GeneratedSpider):
     """A page before each document is the same for all: one that asks, or one that tells to wait."""
 
-    ways = ("ask", "other callback", "poll")
+    ways = ("ask", "other callback", "constant", "poll")
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         if path.startswith("/gate/"):
@@ -798,11 +822,23 @@ class Gated(GeneratedSpider):
         links_on = response.css("a.n")
         if not links_on:
             return super().parse_document(response)
+        if self.way == "constant":
+            return [response.follow(links_on[0], self.parse_answer, meta={"is": "asked"})]
         callback = self.parse_answer if self.way == "other callback" else self.parse_document
         return [response.follow(links_on[0], callback)]
 
     def parse_answer(self, response: Response) -> Any:
         yield {"content": response.css("h1::text").get()}
+
+
+class Pictured(GeneratedSpider):
+    """Pages with the text of a licence, which differ in nothing but a picture."""
+
+    def document(self, number: int, more: str = "") -> str:
+        return page("Picture", prose("licence"), f'<img src="/pictures/{number}.jpg">')
+
+    def parse_document(self, response: Response) -> Any:
+        return [{"content": response.css("img::attr(src)").get()}]
 
 
 class Waiting(GeneratedSpider):
