@@ -8,7 +8,7 @@ import asyncio
 import time
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Action
 
 _Result = TypeVar("_Result")
+Then: TypeAlias = "Callable[[Any], None]"
 
 _AWAY = "simhash: %s. Pages pass without a verdict until it answers; it is asked again every %g s"
 
@@ -96,32 +97,21 @@ class IndexCalls:
         self._tell(key, lambda index, _: [ask(index)], None, then)
 
     def confirm(
-        self,
-        observation: Observation,
-        then: Callable[[None], None] | None = None,
-        *,
-        gave_items: bool = True,
+        self, observation: Observation, then: Then | None = None, *, gave_items: bool = True
     ) -> None:
         """Confirm an observation as by `tell`. If this fails, discard it, so that it does not stay
         pending. For `gave_items` see `Index.confirm`.
         """
-
-        def end(stored: bool | None) -> None:
-            if stored is None:
-                self._tell(observation.key, _forget_all, observation, None)
-            if then is not None:
-                then(None)
-
         confirm_all = _confirm_all if gave_items else _confirm_without_items
-        self._tell(observation.key, confirm_all, observation, end)
+        self._tell(observation.key, confirm_all, observation, then)
 
-    def discard(self, observation: Observation, then: Callable[[None], None] | None = None) -> None:
+    def discard(self, observation: Observation, then: Then | None = None) -> None:
         """Discard an observation as by `tell`."""
         self._tell(observation.key, _discard_all, observation, then)
 
     def acted(self, observation: Observation, action: Action) -> None:
         """Record what was done with a page as by `tell`; see `Index.acted`."""
-        self._tell(observation.key, _acted_all, (observation, action), None)
+        self._tell(observation.key, _acted_all, (observation, action))
 
     def hurry(self) -> None:
         """Repeat calls only for a few more seconds, because the crawl waits for them."""
@@ -154,39 +144,37 @@ class IndexCalls:
         if self.index is not None:
             self.index.close()
 
-    def _tell(
-        self,
-        key: str,
-        together: Together,
-        argument: Any,
-        then: Callable[[Any], None] | None,
-    ) -> None:
-        if self._thread is None:
-            answer = self.now(key, lambda index: together(index, [argument])[0])
-            if then is not None:
-                then(answer)
-            return
-        self._waiting += 1
-        self._thread.submit(key, together, argument).add_done_callback(
-            lambda future: self.call_in_loop(self._end, key, together, future, then)
-        )
+    def _tell(self, key: str, together: Together, argument: Any, then: Then | None = None) -> None:
+        if self._thread is not None:
+            self._waiting += 1
+            self._thread.submit(key, together, argument).add_done_callback(
+                lambda call: self.call_in_loop(
+                    self._end, key, together, argument, call.result, then
+                )
+            )
+        elif self.index is not None:
+            self._end(key, together, argument, lambda: together(self.index, [argument])[0], then)
+        elif then is not None:
+            then(None)
 
     def _end(
         self,
         key: str,
         together: Together,
-        future: Future[Any],
-        then: Callable[[Any], None] | None,
+        argument: Any,
+        result: Callable[[], Any],
+        then: Then | None,
     ) -> None:
         answer = None
         try:
-            answer = future.result()
+            answer = result()
         except StorageError as error:
             self._errors.count_error("index", error, key)
-            is_confirmation = together in (_confirm_all, _confirm_without_items)
-            self._not_stored += is_confirmation and isinstance(error, IndexUnreachable)
+            if together in (_confirm_all, _confirm_without_items):
+                self._not_stored += isinstance(error, IndexUnreachable)
+                self._tell(key, _forget_all, argument)
         finally:
-            self._waiting -= 1
+            self._waiting -= self._thread is not None
             if then is not None:
                 then(answer)
             if not self._waiting and self._all_done is not None:
@@ -211,29 +199,28 @@ def _observe_all(index: Any, pages: Sequence[PageToObserve]) -> list[tuple[Obser
     return [(observation, duration_ms) for observation in observations]
 
 
-def _confirm_all(
-    index: Any, observations: Sequence[Observation], *, gave_items: bool = True
-) -> list[bool]:
-    index.confirm_all(observations, gave_items=gave_items)
-    return [True] * len(observations)
+def _confirm_all(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
+    index.confirm_all(observations)
+    return [None] * len(observations)
 
 
-def _confirm_without_items(index: Any, observations: Sequence[Observation]) -> list[bool]:
-    return _confirm_all(index, observations, gave_items=False)
+def _confirm_without_items(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
+    index.confirm_all(observations, gave_items=False)
+    return [None] * len(observations)
 
 
-def _discard_all(index: Any, observations: Sequence[Observation]) -> list[None]:
+def _discard_all(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
     index.discard_all(observations)
     return [None] * len(observations)
 
 
-def _forget_all(index: Any, observations: Sequence[Observation]) -> list[None]:
+def _forget_all(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
     with suppress(StorageError):  # then their leases end
         index.discard_all(observations)
     return [None] * len(observations)
 
 
-def _acted_all(index: Any, pairs: Sequence[tuple[Observation, Action]]) -> list[None]:
+def _acted_all(index: Any, pairs: Sequence[tuple[Observation, Action]]) -> Sequence[None]:
     index.acted_all(pairs)
     return [None] * len(pairs)
 
