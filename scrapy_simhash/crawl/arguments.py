@@ -34,6 +34,7 @@ from weakref import WeakKeyDictionary
 from itemadapter import ItemAdapter
 from scrapy import Item, Request, Spider
 from scrapy.spiders import CrawlSpider
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.evidence import UNLIKE_ANY
 
@@ -86,6 +87,7 @@ _BROWSER_HEADERS = re.compile(
     "accept.*|cache-control|connection|cookie|dnt|host|if-.*|keep-alive|origin|pragma|"
     "proxy-authorization|referer|sec-.*|te|upgrade-insecure-requests|user-agent|x-forwarded-for"
 )
+_REMEMBERED_NAMES = 1000
 
 
 class Arguments:
@@ -101,6 +103,8 @@ class Arguments:
         self._crawler = crawler
         # Response → what downloader middlewares had added to the meta of its request.
         self._added: WeakKeyDictionary[Response, dict[str, Any]] = WeakKeyDictionary()
+        # Callback → its `callback_name`.
+        self._names: LocalCache[Any, str] = LocalCache(_REMEMBERED_NAMES)
 
     def leaves_spider(self, request: Request, response: Response | None = None) -> None:
         """Record the names that a request carries when it leaves the spider middlewares.
@@ -174,17 +178,18 @@ class Arguments:
         keywords = [name for name in request.cb_kwargs if name not in self._ignored]
         return [name for name in request.meta if self._counts(name)], keywords, ()
 
-    def same_callback(self, one: Request, other: Request) -> bool:
-        """Return True if two requests call the same callback, or rule of a CrawlSpider."""
-        spider = self._spider
-        of_one, of_other = (
-            _rule(request, spider) or _callback(request, spider) for request in (one, other)
-        )
-        return bool(of_one == of_other)
-
     def callback_name(self, request: Request) -> str:
-        """Return a text that is the same for requests with the same callback, in this process."""
-        return repr(_rule(request, self._spider) or _callback(request, self._spider))
+        """Return a text that is the same for requests with the same callback (or rule of a
+        CrawlSpider), in this process.
+        """
+        callback = _rule(request, self._spider) or _callback(request, self._spider)
+        try:
+            name = self._names.get(callback)
+            if name is None:
+                name = self._names[callback] = repr(callback)
+        except TypeError:  # it has no hash, such as the keywords of a rule
+            return repr(callback)
+        return name
 
     def shown(self, request: Request) -> str:
         """Return a text with the values that a request carries."""

@@ -43,8 +43,11 @@ class Following:
     def given(self, page: PageState, request: Request) -> None:
         """Record a request that the callback of a page gave."""
         page.requests += 1
-        page.own_requests += self._arguments.same_callback(request, page.request)
-        page.callbacks.add(self._arguments.callback_name(request))
+        if page.own_requests > MAX_OWN_REQUESTS:
+            return  # it will not lead on any more
+        name = self._arguments.callback_name(request)
+        page.own_requests += name == self._arguments.callback_name(page.request)
+        page.callbacks.add(name)
         if page.leads_on:
             self._leading[page.key] = page.requests, page.callbacks
         else:
@@ -82,8 +85,8 @@ class Following:
         if page.in_chain and 1 in (page.requests, number):
             passing = requests
         elif page.in_chain:
-            name, same = self._arguments.callback_name, self._arguments.same_callback
-            own = [one for one in requests if same(one, page.request)][:MAX_OWN_REQUESTS]
+            name = self._arguments.callback_name
+            own = [one for one in requests if name(one) == name(page.request)][:MAX_OWN_REQUESTS]
             passing = [one for one in requests if one in own or name(one) not in callbacks]
         page.withheld += len(requests) - len(passing)
         return passing
