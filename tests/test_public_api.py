@@ -17,7 +17,6 @@ NAMES = [
     "Scheme",
     "SimhashError",
     "Verdict",
-    "cluster",
     "hamming_distance",
     "open_index",
 ]
