@@ -78,9 +78,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _stored(index: Index, key: str) -> dict[str, Any]:
     """Return what an index knows about a key, as values for JSON."""
-    from scrapy_simhash.maintenance.explain import stored_about
-
-    entry, lines = stored_about(index, key)
+    entry = index.entry(key)
+    lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
     bits = index.scheme.bits
     as_json = [
         {name: value for name, value in asdict(line).items() if name != "sequence"}
@@ -131,7 +130,7 @@ def _stored_lines(stored: dict[str, Any]) -> list[str]:
 def _answer(options: argparse.Namespace) -> dict[str, Any]:
     """Return the answer as values for JSON, with all matches."""
     from scrapy_simhash.detector import Detector, evidence_of
-    from scrapy_simhash.maintenance.explain import predict
+    from scrapy_simhash.index.base import PageToObserve
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
     from scrapy_simhash.verdict import Verdict
 
@@ -146,20 +145,21 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
     )
     name, key = loaded.name, options.key or loaded.url
-    prediction, action, stored = None, "keep", None
+    foreseen, action, stored, matches = None, "keep", None, []
     evidence = evidence_of(key or "", page)
     if page.fingerprint is not None:
         with opened_index(where, max_distance=k, confirmation=confirmation) as index:
             in_scope = page_scope(options.settings)(key or name)
-            prediction = predict(index, key, page.fingerprint, evidence, in_scope=in_scope)
+            foreseen = index.foresee(PageToObserve(key or "", page.fingerprint, evidence, in_scope))
+            found = index.query(page.fingerprint, evidence)
+            matches = [match for match in found if match.key != key]
             stored = _stored(index, key) if key else None
-        verdict = Verdict(kind=prediction.kind, key=key or name, bits=bits)
+        verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
         if policy.seen(verdict):
             action = _action_words(policy.decide(verdict)[0])
-    matches = () if prediction is None else prediction.matches
     return {
         "page": name,
-        "kind": "skipped" if prediction is None else prediction.kind,
+        "kind": "skipped" if foreseen is None else foreseen.kind,
         "skipped": page.skipped,
         "error": page.error,
         "fingerprint": shown_fingerprint(page.fingerprint, bits),
@@ -169,7 +169,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         "tokens": page.tokens,
         "way": page.way,
         **{
-            name: getattr(prediction, name, None)  # None for a page that is skipped
+            name: getattr(foreseen, name, None)  # None for a page that is skipped
             for name in ("representative", "distance", "similarity", "similar_to", "reason")
         },
         "action": action,

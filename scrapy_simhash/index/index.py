@@ -249,6 +249,21 @@ class Index:
             stored, pending = store.within(fingerprint, self.max_distance, evidence.certainty)
             return _matches(self.rules.neighbours(evidence, stored + pending))
 
+    def foresee(self, page: PageToObserve) -> Observation:
+        """Return what `observe` would return in a crawl that has already seen all entries. Nothing
+        is written.
+
+        :param page: with an empty key, it counts as one without an entry.
+        :raises SchemeError: the fingerprint does not fit the scheme.
+        """
+        rules = replace(self.rules, incremental=True)
+        with self._store.lock:
+            store = self._open()
+            store.manifest.scheme.check_fingerprint(page.fingerprint)
+            stored = store.entry(page.key) if page.key else None
+            near = store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
+            return rules.judge(page, stored, rules.last(page, stored), near, 0).observation
+
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
         with self._store.lock:

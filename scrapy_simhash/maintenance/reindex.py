@@ -10,10 +10,10 @@ from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
 from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
-from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.rules import Rules, classify, log_line
+from scrapy_simhash.index.rules import CrawlRules, log_line
 from scrapy_simhash.index.spec import preset_confirmation
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import rewriting
@@ -96,7 +96,7 @@ def reindex(
                 "it has no texts (SIMHASH_KEEP_TEXT): crawl the pages again for another scheme",
             )
         detector = Detector(scheme, min_tokens=min_tokens)
-        rules = Rules(max_distance, changes["confirmation"])
+        rules = CrawlRules(max_distance, changes["confirmation"], incremental=True)
         for page in _pages(source):
             text = texts.get(page.key)
             on_progress()
@@ -144,7 +144,7 @@ def _pages(source: Source) -> Iterator[Entry]:
 def _observe(
     store: Store,
     page: Entry,
-    rules: Rules,
+    rules: CrawlRules,
     *,
     in_scope: Callable[[str], bool] | None,
     report: ReindexResult,
@@ -158,21 +158,12 @@ def _observe(
         )
         store.write(seen_again, stored, ())
         return
-    within_k = [
-        (distance, entry)
-        for distance, entry in store.within(
-            page.fingerprint, rules.max_distance, page.evidence.certainty
-        ).stored
-        if in_scope is None or in_scope(entry.key)
-    ]
-    neighbours = rules.neighbours(page.evidence, within_k)
-    result = classify(None, neighbours, (), lambda _: True)
-    nearest = result.nearest
-    if nearest is not None:
+    observed = PageToObserve(page.key, page.fingerprint, page.evidence, in_scope)
+    near = store.within(page.fingerprint, rules.max_distance, page.evidence.certainty)
+    result, _, entry = rules.judge(observed, None, None, near, page.number)
+    if (nearest := result.nearest) is not None:
         line = log_line(page, page.number, page.last_seen_s, nearest.entry.key, nearest)
         store.log(line)
         report.near_duplicates += line.confirmed
-    if result.kind == "near-duplicate":
-        return
-    evidence = page.evidence._replace(certainty=b"")
-    store.write(page._replace(ordinal=-1, evidence=evidence), None, ())
+    if entry is not None:
+        store.write(page._replace(ordinal=-1, evidence=entry.evidence), None, ())

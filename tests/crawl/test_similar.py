@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.maintenance.explain import stored_about
 from scrapy_simhash.maintenance.sources import opened_index
 from scrapy_simhash.url_patterns import MIN_PAGES
 from tests.crawl.harness import Crawl, run_named
@@ -113,7 +112,7 @@ def test_the_log_says_what_was_done(results, urls, site, module_path):
 
     def line_of(key, directory=directory):
         with opened_index(directory) as index:
-            [line] = [line for line in stored_about(index, key)[1] if line.key == key]
+            [line] = [line for line in index.near_duplicates() if line.key == key]
         return line
 
     line = line_of(urls[1])

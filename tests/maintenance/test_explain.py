@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.commands.main import main
-from scrapy_simhash.maintenance.explain import stored_about
-from scrapy_simhash.maintenance.sources import opened_index
 from tests.index.backends import make_backend
 
 
@@ -24,25 +22,6 @@ def made(backend):
         index.observe("https://a.example/copy\n", 0x00FD)
         index.discard(index.observe("https://a.example/failed", 0xFF00))
     return backend.directory
-
-
-def test_a_representative_and_its_copies(made):
-    with opened_index(made) as index:
-        entry, [copy] = stored_about(index, "https://a.example/1")
-    assert entry.fingerprint == 0
-    assert (copy.key, copy.distance, copy.action) == ("https://a.example/copy\n", 1, "dropped")
-
-
-def test_a_copy_each_time_it_was_met(made):
-    with opened_index(made) as index:
-        entry, lines = stored_about(index, "https://a.example/copy\n")
-    assert entry is None
-    assert [
-        (line.representative, line.distance, line.fingerprint, line.action) for line in lines
-    ] == [
-        ("https://a.example/1", 1, 1, "dropped"),
-        ("https://a.example/2", 1, 0xFD, ""),
-    ]
 
 
 def query(made, key):

@@ -12,11 +12,10 @@ import pytest
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index, records
-from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.base import Entry, NearDuplicate, PageToObserve
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import KeptText, Texts, opened_texts, texts_path
 from scrapy_simhash.maintenance.duplication import duplication
-from scrapy_simhash.maintenance.explain import predict
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
@@ -48,9 +47,9 @@ def test_what_is_predicted_keeps_to_the_scope(tmp_path):
     index = made(tmp_path / "one", HOSTS[:1])
     key, fingerprint = HOSTS[1]
     with index.open() as opened:
-        assert predict(opened, key, fingerprint).kind == "near-duplicate"
-        found = predict(opened, key, fingerprint, in_scope=same_host(key))
-        assert (found.kind, len(found.matches)) == ("new", 1)
+        assert opened.foresee(PageToObserve(key, fingerprint)).kind == "near-duplicate"
+        page = PageToObserve(key, fingerprint, in_scope=same_host(key))
+        assert (opened.foresee(page).kind, len(opened)) == ("new", 1)
 
 
 def wide(tmp_path, *keys):
