@@ -15,7 +15,6 @@ from scrapy_simhash.index import Observation, open_index
 from scrapy_simhash.names import Names, page_names
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.sketch import sketch
-from tests.real_pages import real_pages
 from tests.samples import CHINESE, ENGLISH, PARAGRAPHS, article_page
 
 SCHEME = Scheme.preset("wide")
@@ -222,34 +221,3 @@ class TestVerdict:
         verdict = detector.check_text(index, "b", f"{words} <b>!")
         assert (verdict.kind, verdict.representative) == ("near-duplicate", "a")
         assert len(index) == 1
-
-
-@pytest.mark.thorough
-def test_wrongly_decoded_real_pages_raise_nothing(shared):
-    detector = Detector(SCHEME)
-    misreadings = [
-        ("latin-1", "strict"),
-        ("utf-16-le", "ignore"),
-        ("gb18030", "replace"),
-        ("utf-8", "surrogateescape"),
-        ("ascii", "ignore"),
-    ]
-    bodies = [
-        body
-        for name in ("daniel", "trafi_multi")
-        for _, body in real_pages(shared / "data" / name, 25)
-    ]
-    fingerprinted = 0
-    for number, body in enumerate(bodies):
-        html = body.decode("utf-8", "replace")
-        page = detector.fingerprint_page(html)
-        assert page.skipped != "extraction_error", page.error
-        fingerprinted += page.fingerprint is not None
-        riddled = "\0".join(html[i : i + 1000] for i in range(0, len(html), 1000))
-        assert detector.fingerprint_page("\ufeff" + riddled).fingerprint == page.fingerprint
-        encoding, errors = misreadings[number % len(misreadings)]
-        for odd in (body.decode(encoding, errors), html[: len(html) // 2], html[len(html) // 3 :]):
-            read = detector.fingerprint_page(odd)
-            assert (read.fingerprint is None) == (read.skipped is not None)
-    assert len(bodies) == 50
-    assert fingerprinted >= 45

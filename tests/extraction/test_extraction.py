@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import ExtractionError
-from scrapy_simhash.extraction import extract, visible_text
+from scrapy_simhash.extraction import extract
 from scrapy_simhash.extraction.readability import _lean_document
 from tests.extractors import INSTALLED, OURS
 from tests.samples import (
@@ -48,14 +48,6 @@ class TestVisibleText:
     )
     def test_inline_tags_do_not_split_words(self, html):
         assert extract(html, "text").text == "words"
-
-    @pytest.mark.parametrize(
-        "tag",
-        "script style noscript template svg iframe video audio datalist".split(),
-    )
-    def test_invisible_elements_are_left_out_but_not_the_text_after_them(self, tag):
-        html = f"<p>one <{tag}>hidden</{tag}> two</p><{tag}>hidden</{tag}><p>three</p>"
-        assert visible_text(html) == "one two\nthree"
 
 
 class TestOddPages:

@@ -26,7 +26,6 @@ from scrapy_simhash.index import (
     TablePlan,
     choose_plan,
     reset_index,
-    store,
 )
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.scheme import PRESETS
@@ -267,76 +266,6 @@ def test_handles_of_one_directory_share_it_by_whatever_path_until_the_last_is_cl
 def test_a_new_index_is_the_owner_s_alone(made, kind):
     assert made.stat().st_mode & 0o777 == 0o700
     assert (made / kind).stat().st_mode & 0o777 == 0o700
-
-
-@pytest.fixture
-def syncs(monkeypatch, kind):
-    """For each write or sync that an index asks of its database: is it synced?"""
-    asked = []
-    opener = database_kind(kind)
-
-    def opened(location, path):
-        database = opener(location, path)
-        write = database.write
-
-        def recording(puts, deletes=(), *, sync=False):
-            before = len(asked)
-            write(puts, deletes, sync=sync)
-            asked[before:] = [sync]
-
-        sync_all = database.sync
-
-        def recording_sync():
-            sync_all()
-            asked.append(True)
-
-        database.write, database.sync = recording, recording_sync
-        return database
-
-    monkeypatch.setattr("scrapy_simhash.index.offline.database_kind", lambda _: opened)
-    return asked
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Seconds on a clock that stands still."""
-    now_s = [100.0]
-    monkeypatch.setattr(store.time, "monotonic", lambda: now_s[0])
-    return now_s
-
-
-def test_by_default_a_write_is_synced_a_second_after_the_last_synced_one(url, syncs, clock):
-    with open_index(url, SCHEME, max_distance=0, plan=PLAN) as index:
-        syncs.clear()
-        expected = []
-        for fingerprint, (passed_s, synced) in enumerate(
-            [
-                *((0, False), (0.5, False), (0.49, False), (0.01, True)),
-                *((0.99, False), (7, True), (0, False), (0.999, False), (0.001, True)),
-            ]
-        ):
-            clock[0] += passed_s
-            index.confirm(index.observe(f"{fingerprint}", fingerprint))
-            expected.append(synced)
-            assert syncs == expected
-
-
-def test_by_default_closing_syncs_what_was_not_but_writes_nothing_for_what_was(url, syncs, clock):
-    with open_index(url, SCHEME, max_distance=0, plan=PLAN) as index:
-        index.confirm(index.observe("a", 1))
-    assert syncs[-1] is True
-    for passed_s in (0, 10):
-        with open_index(url) as index:
-            syncs.clear()
-            index.observe("a copy", 1)
-            clock[0] += passed_s
-        # A copy of an earlier page is new, and pending; nothing is written.
-        assert syncs == []
-        with open_index(url, incremental=True) as index:
-            syncs.clear()
-            clock[0] += passed_s
-            index.observe("a copy", 1)  # logged
-        assert syncs == ([True] if passed_s else [False, True])
 
 
 @pytest.mark.parametrize("name", ["索引", "with space", "per%cent", "a:b"])

@@ -24,9 +24,18 @@ if TYPE_CHECKING:
 pytestmark = needs_redis
 
 WORKERS = 8
-# How many pages a worker observes together. To save time, the quick ring only tries several.
-AT_ONCE = [pytest.param(1, marks=pytest.mark.thorough), 8]
+# The shape of the families, and how many pages a worker observes together.
+QUICK = ("wide clique", 8)
 ROOT = Path(__file__).parents[2]
+
+
+def with_more(size: object) -> list[object]:
+    """All shapes with so many families, for the thorough ring."""
+    return [
+        pytest.param(shape, at_once, size, marks=pytest.mark.thorough)
+        for shape in SHAPES
+        for at_once in (1, 8)
+    ]
 
 
 def start(task: Task) -> subprocess.Popen[bytes]:
@@ -113,21 +122,11 @@ def check(todo: list[Task]) -> tuple[int, int]:
     return len(said["kept"] - stored), len(said["late"])
 
 
-@pytest.mark.parametrize("at_once", AT_ONCE)
-@pytest.mark.parametrize(
-    "shape", [pytest.param("classic chain", marks=pytest.mark.thorough), "wide clique"]
-)
-def test_of_pages_that_arrive_at_the_same_time_one_is_kept(redis_backend, tmp_path, shape, at_once):
-    todo = tasks(redis_backend, tmp_path, shape, 40, at_once=at_once, together=5)
-    run_all(todo)
-    assert check(todo) == (0, 0)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("at_once", [1, 8])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_so_it_is_in_many_families(redis_backend, tmp_path, shape, at_once):
-    todo = tasks(redis_backend, tmp_path, shape, 1500, at_once=at_once, together=5)
+@pytest.mark.parametrize(("shape", "at_once", "families"), [(*QUICK, 40), *with_more(1500)])
+def test_of_pages_that_arrive_at_the_same_time_one_is_kept(
+    redis_backend, tmp_path, shape, at_once, families
+):
+    todo = tasks(redis_backend, tmp_path, shape, families, at_once=at_once, together=5)
     run_all(todo, limit_s=1800)
     assert check(todo) == (0, 0)
 
@@ -186,11 +185,15 @@ class Disturbance:
                 client.script_flush()
 
 
-def disturbed(backend, directory, shape, families, *, most, at_once=1) -> None:
+@pytest.mark.parametrize(("shape", "at_once", "size"), [(*QUICK, (60, 6)), *with_more((300, 40))])
+def test_crawlers_that_die_or_fall_silent_lose_no_family(
+    redis_backend, tmp_path, shape, at_once, size
+):
+    families, most = size
     lease_s = 0.6
     todo = tasks(
-        backend,
-        directory,
+        redis_backend,
+        tmp_path,
         shape,
         families,
         twice=0.2,
@@ -199,7 +202,7 @@ def disturbed(backend, directory, shape, families, *, most, at_once=1) -> None:
         at_once=at_once,
         lease_s=lease_s,
     )
-    disturbance = Disturbance(backend, todo, lease_s, most)
+    disturbance = Disturbance(redis_backend, todo, lease_s, most)
     run_all(todo, disturb=disturbance, limit_s=1800)
     assert disturbance.killed > 0
     assert disturbance.halted > 0
@@ -210,20 +213,6 @@ def disturbed(backend, directory, shape, families, *, most, at_once=1) -> None:
         f"{disturbance.killed} killed, {disturbance.halted} stopped, {late} confirmed when their "
         f"lease had ended, {too_many} of them beside another"
     )
-
-
-@pytest.mark.parametrize("at_once", AT_ONCE)
-def test_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path, at_once):
-    disturbed(redis_backend, tmp_path, "wide clique", 60, most=6, at_once=at_once)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("at_once", [1, 8])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_many_crawlers_that_die_or_fall_silent_lose_no_family(
-    redis_backend, tmp_path, shape, at_once
-):
-    disturbed(redis_backend, tmp_path, shape, 300, most=40, at_once=at_once)
 
 
 @pytest.mark.thorough

@@ -13,43 +13,19 @@ from tests.workers.orders import fingerprint_of
 from tests.workers.watching import is_gone, needs_proc
 
 
-class Cores:
-    """Time that passes when it is told to, with some idle cores."""
-
-    def __init__(self, most):
-        self.now_s = self.idle_s = 0.0
-        self.need = Need(most)
-
-    def pass_by(self, seconds, *, waits, idle_cores=0.0, ready=True):
-        """Return the numbers of workers that were needed, without repetitions."""
-        numbers = [self.need.workers]
-        for _ in range(round(10 * seconds)):
-            self.now_s += 0.1
-            self.idle_s += 0.1 * idle_cores
-            self.need.update(self.now_s, waits=waits, ready=ready)
-            if self.need.workers != numbers[-1]:
-                numbers.append(self.need.workers)
-        return numbers
-
-
-@pytest.fixture
-def cores(monkeypatch):
-    """Return a function that makes cores, of which at most a number is used."""
-
-    def make(most=3):
-        made = Cores(most)
-        monkeypatch.setattr(need_module, "idle_core_s", lambda: made.idle_s)
-        return made
-
-    return make
-
-
 @pytest.mark.parametrize(
     ("waits", "idle_cores", "numbers"),
     [(True, 0.5, [1, 2, 3]), (True, 0.1, [1]), (True, 0.0, [1]), (False, 2.0, [1])],
 )
-def test_workers_grow_while_pages_wait_and_a_core_is_idle(cores, waits, idle_cores, numbers):
-    assert cores().pass_by(20, waits=waits, idle_cores=idle_cores) == numbers
+def test_workers_grow_while_pages_wait_and_a_core_is_idle(monkeypatch, waits, idle_cores, numbers):
+    need, now_s = Need(3), 0.0
+    monkeypatch.setattr(need_module, "idle_core_s", lambda: idle_cores * now_s)
+    seen = {need.workers: None}
+    for _ in range(200):
+        now_s += 0.1
+        need.update(now_s, waits=waits, ready=True)
+        seen[need.workers] = None
+    assert list(seen) == numbers
 
 
 @pytest.fixture
