@@ -52,7 +52,7 @@ _SURROUNDINGS = frozenset(
 _MAY_BE_MAIN = frozenset(("organization", "newsmediaorganization", "person"))
 # Parts of a thing that say which one of several variants it is.
 _PARTS = frozenset(("offers", "pricespecification"))
-_PREFIX = re.compile(r".*[/:#]")
+_VOCABULARY_ENDS = re.compile(r"[/:#]")
 # Commas that JSON does not allow.
 _JSON_START = re.compile(r"[\[{]")
 _LAST_COMMA = re.compile(r",(?=\s*[}\]])")
@@ -195,7 +195,7 @@ def _nodes(data: Any) -> Iterator[dict[str, Any]]:
         if isinstance(node, list):
             waiting.extend(node)
         elif isinstance(node, dict):
-            node = {_PREFIX.sub("", key): value for key, value in node.items()}
+            node = {_without_vocabulary(key): value for key, value in node.items()}
             yield node
             # What an article is about is a topic.
             about = ("about",) if "webpage" in _types(node) else ()
@@ -313,7 +313,11 @@ def _microdata(elements: Elements) -> list[Thing]:
 
 def _local(name: str) -> str:
     """Return a name without its vocabulary, in lower case."""
-    return _PREFIX.sub("", name).lower()
+    return _without_vocabulary(name).lower()
+
+
+def _without_vocabulary(name: str) -> str:
+    return _VOCABULARY_ENDS.split(name)[-1]
 
 
 def _is_thing(element: HtmlElement) -> bool:

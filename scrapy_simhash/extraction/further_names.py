@@ -96,7 +96,9 @@ def _headings(elements: Elements) -> Iterator[str]:
 def _leads(root: HtmlElement) -> Iterator[str]:
     """Yield the texts of elements that look like a heading."""
     for element in islice(root.iter(*_STRESSED, *_MAY_BE_NAMED), _MAX_ELEMENTS):
-        if element.tag in _STRESSED or _NAMED_AS_NAME.search(names_of(element).lower()):
+        if element.tag in _STRESSED or (
+            element.keys() and _NAMED_AS_NAME.search(names_of(element).lower())
+        ):
             yield shown_text(element)
 
 

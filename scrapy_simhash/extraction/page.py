@@ -41,6 +41,7 @@ _REFERENCES = re.compile(
 # An element takes up to a kilobyte of memory, and each attribute of it 100 bytes. No page that
 # people read has as many tags.
 MAX_TAGS = 300_000
+_SHORTEST_TAG = len("<p>")
 # To add an attribute, the parser walks along those of its tag: 20,000 of them take it seconds.
 MAX_ATTRIBUTES = 200
 # Tags of less than three blocks keep all attributes, if they have more.
@@ -108,7 +109,7 @@ def prepared(html: str) -> bytes:
         data = _NONCHARACTERS.sub(b" ", data)
     if b"\xee" in data:
         data = _MARKS.sub(b" ", data)
-    if len(data) > MAX_TAGS and data.count(b"<") > MAX_TAGS:
+    if len(data) > _SHORTEST_TAG * MAX_TAGS and data.count(b"<") > MAX_TAGS:
         raise ValueError(f"the page has more than {MAX_TAGS} tags")
     return _with_few_attributes(data).strip()
 

@@ -126,4 +126,6 @@ def pieces_of(target: str) -> tuple[str, ...]:
     if fragment.startswith(("/", "!")):
         path += f"/{fragment}"
     pieces = _BETWEEN_PIECES.split(unquote(path))
-    return tuple(_ENDING.sub("", piece) for piece in pieces if piece.strip("./! "))
+    return tuple(
+        _ENDING.sub("", piece) if "." in piece else piece for piece in pieces if piece.strip("./! ")
+    )
