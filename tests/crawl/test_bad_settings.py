@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_enabled
-from scrapy_simhash.crawl.settings_table import CORE, all_settings
+from scrapy_simhash.crawl.settings_table import CORE
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
 from tests.crawl.harness import ADDONS, Crawl, child_environment, run
@@ -112,12 +112,6 @@ def test_settings_that_do_not_fit_together_name_one(tmp_path, settings, setting,
         SimhashSettings(given, "spider")
     assert str(raised.value).startswith(f"{setting} = {settings[setting]!r}: ")
     assert part in str(raised.value).partition(": ")[2]
-
-
-def test_a_setting_that_is_none_has_its_default(tmp_path):
-    given = Settings(dict.fromkeys(all_settings()) | {"SIMHASH_DIR": str(tmp_path)})
-    by_default = SimhashSettings(Settings({"SIMHASH_DIR": str(tmp_path)}), "spider")
-    assert vars(SimhashSettings(given, "spider")) == vars(by_default)
 
 
 @pytest.mark.parametrize(

@@ -105,17 +105,6 @@ def test_crawlers_of_one_process_share_a_handle(site_with_family, tmp_path, proc
     assert max(result.stat("index/size") for result in results) == 2
 
 
-def test_a_shared_index_carries_over_to_another_spider_when_incremental(site_with_family, tmp_path):
-    shared = {"SIMHASH_SHARED": True, "SIMHASH_INCREMENTAL": True}
-    first, second = run(tmp_path, *two(site_with_family, together=False, **shared))
-    assert first.seen() == ["/tea", "/bees"]
-    # The callback of an unchanged page runs for its links; the copy of a page is dropped.
-    assert second.seen() == ["/tea"]
-    assert (len(first.items), second.items) == (2, [])
-    assert (second.stat("unchanged"), second.stat("dropped")) == (1, 1)
-    assert (tmp_path / "simhash" / "shared" / "manifest.json").is_file()
-
-
 @pytest.mark.thorough
 def test_spider_names_may_be_anything(site_with_family, tmp_path):
     names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]

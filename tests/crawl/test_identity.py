@@ -25,7 +25,6 @@ def results(site, module_path):
     site.put("/chain-2", page("ice", copy=1, links=["/chain-3"]))
     site.put("/chain-3", page("clock", links=["/chain.json", "/chain-gone"]))
     site.put("/chain.json", "{}", content_type="application/json")
-    site.put("/lone", page("mill", copy=7))
     again = {"dont_filter": True}
     url = site.url
     key = {"simhash_key": "the mill"}
@@ -43,15 +42,6 @@ def results(site, module_path):
                 {"url": url("/mill?session=2"), "meta": key},
                 {"url": url("/mill"), "errback": True},
                 {"url": url("/bees"), "meta": key},
-            ],
-        ),
-        "odd keys": Crawl(
-            requests=[
-                {"url": url("/mill"), "meta": {"simhash_key": "\ud800 \0 鍵"}},
-                {"url": url("/lone"), "meta": {"simhash_key": 17}},
-                {"url": url("/bees"), "meta": {"simhash_key": ""}},
-                {"url": url("/paper"), "meta": {"simhash_key": "k" * 100_000}},
-                {"url": url("/tram"), "meta": {"simhash_key": ["a", "list"]}},
             ],
         ),
         "post": Crawl(
@@ -95,14 +85,6 @@ def test_a_key_of_its_own_names_a_page(results):
     ]
     assert result.stat("changed") == 1
     assert result.event("/mill", "errback")["judged"]["representative"] == "the mill"
-
-
-def test_keys_may_be_anything(results):
-    result = results["odd keys"]
-    assert not result.lines("Traceback")
-    assert "spider_exceptions/count" not in result.stats
-    assert result.seen() == ["/mill", "/bees", "/paper", "/tram"]
-    assert result.stat("near_duplicate") == 1
 
 
 def test_posts_are_known_by_method_url_and_body(results, site):

@@ -8,7 +8,7 @@ import threading
 from queue import Queue
 
 from scrapy_simhash.crawl import call_thread
-from scrapy_simhash.crawl.call_thread import MAX_TOGETHER, CallThread
+from scrapy_simhash.crawl.call_thread import CallThread
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.errors import IndexCorrupt, IndexUnreachable
 from scrapy_simhash.index import Observation, PageToObserve
@@ -173,17 +173,6 @@ class TestObserve:
         assert errors.counted == [(key, AWAY) for key in "abc"]
         assert sum("Pages pass without a verdict" in warning for warning in errors.warnings) == 1
 
-    def test_a_page_that_does_not_wait_is_observed_alone(self):
-        index = FakeIndex(is_open=True)
-
-        async def test(calls):
-            for key in "ab":
-                observation, _ = await calls.observe(page(key))
-                assert observation.key == key
-
-        run(test, index)
-        assert index.names() == ["observe a", "observe b"]
-
     def test_after_an_outage_nothing_is_asked_for_a_while(self):
         index = FakeIndex(is_open=True)
         index.errors["a"] = AWAY
@@ -239,14 +228,6 @@ class TestTell:
         assert names == ["confirm a b c"]
         assert then == [("a", None), ("b", None), ("c", None)]
         assert not errors.counted
-
-    def test_pages_with_and_without_items_are_confirmed_apart(self):
-        def told(calls):
-            for key in "abc":
-                calls.confirm(seen(key), gave_items=key != "b")
-
-        names, _ = self.tell(told)
-        assert names == ["confirm a c", "confirm b"]
 
     def test_a_confirmation_does_not_overtake_calls_with_its_key(self):
         def told(calls):
@@ -304,17 +285,6 @@ class TestTell:
             await asyncio.gather(*done)  # `run` fails after 30 seconds
 
         assert len(run(test, index, patience_s=1000).counted) == 2
-
-    def test_no_call_waits_for_ever_and_none_is_made_with_too_many(self):
-        def told(calls):
-            calls.discard(seen("first"))
-            for number in range(3 * MAX_TOGETHER):
-                calls.confirm(seen(f"{number}"))
-            calls.discard(seen("last"))
-
-        names, _ = self.tell(told)
-        assert names[0] == "discard first last"
-        assert [len(name.split()) - 1 for name in names[1:]] == [MAX_TOGETHER] * 3
 
     def test_confirmations_of_an_index_that_stays_away_fail_together(self):
         then = []

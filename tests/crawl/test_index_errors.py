@@ -131,17 +131,6 @@ def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path, damage):
     assert not second.lines("WARNING")
 
 
-def test_an_index_of_another_scheme_is_set_aside_and_comes_back(urls, index, tmp_path):
-    kinds = []
-    for preset in ("classic", "wide", "classic"):
-        settings = {"SIMHASH_PRESET": preset, "SIMHASH_INCREMENTAL": True}
-        [result] = run(tmp_path, Crawl(requests=urls, settings=settings | TAG))
-        assert result.finish_reason == "finished"
-        assert len(result.lines("WARNING", ".set-aside")) == 1
-        kinds.append(result.event("/mill")["verdict"]["kind"])
-    assert kinds == ["new", "unchanged", "unchanged"]
-
-
 @pytest.mark.parametrize("settings", [{}, {"SIMHASH_RESET": True}], ids=["plain", "reset"])
 def test_a_directory_with_other_files_is_refused(urls, tmp_path, settings):
     foreign = tmp_path / "simhash" / "spiders" / "pages"

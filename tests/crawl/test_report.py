@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 from lxml import html
 
 from scrapy_simhash.commands.main import main as index_command
-from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.texts import opened_texts
 from tests.crawl.harness import Crawl, run, run_named
@@ -98,32 +96,6 @@ def test_the_report_of_a_crawl(results, module_path):
     assert "simhash/near_duplicate1" in shown
     without = html.parse(module_path / "none.html").getroot()
     assert json.loads(without.get_element_by_id("texts").text) == []
-
-
-def test_what_the_stats_say_of_a_crawl(results):
-    facts = crawl_facts(results["texts"].stats, "texts", "finished")
-    judged = {kind: facts[kind] for kind in ("new", "near_duplicate", "unchanged", "changed")}
-    assert judged == {"new": 3, "near_duplicate": 1, "unchanged": 0, "changed": 0}
-    assert facts["judged"] == 4
-    assert facts["dropped"] == {"near_duplicate": 1, "unchanged": 0}
-    assert facts["followed"] == facts["tagged"] == {"near_duplicate": 0, "unchanged": 0}
-    assert facts["skipped"] == {"few_tokens": 1}
-    assert facts["kept"] == {}
-    assert facts["stats"]["simhash/near_duplicate"] == 1
-    assert facts["stats"]["downloader/request_count"] == 5
-    start = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
-    kept = {"kept/method": 1, "kept/method/unchanged": 1}
-    kept |= {"kept/flood": 7, "kept/flood/near_duplicate": 7}
-    stats = {"start_time": start} | {f"simhash/{name}": number for name, number in kept.items()}
-    facts = crawl_facts(stats, "", "shutdown")
-    assert facts["started_at_s"] == int(start.timestamp())
-    assert facts["ended_at_s"] is None
-    # The most first.
-    assert [*facts["kept"].items()] == [
-        ("flood", {"near_duplicate": 7, "unchanged": 0}),
-        ("method", {"near_duplicate": 0, "unchanged": 1}),
-    ]
-    assert json.loads(json.dumps(facts)) == facts
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -82,14 +82,6 @@ def test_without_links_only_unchanged_pages_of_start_are_followed(site, director
     assert [item["url"] for item in result.items if "from" not in item] == [site.url("/tram")]
 
 
-def test_incremental_with_tag_passes_all_with_their_verdicts(site, directory, tmp_path):
-    settings = INCREMENTAL | {"SIMHASH_ACTION": "tag"}
-    [result] = run(copy_of(directory, tmp_path), crawl(site, "/bees-copy", "/bees", **settings))
-    kinds = [event["verdict"]["kind"] for event in result.events]
-    assert kinds == ["near-duplicate", "unchanged"]
-    assert len(result.items) == 2
-
-
 def test_changed_content_passes_in_both_modes(site, directory, tmp_path):
     site.put("/bees", page("ice"))
     try:

@@ -186,17 +186,6 @@ def test_a_crawl_that_pauses_leaves_unanswered_copies_to_the_scheduler(world, pa
     assert world.asked() == (["a"] if pausing and not gives else [])
 
 
-def test_at_the_end_all_that_waits_is_left_to_the_scheduler(world):
-    world.hold("one", "a", "b", "c")
-    world.hold("two", "d", "e")
-    world.hold("stored", "f")
-    world.near("f", "stored", pending=False)
-    world.retries.discarded("one")
-    assert world.asked() == ["a"]
-    world.retries.close()
-    assert sorted(world.asked()) == ["b", "c", "d", "e"]
-
-
 def test_what_other_content_is_the_rules_of_the_index_say(world):
     # Within k bits by chance, as for pages of one template.
     of_story, of_news = (Evidence(sketch=bytes([number] * 128)) for number in (1, 2))
@@ -242,12 +231,6 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
     token = again.meta.pop(META_KEY)
     assert (token != "", again.meta) == (True, {"depth": 2, "mine": ["kept"]})
     assert META_KEY not in request.meta
-
-
-def test_a_page_that_was_asked_for_before_a_pause_is_known(world):
-    again = Request("http://x.test/", meta={META_KEY: "of another process"})
-    assert world.retries.arrived(again, dropped("x"))
-    assert not world.retries.arrived(again, dropped("x"))
 
 
 def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):

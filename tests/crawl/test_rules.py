@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,24 +111,6 @@ def test_redirected_pages_are_judged_once_under_the_url_where_they_end(site, tmp
     assert result.events[5]["verdict"]["representative"] == target
     assert (result.stat("checked"), result.stat("dropped")) == (8, 1)
     assert not [name for name in result.simhash_stats() if name.startswith("skipped/")]
-
-
-def test_pages_of_the_cache_have_the_same_verdicts(site, tmp_path):
-    urls = []
-    for number, name in enumerate(("tram", "茶园")):
-        urls.append(site.put(f"/cached/{number}", page(name)))
-        urls.append(site.put(f"/cached/{number}-copy", page(name, copy=1)))
-    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
-    requests = [again(url) for url in [*urls, urls[0]]]
-    first = Crawl(requests=requests, settings=settings)
-    second = replace(first, settings=settings | {"SIMHASH_RESET": True})
-    first, second = run(tmp_path, first, second)
-    assert [site.hit(f"/cached/{number}") for number in range(2)] == [1, 1]
-    assert (first.stats["httpcache/hit"], second.stats["httpcache/hit"]) == (1, len(requests))
-    assert kinds(first) == ["new", "near-duplicate", "new", "near-duplicate", "unchanged"]
-    verdicts = [[(e["path"], e["verdict"]) for e in result.events] for result in (first, second)]
-    assert verdicts[0] == verdicts[1]
-    assert first.simhash_stats() == second.simhash_stats()
 
 
 # Other content under the same URL.

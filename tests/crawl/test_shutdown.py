@@ -195,15 +195,6 @@ def test_a_crawl_that_finishes(site, tmp_path):
     assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {"/late"}
 
 
-def test_a_callback_that_closes_the_spider(site, tmp_path):
-    bodies = put_pages(site, last=["/close"])
-    with crawling(site, tmp_path) as crawl:
-        eventually(lambda: site.hit("/close"))
-        assert_graceful(crawl, crawl.ends(AT_ONCE_S), "enough")
-    assert stored(site, tmp_path, bodies) >= HANDLED_PATHS
-    assert not site.hit("/late")
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal(site, tmp_path, number):
     """The crawl waits for the page in progress, and requests no further one."""
