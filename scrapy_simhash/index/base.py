@@ -24,12 +24,6 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
-SideKind = Literal["notes"]
-"""A kind of *side rows*: small rows with names, which a store holds besides the entries.
-
-``notes``: what slices (`scrapy_simhash.slices`) keep beside the pages.
-"""
-
 SyncPolicy = Literal["always", "everysec", "no"]
 """When confirmed pages are synced to disk. A killed process loses no confirmed page.
 

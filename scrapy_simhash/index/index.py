@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         Entry,
         NearDuplicate,
         Observation,
-        SideKind,
     )
     from scrapy_simhash.index.pending import Pending
     from scrapy_simhash.index.plan import TablePlan
@@ -285,35 +284,27 @@ class Index:
         with self._store.lock:
             return self._open().near_duplicates(self.crawl_start if this_crawl else 0)
 
-    def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
-        """Return (name, row) of all side rows of a kind."""
-        with self._store.lock:
-            return list(self._open().side_rows(kind))
-
-    def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return the side row of this name, or None."""
-        with self._store.lock:
-            return self._open().side_row(kind, name)
-
-    def change_side_row(
-        self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
-    ) -> None:
-        """Change a side row atomically.
-
-        :param change: called with the stored row, returns the new one; None means no row. In Redis,
-            it may be called more than once.
+    def notes(self) -> list[tuple[str, bytes]]:
+        """Return (name, note) of all notes: what slices keep beside the pages
+        (`scrapy_simhash.slices`).
         """
-        while True:
-            before = self.side_row(kind, name)
-            if self.replace_side_row(kind, name, before, change(before)):
-                return
-
-    def replace_side_row(
-        self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
-    ) -> bool:
-        """Replace the side row `before`; None means no row. Return False if there is another."""
         with self._store.lock:
-            return self._open().replace_side_row(kind, name, before, after)
+            return list(self._open().notes())
+
+    def change_note(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """Change a note atomically.
+
+        :param change: called with the stored note, returns the new one; None means none. It may be
+            called more than once.
+        """
+        store = self._open()
+        while True:
+            with store.lock:
+                before = self._open().note(name)
+            after = change(before)
+            with store.lock:
+                if self._open().replace_note(name, before, after):
+                    return
 
     def sync(self) -> None:
         """Sync earlier writes, if the policy is ``everysec``; no effect in Redis. Call this from a

@@ -1,4 +1,4 @@
-"""RowReader: read the entries, the log and the side rows of a database."""
+"""RowReader: read the entries, the log and the notes of a database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy_simhash.index.database import corrupt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
+    from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.memory import MemoryDatabase
 
@@ -18,7 +18,7 @@ _Decoded = TypeVar("_Decoded")
 
 
 class RowReader:
-    """A reader of the entries, the near-duplicate log and the side rows of an open database.
+    """A reader of the entries, the near-duplicate log and the notes of an open database.
 
     :param width_bytes: bytes of a fingerprint.
     :raises IndexCorrupt: a method cannot decode a row.
@@ -43,13 +43,13 @@ class RowReader:
                 records.decode_near_duplicate, int.from_bytes(row[1:], "big"), value
             )
 
-    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """Yield (name, row) of all side rows of a kind, in the order of names."""
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        """Yield (name, note) of all notes, in the order of names."""
         try:
-            for row, value in self._database.rows(*records.side_range(kind)):
+            for row, value in self._database.rows(*records.NOTES):
                 yield records.decode_key(row[1:]), value
         except ValueError as error:
-            raise corrupt(self.location, f"the name of a side row: {error}") from error
+            raise corrupt(self.location, f"the name of a note: {error}") from error
 
     def _read_state(self) -> records.State | None:
         """Return the state row; None if there is none."""

@@ -11,25 +11,22 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from scrapy_simhash.confirmation import Against
 from scrapy_simhash.evidence import encode_evidence, read_evidence, read_varint, varint
-from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate, SideKind
+from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from scrapy_simhash.index.database import Database
 
 STATE_KEY = b"S"
-_SIDE_HEADS: Mapping[SideKind, bytes] = {
-    "notes": b"U",
-}
+# (start, stop) of the keys of notes.
+NOTES = (b"U", b"V")
 # All keys sort before `END`.
 END = b"\xff" * 64
 # Lengths of the keys of rows.
 ENTRY_KEY_BYTES = 5
 LOG_KEY_BYTES = 6
 _KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"S": 1}
-# Heads of the keys that have no fixed length.
-_HEADS_OF_VARIABLE_KEYS = set(_SIDE_HEADS.values())
 MAX_ORDINAL = (1 << 32) - 1
 _STATE = struct.Struct(">QQQ")
 SEQUENCE_BYTES = 5
@@ -82,28 +79,17 @@ def log_row_key(sequence: int) -> bytes:
     return b"N" + sequence.to_bytes(SEQUENCE_BYTES, "big")
 
 
-def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Yield the keys whose first byte is unknown, or whose length is wrong.
+def note_row_key(name: str) -> bytes:
+    """Return the key of a note, which may have any length."""
+    return b"U" + encode_key(name)
 
-    Keys of side rows may have any length.
-    """
-    heads = sorted(_HEADS_OF_VARIABLE_KEYS)
-    starts = [b"", *(bytes((head[0] + 1,)) for head in heads)]
-    for start, stop in zip(starts, [*heads, END], strict=True):
+
+def rows_of_no_kind(database: Database) -> Iterator[bytes]:
+    """Yield the keys whose first byte is unknown, or whose length is wrong."""
+    for start, stop in ((b"", NOTES[0]), (NOTES[1], END)):
         for key, _ in database.rows(start, stop):
             if len(key) != _KEY_BYTES.get(key[:1]):
                 yield key
-
-
-def side_row_key(kind: SideKind, name: str) -> bytes:
-    """Return the key of a side row."""
-    return _SIDE_HEADS[kind] + encode_key(name)
-
-
-def side_range(kind: SideKind) -> tuple[bytes, bytes]:
-    """Return (start, stop) for `Database.rows` that select the side rows of a kind."""
-    head = _SIDE_HEADS[kind]
-    return head, bytes((head[0] + 1,))
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:

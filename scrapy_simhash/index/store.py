@@ -1,4 +1,4 @@
-"""Store: the entries, the near-duplicate log and the side rows of an embedded index, its tables,
+"""Store: the entries, the near-duplicate log and the notes of an embedded index, its tables,
 and the pages that are pending.
 
 The rows of the database are the only truth. An entry is one row, which is written when its page is

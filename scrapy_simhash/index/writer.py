@@ -1,4 +1,4 @@
-"""RowWriter: write the log, the side rows and the state of an index, and sync them to disk."""
+"""RowWriter: write the log, the notes and the state of an index, and sync them to disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy_simhash.index.records import State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scrapy_simhash.index.base import NearDuplicate, SideKind, SyncPolicy
+    from scrapy_simhash.index.base import NearDuplicate, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.memory import MemoryDatabase
 
@@ -50,12 +50,8 @@ class RowWriter(RowReader):
         self.next_sequence = max(next_sequence, self.next_sequence)
         self._write([])
 
-    def log(self, near_duplicate: NearDuplicate) -> None:
-        """Add a line to the near-duplicate log, or replace the one with its sequence number."""
-        self.write_lines([near_duplicate])
-
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
-        """Do what `log` does for several lines, in one write."""
+        """Add lines to the near-duplicate log, or replace those with their sequence numbers."""
         rows = []
         for line in lines:
             value = records.encode_near_duplicate(line, self._width_bytes)
@@ -69,15 +65,13 @@ class RowWriter(RowReader):
         if keys := [records.log_row_key(sequence) for sequence in sequences]:
             self._write([], keys)
 
-    def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return the side row of this name, or None."""
-        return self._database.get(records.side_row_key(kind, name))
+    def note(self, name: str) -> bytes | None:
+        """Return the note of this name, or None."""
+        return self._database.get(records.note_row_key(name))
 
-    def replace_side_row(
-        self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
-    ) -> bool:
-        """Replace the side row `before`; None means no row. Return False if there is another."""
-        key, stored = records.side_row_key(kind, name), self.side_row(kind, name)
+    def replace_note(self, name: str, before: bytes | None, after: bytes | None) -> bool:
+        """Replace the note `before`; None means none. Return False if there is another."""
+        key, stored = records.note_row_key(name), self.note(name)
         if stored not in (before, after):
             return False
         if stored != after:

@@ -137,7 +137,7 @@ def _check_rows(
 
 
 def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> RepairReport:
-    """Rewrite an index with all entries, log lines and side rows that can be read.
+    """Rewrite an index with all entries, log lines and notes that can be read.
 
     If files cannot be read, the database repairs them first (`Database.salvage`), in place. The old
     database stays in the directory, under a name that ends with ``-damaged``. Pages whose entries
@@ -197,10 +197,10 @@ def _copy_readable(
                 store.write(entry, other, ())
             on_progress()
         elif isinstance(content, NearDuplicate):
-            store.log(content)
+            store.write_lines([content])
             report.near_duplicates += 1
         else:
-            store.replace_side_row("notes", content.name, None, content.value)
+            store.replace_note(content.name, None, content.value)
     report.entries = len(store)
 
 
@@ -225,7 +225,7 @@ def _rows(database: Database, width_bytes: int) -> Iterator[Entry | NearDuplicat
                     yield decode(int.from_bytes(key[1:], "big"), value, width_bytes)
                 except ValueError as error:
                     yield str(error)
-    for key, value in database.rows(*records.side_range("notes")):
+    for key, value in database.rows(*records.NOTES):
         try:
             yield _Note(records.decode_key(key[1:]), value)
         except ValueError as error:  # noqa: PERF203 - each row by itself

@@ -97,7 +97,7 @@ def _changing(where: Location, on_progress: Callable[[], object]) -> Iterator[St
             store.write(entry._replace(ordinal=-1), None, ())
             on_progress()
         for line in source.near_duplicates():
-            store.log(line)
+            store.write_lines([line])
         yield store
 
 
@@ -146,7 +146,7 @@ class _Merging:
     def add_line(self, line: NearDuplicate) -> None:
         """Write a line of the other index's near-duplicate log."""
         line = replace(line, sequence=self.renumbered(line.sequence))
-        self.store.log(line)
+        self.store.write_lines([line])
 
     def renumbered(self, sequence: int) -> int:
         """Return the sequence number in the store for a sequence number of the other index."""

@@ -163,7 +163,7 @@ def _observe(
     result, _, entry = rules.judge(observed, None, None, near, page.number)
     if (nearest := result.nearest) is not None:
         line = log_line(page, page.number, page.last_seen_s, nearest.entry.key, nearest)
-        store.log(line)
+        store.write_lines([line])
         report.near_duplicates += line.confirmed
     if entry is not None:
         store.write(page._replace(ordinal=-1, evidence=entry.evidence), None, ())

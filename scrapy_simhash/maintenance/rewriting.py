@@ -69,8 +69,8 @@ def rewriting(
                 store.skip_to(source.next_sequence)
                 yield source, store
                 if not damaged:
-                    for name, row in source.side_rows("notes"):
-                        store.replace_side_row("notes", name, None, row)
+                    for name, row in source.notes():
+                        store.replace_note(name, None, row)
             new.replace(directory)
         if old_as is not None:
             manifest.database_path(directory).rename(directory / old_as)

@@ -149,12 +149,12 @@ def clock(monkeypatch):
 
 def test_what_was_not_synced_is_synced_at_close_though_a_synced_write_failed(database, clock):
     store = made(database)
-    store.log(line(1))
+    store.write_lines([line(1)])
     assert database.writes[-1][2] is False
     clock[0] += 10
     database.fails = True
     with pytest.raises(StorageError):
-        store.log(line(2))
+        store.write_lines([line(2)])
     database.fails = False
     store.close()
     assert database.synced_writes == len(database.writes)
@@ -174,7 +174,7 @@ def test_a_sync_during_a_write_does_not_count_that_write_as_synced():
             syncs.append(len(self.content))
 
     store = made(Database())
-    store.log(line(1))
+    store.write_lines([line(1)])
     before = len(syncs)
     store.sync()
     assert len(syncs) == before + 1

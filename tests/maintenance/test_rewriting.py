@@ -92,7 +92,7 @@ def rewrite(directory):
         for entry in source.entries():
             store.write(entry._replace(ordinal=-1), None, ())
         for line in source.near_duplicates():
-            store.log(line)
+            store.write_lines([line])
 
 
 def answers(backend):
@@ -187,7 +187,7 @@ def test_what_was_not_seen_for_a_time_expires(pages, seen_s, before_s):
                 seen = entry._replace(ordinal=-1, first_seen_s=90, last_seen_s=seen_of[entry.key])
                 store.write(seen, None, ())
             for line in source.near_duplicates():
-                store.log(replace(line, seen_at_s=seen_of[line.key]))
+                store.write_lines([replace(line, seen_at_s=seen_of[line.key])])
         entries, lines = content(index)
         kept = expire(directory, before_s)
         left = [pair for pair in entries if seen_of[pair[0]] >= before_s]

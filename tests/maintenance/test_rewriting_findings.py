@@ -79,7 +79,7 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
         late = entry._replace(ordinal=-1, last_sequence=77, first_seen_s=10, last_seen_s=5000)
         store.write(late, None, ())
         line = NearDuplicate(entry.key, "gone", 1, 0, 90, 9000)
-        store.log(line)
+        store.write_lines([line])
     reindex(index, PRESETS["classic"].scheme, 3)
     [record] = entry_records(index)
     assert (record["first_seen_s"], record["last_seen_s"]) == (10, 9000)

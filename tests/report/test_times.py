@@ -26,7 +26,7 @@ def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
             seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
             store.write(seen, None, ())
         for number, (key, of, fingerprint, seen_s) in enumerate(lines, 100):
-            store.log(NearDuplicate(key, of, 0, fingerprint, number, seen_s))
+            store.write_lines([NearDuplicate(key, of, 0, fingerprint, number, seen_s)])
     data = report_data(tmp_path / "i")
     assert sizes(data) == {"story": 2}
     pages = data["pages"]

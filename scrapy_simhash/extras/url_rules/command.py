@@ -93,10 +93,10 @@ def _run(options: argparse.Namespace) -> None:
 
     where = index_location(options)
     with opened_index(where) as index:
-        rows = [row for row in index.side_rows("notes") if options.site in (None, row[0])]
+        rows = [row for row in index.notes() if options.site in (None, row[0])]
         if options.forget:
             for site, _ in rows:
-                index.change_side_row("notes", site, lambda _: None)
+                index.change_note(site, lambda _: None)
             show(f"the rules of {counted(len(rows), 'site')} deleted")
         elif options.remove:
             _remove(index, _known_rules(rows), options.remove)
@@ -166,7 +166,7 @@ def _remove(index: Index, stored: list[KnownRule], ids: list[str]) -> None:
             )
     for name in ids:
         site, rule, _ = by_id[name]
-        index.change_side_row("notes", site, partial(_with_removed, rule))
+        index.change_note(site, partial(_with_removed, rule))
     show(f"{counted(len(ids), 'rule')} removed")
 
 

@@ -122,7 +122,7 @@ class RequestRules:
             return
         try:
             # Reading each site later would block the event loop if the index is on the network.
-            self._stored = dict(self._pages.index.side_rows("notes"))
+            self._stored = dict(self._pages.index.notes())
         except StorageError as error:
             self._errors.count_error("url_rules", error, "the start of the crawl")
             return
@@ -259,7 +259,7 @@ class RequestRules:
         site.sort()
         rules = self._stored[name] = encode_rules(site.rules)
         change = partial(merged, rules)
-        self._pages.calls.tell(name, lambda index: index.change_side_row("notes", name, change))
+        self._pages.calls.tell(name, lambda index: index.change_note(name, change))
 
 
 def _copy_to_check(request: Request) -> Request:

@@ -14,7 +14,7 @@ key                              value
 ``…:entries{shop:simhash}``      hash, the stored entries: digest:8 = entry
 ``…:pending{shop:simhash}``      hash, the pending pages: digest:8 = list of (attempt:8, deadline,
                                  entry), oldest first, in MessagePack
-``…:notes{shop:simhash}``        hash: what slices keep beside the pages
+``…:notes{shop:simhash}``        hash: the notes that slices keep beside the pages
 ``…:log-`` part ``{shop:…}``     hash, a thousand lines of the near-duplicate log by sequence number
 ===============================  ===================================================================
 
@@ -37,13 +37,11 @@ from scrapy_simhash.index.records import encode_key
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from scrapy_simhash.index.base import SideKind
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.rules import Text
 
-SIDE_ROWS: tuple[SideKind, ...] = ("notes",)
 # Names of the keys that exist once per index. The manifest is first, so that it is deleted last.
-STATES = ("manifest", "sequence", "crawls", "journal", "entries", "pending", *SIDE_ROWS)
+STATES = ("manifest", "sequence", "crawls", "journal", "entries", "pending", "notes")
 DIGEST_BYTES = ATTEMPT_BYTES = MARK_BYTES = 8
 MARK_AT = DIGEST_BYTES + ATTEMPT_BYTES
 FINGERPRINT_AT = MARK_AT + MARK_BYTES
@@ -92,6 +90,7 @@ class Layout:
         self.journal = self.state("journal")
         self.entries = self.state("entries")
         self.pending = self.state("pending")
+        self.notes = self.state("notes")
 
     def state(self, what: str) -> bytes:
         """Return the key of one of `STATES`, or of the list that `compact` writes."""

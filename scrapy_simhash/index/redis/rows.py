@@ -37,7 +37,7 @@ from scrapy_simhash.index.redis.layout import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
+    from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.server import Server
 
@@ -226,32 +226,23 @@ class RedisRows:
             self.layout.log_key, range(since - since % LOG_PART, self.next_sequence, LOG_PART)
         )
 
-    def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
-        """See `Index.side_rows`."""
-        rows = self.server.call("HGETALL", self.layout.state(kind))
+    def notes(self) -> list[tuple[str, bytes]]:
+        """See `Index.notes`."""
+        notes = self.server.call("HGETALL", self.layout.notes)
         try:
-            return [(decode_key(name), row) for name, row in rows.items()]
+            return [(decode_key(name), note) for name, note in notes.items()]
         except ValueError as error:
-            raise corrupt(
-                self.location, f"the name of a side row: {error}", REDIS_REMEDY
-            ) from error
+            raise corrupt(self.location, f"the name of a note: {error}", REDIS_REMEDY) from error
 
-    def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """See `Index.side_row`."""
-        row: bytes | None = self.server.call("HGET", self.layout.state(kind), encode_key(name))
-        return row
+    def note(self, name: str) -> bytes | None:
+        """Return the note of this name, or None."""
+        note: bytes | None = self.server.call("HGET", self.layout.notes, encode_key(name))
+        return note
 
-    def replace_side_row(
-        self, kind: SideKind, name: str, before: bytes | None, after: bytes | None
-    ) -> bool:
-        """See `Index.replace_side_row`."""
+    def replace_note(self, name: str, before: bytes | None, after: bytes | None) -> bool:
+        """See `Store.replace_note`."""
         values = (encode_key(name), before or b"", after or b"")
-        return bool(self.server.run(scripts.REPLACE_FIELD, (self.layout.state(kind),), values))
-
-    def log(self, line: NearDuplicate) -> None:
-        """Write a line of the near-duplicate log, or replace the line with its sequence number."""
-        self.write_lines([line])
-        self.skip_to(line.sequence + 1)
+        return bool(self.server.run(scripts.REPLACE_FIELD, (self.layout.notes,), values))
 
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
         """Write lines of the near-duplicate log whose numbers the server gave."""

@@ -34,20 +34,20 @@ def index(folder):
     rules = {SID: known(50, spared=1200), PRINT: known(20), WWW: known(30), REF: mixed}
     rules[(("drop", "page"),)] = known(3, 5)
     with open_index(folder / "index") as opened:
-        opened.change_side_row("notes", "example.com", lambda _: encode_rules(rules))
-        opened.change_side_row("notes", "other.org", lambda _: encode_rules({SID: known(9)}))
+        opened.change_note("example.com", lambda _: encode_rules(rules))
+        opened.change_note("other.org", lambda _: encode_rules({SID: known(9)}))
     return str(folder / "index")
 
 
 def stored(index: str) -> dict[str, dict]:
     with open_index(Path(index)) as opened:
-        return {site: decode_rules(row) for site, row in opened.side_rows("notes")}
+        return {site: decode_rules(row) for site, row in opened.notes()}
 
 
 def test_without_rules_it_says_so(run, index):
     with open_index(Path(index)) as opened:
         for site in ("example.com", "other.org"):
-            opened.change_side_row("notes", site, lambda _: None)
+            opened.change_note(site, lambda _: None)
     ran = run("rules", "--index", index)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("there are no rules yet: ")
@@ -84,7 +84,7 @@ def test_a_removed_rule_is_kept_as_removed(run, index):
 
 def test_a_damaged_row_is_reported_and_can_be_deleted(run, index):
     with open_index(Path(index)) as opened:
-        opened.change_side_row("notes", "other.org", lambda _: b"{")
+        opened.change_note("other.org", lambda _: b"{")
     ran = run("rules", "--index", index)
     assert ran.code == 1
     assert "rules --forget --site other.org" in ran.err

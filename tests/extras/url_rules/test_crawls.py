@@ -96,7 +96,7 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
     first, second = topic(site, 1, "a"), topic(site, 1, "b")
     run(tmp_path, Crawl(requests=[first, second]))
     with open_index(directory) as index:
-        index.change_side_row("notes", "127.0.0.1", lambda _: b"{damaged")
+        index.change_note("127.0.0.1", lambda _: b"{damaged")
     [result] = run(
         tmp_path,
         Crawl(requests=[topic(site, n, sid) for n in (1, 2, 3) for sid in "ab"], settings=ON),
@@ -104,7 +104,7 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
     assert result.stat("errors/url_rules") == 1
     assert result.stat("checked") == 6
     with open_index(directory) as index:
-        [(name, row)] = index.side_rows("notes")
+        [(name, row)] = index.notes()
     assert name == "127.0.0.1"
     assert decode_rules(row)
 
@@ -140,7 +140,7 @@ def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
         if not index:
             return True  # an embedded index was told at once
         with open_redis_index(index["SIMHASH_REDIS_URL"], f"pages {tmp_path}") as opened:
-            return bool(opened.side_rows("notes"))
+            return bool(opened.notes())
 
     try:
         eventually(is_stored, 240)

@@ -246,7 +246,7 @@ def test_learn_spares_nothing():
 def test_what_is_learned_is_saved_while_the_crawl_runs():
     crawl = Crawl()
     crawl.learn(200)
-    assert crawl.index.side_rows("notes")
+    assert crawl.index.notes()
 
 
 def test_rules_in_use_are_counted_where_they_hold():
@@ -258,7 +258,7 @@ def test_rules_in_use_are_counted_where_they_hold():
             "learned", RuleEvidence(20, 1), {"/shop/*": RuleEvidence(20, 1)}
         ),
     }
-    index.change_side_row("notes", "example.com", lambda _: encode_rules(stored))
+    index.change_note("example.com", lambda _: encode_rules(stored))
     crawl = Crawl(index)
     crawl.request("/topic?t=1")
     crawl.rules.close()

@@ -36,7 +36,7 @@ def learn(crawl: Crawl, topics: range) -> None:
 
 
 def rules_of(crawl: Crawl) -> Rules:
-    ((site, row),) = crawl.index.side_rows("notes")
+    ((site, row),) = crawl.index.notes()
     assert site == "example.com"
     return decode_rules(row)
 
