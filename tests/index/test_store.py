@@ -98,7 +98,7 @@ class Crawl:
         self.rng = random.Random(seed)
         store = made(database, **arguments)
         rules = CrawlRules(K, UNCONFIRMED, bool(seed % 2), store.next_sequence, lambda: 1000)
-        self.index = Index(store, rules, lambda _: store.close(), len(store))
+        self.index = Index(store, rules, lambda _: store.close())
         self.store = store
 
     def step(self):
