@@ -361,7 +361,7 @@ def test_a_full_disk_leaves_the_old_index(index, monkeypatch):
         raise StorageError(str(index.directory), "the disk is full")
 
     with monkeypatch.context() as patch, pytest.raises(StorageError, match="full"):
-        patch.setattr(Store, "log", full)
+        patch.setattr(Store, "write_lines", full)
         rewrite(index.directory)
     assert content(index) == before
     assert {path.name for path in index.directory.iterdir()} == {index.name, "manifest.json"}
