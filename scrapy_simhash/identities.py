@@ -36,7 +36,7 @@ _BYTES = 8
 # one site apart: sites give the articles that they share numbers and headlines of their own.
 _WITHIN_SITE = 128
 _KINDS = {"gtin": 1, "sku": 2, "mpn": 3, "productid": 4, "identifier": 128}
-_NAMES = ("name", "title", "subheading", "picture", "crumb", "label", "lead")
+_NAMES = ("name", "title", "subheading", "picture", "crumb", "label", "lead", "embedded")
 _VARIANTS = ("color", "size")
 _KINDS.update({name: kind for kind, name in enumerate((*_NAMES, *_VARIANTS), 129)})
 # Kinds from 64 to 127: the values that a user chose. Each choice has its own kind, so that after a
@@ -47,7 +47,7 @@ _CHOSEN = 64
 def identity_bytes(identities: Iterable[tuple[str, str]]) -> bytes:
     """Return identities as bytes: for each, its kind (1 byte) and a hash of its value (7 bytes).
 
-    :param identities: (kind, value), with kinds of `_KINDS`, and one value of each kind.
+    :param identities: (kind, value), with kinds of `_KINDS`. A kind may have several values.
     """
     return b"".join(
         bytes((_KINDS[kind],)) + xxh3_64_digest(value.encode("utf-8", "surrogatepass"))[1:]
@@ -110,19 +110,17 @@ def chosen_values_differ(one: Evidence, other: Evidence) -> bool:
 
 
 def identities_differ(one: Evidence, other: Evidence) -> bool:
-    """Return True if two pages declare different identities of one kind."""
+    """Return True if two pages have identities of one kind, and none of these in common."""
     first, second = one.identity, other.identity
     if first == second or not first or not second:
         return False
     is_one_site = one.site == other.site
-    values = {first[at]: first[at : at + _BYTES] for at in range(0, len(first), _BYTES)}
-    for at in range(0, len(second), _BYTES):
-        kind = second[at]
-        if is_one_site or kind < _WITHIN_SITE:
-            value = values.get(kind)
-            if value is not None and value != second[at : at + _BYTES]:
-                return True
-    return False
+    values, other_values = (
+        {page[at : at + _BYTES] for at in range(0, len(page), _BYTES)} for page in (first, second)
+    )
+    kinds = {value[0] for value in values} & {value[0] for value in other_values}
+    kinds -= {value[0] for value in values & other_values}
+    return any(is_one_site or kind < _WITHIN_SITE for kind in kinds)
 
 
 def _one_line(value: str) -> str:

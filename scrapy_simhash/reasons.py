@@ -20,7 +20,7 @@ _RULES = {
         "SIMHASH_DISTINCT_BY without that selector or field",
     ),
     "identity": (
-        "they declare different article numbers (sku, gtin, …) or names",
+        "they declare different article numbers or names, or embed different documents",
         "SIMHASH_SAME_TITLE = False",
     ),
     "links": (

@@ -104,6 +104,18 @@ class TestChosen:
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [(["a"], ["a"], False), (["a", "b"], ["c", "b"], False), (["a", "b"], ["c"], True)],
+)
+def test_one_value_in_common_is_enough(one, other, differ):
+    pages = [
+        Evidence(identity=identity_bytes([("sku", "x"), *(("embedded", name) for name in names)]))
+        for names in (one, other)
+    ]
+    assert identities_differ(*pages) is identities_differ(*pages[::-1]) is differ
+
+
+@pytest.mark.parametrize(
     ("record", "identities"),
     [
         ({"SKU": " Ab-1 "}, [("sku", "ab-1")]),

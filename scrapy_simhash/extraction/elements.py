@@ -25,7 +25,8 @@ NAMED_TAGS = (
 )
 _TAGS = (
     *NAMED_TAGS,
-    *("title", "base", "link", "meta", "script", "template", "iframe", "object", "header"),
+    *("title", "base", "link", "meta", "script", "template", "header"),
+    *("iframe", "object", "embed", "video", "audio", "source"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "caption"),
 )
 

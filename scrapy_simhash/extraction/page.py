@@ -16,7 +16,7 @@ from scrapy_simhash.extraction.readability import drop_all, element_class
 from scrapy_simhash.extraction.segments import content_lines
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
 from scrapy_simhash.extraction.shown import unfold
-from scrapy_simhash.extraction.targets import own_targets
+from scrapy_simhash.extraction.targets import embedded_documents, own_targets
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
@@ -315,6 +315,7 @@ class Page:
             identities=(
                 *identities_of(main, self.lines, names, canonical),
                 *further_names(elements, self.lines, facts, names),
+                *(("embedded", name) for name in embedded_documents(elements)),
             ),
             states=tuple(main.states),
             distinct=self._distinct,

@@ -1,4 +1,5 @@
-"""Find the targets of a page's own links, cut into pieces that mirrors do not change.
+"""Find the targets of a page's own links, cut into pieces that mirrors do not change, and the
+documents that it embeds.
 
 A mirror, a print version or a session id changes hosts, folders, endings and parameters of links,
 but each in the same way on the whole page. So a target counts as a set of pieces: the segments of
@@ -13,11 +14,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from scrapy_simhash.extraction.chrome import is_hidden
 from scrapy_simhash.extraction.segments import around_heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_simhash.extraction.elements import Elements
     from scrapy_simhash.extraction.lines import Line
 
 # Navigation has one or two words a link, entries of a list have more. So a target weighs a quarter
@@ -33,6 +36,13 @@ _MIN_SHARE_OF_CONTENT = 0.3
 _MIN_SHARE_OF_PAGE = 0.5
 # So many links with one text ("More"), or pictures, lead to the entries of a list.
 _MIN_ENTRIES = 10
+
+# Elements that show another document, and the attributes that say which one.
+_EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
+_SOURCES = ("src", "data", "data-src")
+# What is embedded there belongs to the site. A `picture` has several sources, chosen by the screen.
+_NOT_EMBEDDED_IN = frozenset("aside dialog footer header nav noscript picture template".split())
+_MAX_EMBEDDED = 8
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -129,3 +139,25 @@ def pieces_of(target: str) -> tuple[str, ...]:
     return tuple(
         _ENDING.sub("", piece) if "." in piece else piece for piece in pieces if piece.strip("./! ")
     )
+
+
+def embedded_documents(elements: Elements) -> list[str]:
+    """Return what tells apart the documents that a page embeds in its content: films, PDF files.
+
+    It is the last segment of the path, whatever the host and the query: players have several of
+    either. A segment without a digit may be a program, whose query says what it shows.
+    """
+    found: dict[str, None] = {}
+    embedding = elements.tagged(*_EMBEDDING)
+    has_main = bool(embedding) and next(elements.root.iter("main"), None) is not None
+    for element in embedding:
+        source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
+        path, _, query = source.partition("?")
+        *_, name = ("", *pieces_of(path))
+        if not any(map(str.isdigit, name)):
+            name = "?".join((name, *pieces_of(f"?{query}")))
+        around = {one.tag for one in element.iterancestors()}
+        is_content = _NOT_EMBEDDED_IN.isdisjoint(around) and (not has_main or "main" in around)
+        if name.strip("?") and is_content and not is_hidden(element.get("style", "")):
+            found[name] = None
+    return list(found)[:_MAX_EMBEDDED]

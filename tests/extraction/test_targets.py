@@ -168,3 +168,51 @@ def test_teasers_outside_the_element_with_an_article_do_not_count():
     rows = cases(100, 12, "<li><a href='{url}'>A teaser {n} of some words</a>")
     article = f"<div><h1>News</h1><p>{'</p><p>'.join(PARAGRAPHS * 2)}</p></div>"
     assert extract(f"{article}<ul>{rows}</ul>").targets == {}
+
+
+def embedded(html):
+    found = extract(f"<h1>Films</h1><p>{PARAGRAPHS[0]}</p>{html}").identities
+    return {value for kind, value in found if kind == "embedded"}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<iframe src=https://player.example/embed/{}></iframe>",
+        "<iframe data-src='//player.example/embed/{}?rel=0'></iframe>",
+        "<main><p><iframe src=/reports/{}.pdf></iframe></main>",
+        "<iframe src='/viewer?file=/reports/{}.pdf'></iframe>",
+        "<object data=/reports/{}.pdf type=application/pdf>The report.</object>",
+        "<object data=/games/{}.swf type=application/x-shockwave-flash></object>",
+        "<embed src=/reports/{}.pdf>",
+        "<video src=/films/{}.mp4></video>",
+        "<video><source src=/films/{}.webm><source src=/films/low.webm></video>",
+        "<figure><audio src=/songs/{}.mp3></audio></figure>",
+    ],
+)
+def test_embedded_documents_tell_pages_apart(html):
+    one, other = (embedded(html.format(name)) for name in ("seals-1", "foxes-2"))
+    assert one
+    assert one - other
+    assert embedded(html.format("seals-1")) == one
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<iframe></iframe><iframe src=about:blank></iframe><iframe src=/></iframe>",
+        "<iframe src='data:text/html,<p>x1'></iframe><iframe srcdoc='<p>x1'></iframe>",
+        "<noscript><iframe src=/count-1></iframe></noscript>",
+        "<iframe src=/count-1 style='display: none'></iframe>",
+        "<footer><iframe src=/map-1></iframe></footer><aside><video src=/a1.mp4></video></aside>",
+        "<main><p>Text</p></main><iframe src=/banner-1></iframe>",
+        "<picture><source src=/boat-1.webp></picture><img src=/boat-1.png>",
+    ],
+)
+def test_what_is_no_embedded_document(html):
+    assert embedded(html) == set()
+
+
+def test_a_document_is_the_same_in_another_player():
+    names = ("https://a.example/embed/Ab1", "//b.example/e/ab1?rel=0", "/ab1#t=1", "/x/AB1?q=2")
+    assert {name for url in names for name in embedded(f"<iframe src='{url}'></iframe>")} == {"ab1"}
