@@ -83,6 +83,8 @@ class Detector:
     :param min_tokens: skip texts with fewer tokens, because small edits change many of their bits.
     :param keep_text: return the whole text and title of a page with its fingerprint.
     :param sketches: make the sketches and names that `scrapy_simhash.confirmation` compares.
+    :param versions: also make what tells whether a page has changed since an earlier crawl. An
+        index that one run uses needs it no more than one without sketches.
     :param distinct: selectors of values that tell pages apart (SIMHASH_DISTINCT_BY).
     """
 
@@ -91,6 +93,7 @@ class Detector:
     min_tokens: int = DEFAULT_MIN_TOKENS
     keep_text: bool = False
     sketches: bool = True
+    versions: bool = True
     distinct: tuple[str, ...] = ()
 
     def fingerprint_page(
@@ -231,7 +234,7 @@ class Detector:
             title=title,
             heading=heading,
             certainty=certainty,
-            content=self._content(tokens, hashes, extraction.states),
+            content=self._content(tokens, hashes, extraction.states) if self.versions else b"",
             links=links_sketch(extraction.targets),
             identity=identity_bytes(extraction.identities) + chosen,
             label=label,

@@ -65,6 +65,7 @@ class Fingerprinter:
     :param options: those of the run.
     :param fields: the fields to read.
     :param encoding: encoding of JSON.
+    :param versions: a later run may compare a record with an earlier version.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Fingerprinter:
         *,
         record_format: Format = "json-lines",
         encoding: str = "utf-8",
+        versions: bool = True,
     ) -> None:
         self.timeout_ms = options.timeout_ms
         self._fields = fields
@@ -83,6 +85,7 @@ class Fingerprinter:
             options.scheme,
             min_tokens=options.min_tokens,
             sketches=options.confirmation != UNCONFIRMED,
+            versions=versions,
             distinct=tuple(name for name in fields.distinct if not name.isidentifier()),
         )
         readers: dict[str, Callable[[bytes, str], _Read]] = {

@@ -188,6 +188,7 @@ class _Run:
                 inputs.fields,
                 record_format=inputs.format,
                 encoding=inputs.record_encoding,
+                versions=self.paths.index is not None,
             )
             jobs = _jobs(inputs, judge.records_judged)
             records_of_jobs: Iterable[list[Fingerprinted]]
