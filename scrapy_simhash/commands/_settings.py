@@ -62,10 +62,11 @@ def settings_reader(settings: Settings | None) -> SettingsReader:
 def with_given(settings: Settings | None, pairs: Sequence[str]) -> Settings | None:
     """Return settings with those of ``-s NAME=VALUE``; see `settings_reader`.
 
+    :param settings: with ``scrapy simhash``, Scrapy has put those of ``-s`` in.
     :raises SimhashError: a pair has no ``=``, or there is no such setting.
     """
-    if not pairs:
-        return settings
+    if settings is None and not pairs:
+        return None
     from scrapy_simhash.crawl.settings import require_known
 
     changed = (project_settings() if settings is None else settings).copy()

@@ -166,6 +166,14 @@ def test_the_settings_of_a_project(run_process, folder, feed):
     assert "kept       3 in" in ran.out
 
 
+def test_a_misspelled_setting_among_the_options_of_scrapy(feed, folder, run_process):
+    options = "-o", "out.jsonl", "-s", "SIMHASH_ACTON=tag"
+    ran = run_process(*SCRAPY, "dedupe", feed, *options)
+    assert ran.code == 1
+    assert "did you mean SIMHASH_ACTION?" in ran.err
+    assert not (folder / "out.jsonl").exists()
+
+
 def test_an_index_and_those_before(run, feed, folder):
     def summary(*options):
         return run("dedupe", feed, "-o", "o.jsonl", "--overwrite", "--index", "i", *options)
