@@ -9,10 +9,12 @@ from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.policy import (
     PASS,
+    STAND_IN_REASONS,
     Action,
     Circumstances,
     Policy,
     PolicyAction,
+    stands_in,
 )
 from scrapy_simhash.verdict import Verdict, VerdictKind
 
@@ -130,3 +132,10 @@ def test_what_earlier_copies_have_done(earlier, around, decision):
     assert Policy().decide(copy_of(**earlier), Circumstances(**around)) == decision
     # Where links are followed, the callback runs, and its items pass.
     assert Policy(follow=True).decide(copy_of(gave_items=False)) == (PASS, "no_items")
+
+
+@pytest.mark.parametrize("reason", STAND_IN_REASONS)
+def test_a_copy_may_take_the_place_of_a_page_without_items(reason):
+    assert stands_in(copy_of(gave_items=False), reason)
+    assert not stands_in(copy_of(), reason)
+    assert not stands_in(copy_of(gave_items=False), None)
