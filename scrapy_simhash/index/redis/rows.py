@@ -131,17 +131,17 @@ class RedisRows:
 
     def write_all(self, entries: Iterable[Entry], removed: Iterable[Entry] = ()) -> None:
         """Store entries, and remove others, a hundred at once. Nothing is compared."""
-        remaining, keys = iter(entries), (self.layout.journal, self.layout.entries)
-        gone, last = [digest_of(entry.key) for entry in removed], 0
+        remaining, layout = iter(entries), self.layout
+        gone = [digest_of(entry.key) for entry in removed]
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
-            values: list[bytes | int] = [len(batch)]
+            last = max(max(entry.number, entry.last_sequence) for entry in batch)
+            values: list[bytes | int] = [len(batch), last]
             for entry in batch:
                 digest = digest_of(entry.key)
                 values += digest, self.layout.row(digest, new_attempt(), entry)
                 values.append(encode_entry(entry, self.layout.width_bytes))
-                last = max(last, entry.number, entry.last_sequence)
+            keys = (layout.journal, layout.entries, layout.sequence)
             self.server.run(scripts.WRITE, keys, (*values, *gone))
-        self.skip_to(last + 1)
 
     def skip_to(self, next_sequence: int) -> None:
         """Make the next sequence number at least this."""

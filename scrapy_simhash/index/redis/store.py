@@ -67,13 +67,11 @@ class HeldPage(Pending):
     :param digest: of its key.
     :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
     :param value: value of the stored entry with its page key when it was observed, or b"".
-    :param is_copy: it is pending although it is a copy, see `Index.accept`.
     """
 
     digest: bytes
     attempt: bytes
     value: bytes
-    is_copy: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -178,7 +176,7 @@ class RedisStore(RedisRows):
         self._ask([one], rules)
         while True:
             one.held = held = self._held_page(one, observed, entry)
-            held.supersedes, held.is_copy = supersedes, True
+            held.supersedes = supersedes
             self._ask([one], rules, is_compared=False)  # it is a known copy
             if one.is_admitted:
                 self._lease(held)
@@ -522,7 +520,7 @@ class RedisStore(RedisRows):
         observed, again = self.observe(
             PageToObserve(key, fingerprint, evidence, page.in_scope), rules
         )
-        if page.is_copy and observed.representative is not None:
+        if page.observation.representative and observed.representative is not None:
             supersedes = None if page.supersedes is None else observed.representative
             again = self.hold(observed, rules, supersedes)
         kind, representative = observed.kind, observed.representative
