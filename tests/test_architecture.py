@@ -45,6 +45,7 @@ NUMERIC = {
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     *(f"{NAME}.calibration.{name}" for name in ("calibrating", "resemblances")),
     f"{NAME}.tagging",
+    *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }
 # It runs the commands.
 MAIN = f"{NAME}.__main__"

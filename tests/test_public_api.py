@@ -17,6 +17,7 @@ NAMES = [
     "Scheme",
     "SimhashError",
     "Verdict",
+    "cluster",
     "hamming_distance",
     "open_index",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from quality_lib.peers import PEERS
 
 from groups_lib.corpora import groups
+from scrapy_simhash.clustering.pairs import concatenate, find_pairs, words_of
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields
 from scrapy_simhash.dedupe.run import dedupe
@@ -71,15 +72,12 @@ def connected(texts: Sequence[str]) -> np.ndarray:
         if page.fingerprint is not None:
             places[page.fingerprint].append(at)
     with_equal = list(places.values())
-    packed = b"".join(one.to_bytes(wide.scheme.bits // 8, "big") for one in places)
-    words = np.frombuffer(packed, np.uint64).reshape(len(places), -1)
+    words = words_of(list(places), wide.scheme.bits)
+    found = concatenate(find_pairs(words, wide.max_distance, plan=None))
     pairs = [(equal[0], other) for equal in with_equal for other in equal[1:]]
     pairs += [
-        (equal[0], with_equal[other][0])
-        for at, equal in enumerate(with_equal)
-        for other in np.flatnonzero(
-            np.bitwise_count(words[:at] ^ words[at]).sum(axis=1, dtype=int) <= wide.max_distance
-        )
+        (with_equal[first][0], with_equal[second][0])
+        for first, second in zip(found.first.tolist(), found.second.tolist(), strict=True)
     ]
     confirmation = Confirmation()
     return groups(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
+from scrapy_simhash.clustering.pairs import Pairs, concatenate, distances, ranges, words_of
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.tables.prefixes import Prefixes
@@ -47,7 +48,6 @@ in this shard, 8 bytes each; whether others can find it.
 FOUND_SCHEMA = "record long, other long, distance smallint"
 """Pairs of records within the distance; ``other`` is the earlier record, or `MORE`."""
 _BATCH_RECORDS = 2048
-_BATCH_PAIRS = 1 << 16  # about so many are compared at once
 # A record is compared with so many records of each bucket first. Each further step compares
 # `_GROWTH` times as many.
 _FIRST_STEP = 32
@@ -163,7 +163,8 @@ class CandidateSearch:
         asker = np.repeat(np.arange(len(records)), [len(asked) // 8 for asked in rows["asked"]])
         asked = np.frombuffer(b"".join(rows["asked"]), np.uint64)
         begin, end = (np.searchsorted(buckets[places], asked, side) for side in ("left", "right"))
-        words = _words_of(b"".join(rows["fingerprint"]), self.plan.bits)
+        packed = np.frombuffer(b"".join(rows["fingerprint"]), np.uint8).reshape(len(records), -1)
+        words = words_of(packed, self.plan.bits)
         found = self._near(records, words, places, (asker, begin, end), max_candidates)
         record, other, distance = (column[np.lexsort(found[1::-1])] for column in found)
         begins = np.flatnonzero(np.diff(record, prepend=MORE))
@@ -183,24 +184,23 @@ class CandidateSearch:
         places: NDArray[np.intp],
         look_ups: tuple[NDArray[np.intp], ...],
         max_candidates: int,
-    ) -> tuple[NDArray[np.int64], ...]:
-        """Return near pairs as (records, earlier records, distances), at least `max_candidates` + 1
-        of a record that has them.
+    ) -> Pairs:
+        """Return near pairs of records, at least `max_candidates` + 1 of a record that has them.
 
         :param look_ups: (row that asks, begin and end of a bucket in `places`), as arrays.
         """
         asker, begin, end = look_ups
-        found: list[tuple[NDArray[np.int64], ...]] = []
+        found: list[Pairs] = []
         hits = np.zeros(len(records), np.int64)
         step = _FIRST_STEP
         while len(asker):
-            for at, position in _ranges(begin, np.minimum(end, begin + step)):
+            for at, position in ranges(begin, np.minimum(end, begin + step)):
                 one, other = asker[at], places[position]
-                apart = np.bitwise_count(words[one] ^ words[other]).sum(axis=1, dtype=np.int64)
+                apart = distances(words, one, other)
                 is_near = (apart <= self.max_distance) & (records[other] < records[one])
                 one, other = one[is_near], other[is_near]
                 hits += np.bincount(one, minlength=len(hits))
-                found.append((records[one], records[other], apart[is_near]))
+                found.append(Pairs(records[one], records[other], apart[is_near]))
             begin = begin + step
             # A bucket begins with the earliest records. Those after the one that asks do not count.
             goes_on = (begin < end) & (hits[asker] <= max_candidates)
@@ -208,30 +208,4 @@ class CandidateSearch:
             goes_on[goes_on] = following < records[asker[goes_on]]
             asker, begin, end = asker[goes_on], begin[goes_on], end[goes_on]
             step *= _GROWTH
-        none = np.empty(0, np.int64)
-        return tuple(map(np.concatenate, zip((none, none, none), *found, strict=True)))
-
-
-def _words_of(packed: bytes, bits: int) -> NDArray[np.uint64]:
-    """Return fingerprints as rows of words, which `packed` holds one after the other."""
-    rows = np.frombuffer(packed, np.uint8).reshape(-1, bits // 8)
-    padded = np.pad(rows, ((0, 0), (-bits % 64 // 8, 0)))
-    return np.ascontiguousarray(padded).view(np.uint64)
-
-
-def _ranges(
-    begin: NDArray[np.intp], end: NDArray[np.intp]
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield (i, position) for each position in each range begin[i]:end[i], in batches of arrays."""
-    counts = np.maximum(end - begin, 0)
-    total = np.cumsum(counts)
-    start = 0
-    while start < len(begin):
-        before = int(total[start - 1]) if start else 0
-        stop = max(int(np.searchsorted(total, before + _BATCH_PAIRS, side="right")), start + 1)
-        part = slice(start, stop)
-        first = begin[part] - (total[part] - counts[part] - before)
-        position = np.repeat(first, counts[part]) + np.arange(int(counts[part].sum()))
-        if len(position):
-            yield np.repeat(np.arange(start, stop), counts[part]), position
-        start = stop
+        return concatenate(found)
