@@ -7,7 +7,8 @@ of a site and not to others.
 
 `url_parts` takes URLs apart, `differences` finds rules, `rewriting` applies them, and
 `path_patterns` divides a site. `evidence` and `site` count what speaks for and against each rule on
-each pattern. `learner` compares pages and finds unneeded requests.
+each pattern. `learner` compares pages and finds unneeded requests. `traps` uses no rules: it finds
+calendars and other pages without end.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ SLICE = Slice(
             ),
         ),
     ),
-    components=(("DOWNLOADER_MIDDLEWARES", f"{_HERE}.requests.RequestRules", 41),),
+    components=(
+        ("DOWNLOADER_MIDDLEWARES", f"{_HERE}.requests.RequestRules", 41),
+        ("SPIDER_MIDDLEWARES", f"{_HERE}.requests.RulesSpiderMiddleware", -999_999),
+    ),
     command=f"{_HERE}.command.COMMAND",
 )

@@ -1,13 +1,18 @@
-"""Spare requests that are not needed: rules make their URL equal to that of a handled page."""
+"""Spare requests that are not needed: their pages are not downloaded.
+
+A request is spared if rules make its URL equal to that of a handled page, or if it leads into a
+trap. The package explains rules; `traps.py` explains traps,
+chains and barren pages.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from scrapy import signals as scrapy_signals
-from scrapy.exceptions import IgnoreRequest
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash import signals
@@ -17,16 +22,18 @@ from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.crawl.retries import repeated
 from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
-from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.errors import StorageError
+from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
 from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules
 from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules, merged
+from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from typing_extensions import Self
 
     from scrapy_simhash.crawl.judging import Judging
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
 # Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
 # the page.
 SCHEDULED_META_KEY = "simhash_scheduled"
+CHAIN_META_KEY = "simhash_chain"  # length of the chain of barren pages that led to a request
 POSTPONED_META_KEY = "simhash_postponed"  # marks requests that must not be postponed again
 # Meta of a request that is checked again, but does not postpone again.
 _CHECK_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
@@ -51,14 +59,8 @@ _KEPT_SPARED = 1_000
 _MAX_UNDER_WAY = 100
 
 
-class SparedRequest(IgnoreRequest):
-    """The exception for a request that is not made, because rules make its URL equal to that of a
-    handled page (SIMHASH_URL_RULES). An errback gets it as ``failure.value``.
-    """
-
-
 class RequestRules:
-    """The URL rules of one crawl: a downloader middleware.
+    """The URL rules and traps of one crawl: a downloader middleware.
 
     :param pages: its index has the rules.
     :param schedule: schedules a spared request that turned out to be needed.
@@ -91,8 +93,13 @@ class RequestRules:
         # Recent requests, by the form of the URL (`UrlRules.rewritten`) and by the parameter values
         # that they test (`Equal.untested`).
         self._under_way: LocalCache[Hashable, None] = LocalCache(_MAX_UNDER_WAY)
-        # (equal URL, spared request)
-        self._spared: deque[tuple[Equal, Request]] = deque(maxlen=_KEPT_SPARED)
+        # (equal URL, or None for a trap; spared request)
+        self._spared: deque[tuple[Equal | None, Request]] = deque(maxlen=_KEPT_SPARED)
+        self._traps = Traps()
+        # URLs of requests that were spared because of a trap.
+        self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_URLS)
+        # URL of a request → length of the chain of barren pages that led to it.
+        self._chains: LocalCache[str, int] = LocalCache(_REMEMBERED_URLS)
         # A canonical page, or a copy of a page without items, may replace its representative in
         # the index, so that one content has several representatives. Key of such a page → key of
         # the first of them.
@@ -136,34 +143,41 @@ class RequestRules:
     def process_request(self, request: Request) -> Request | None:
         """Return a request to make later instead; None if this request is made now.
 
-        :raises SparedRequest: rules make its URL equal to a handled one.
+        :raises SparedRequest: rules make its URL equal to a handled one, or it leads into a trap.
         """
+        chain = request.meta.pop(CHAIN_META_KEY, 0)
         scheduled = request.meta.pop(SCHEDULED_META_KEY, False)
         postponed = request.meta.pop(POSTPONED_META_KEY, False)
         if postponed:
             request.dont_filter = False  # was set only to pass the duplicate filter
         if not (scheduled and self._is_open and _is_plain(request)) or request.dont_filter:
             return None
+        if chain:
+            self._chains[request.url] = chain
         equal = self._rules.equal(request.url)
         if equal is None:
-            # If a request for an equal URL is under way, wait for its page.
-            form = self._rules.rewritten(request.url) if self._mode == "apply" else None
-            if form is not None and self._note_under_way(form) and not postponed:
-                return self._postpone(request)
+            if self._traps.spares(request.url, chain):
+                self._spare(request, None)
+            elif self._mode == "apply":
+                # If a request for an equal URL is under way, wait for its page.
+                form = self._rules.rewritten(request.url)
+                if form is not None and self._note_under_way(form) and not postponed:
+                    return self._postpone(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
             # Test the rules with this request. One request at a time tests a parameter value.
             if not equal.explore and self._note_under_way(*equal.untested) and not postponed:
-                return self._postpone(request)
+                return self._postpone(request, chain)
             self._stats.count("explored")
         else:
             self._rules.spared(equal)
             self._spare(request, equal)
         return None
 
-    def _postpone(self, request: Request) -> Request:
+    def _postpone(self, request: Request, chain: int) -> Request:
         """Return a copy of a request with a lower priority, which is checked again later."""
         self._stats.count("postponed")
         copy = _copy_to_check(request)
+        copy.meta[CHAIN_META_KEY] = chain
         copy.priority -= 1
         return copy
 
@@ -174,17 +188,38 @@ class RequestRules:
             self._under_way[name] = None
         return not new
 
-    def _spare(self, request: Request, equal: Equal) -> None:
+    def found(self, page: PageState, request: Request) -> None:
+        """Note the chain that leads to a request found on a page.
+
+        If there is none, the request is needed, even if it was spared as part of a trap before.
+        """
+        request.meta.pop(CHAIN_META_KEY, None)  # the spider may have copied it from another request
+        if self._is_open and page.verdict is not None and _is_plain(page.request):
+            chain = chain_after(page.verdict, self._chains.get(page.request.url, 0), request.url)
+            if chain:
+                request.meta[CHAIN_META_KEY] = chain
+            elif request.url in self._trapped and not request.dont_filter:
+                # The duplicate filter would drop the request, because it has seen the spared one.
+                del self._trapped[request.url]
+                request.meta.update(_CHECK_AGAIN)
+                request.dont_filter = True
+
+    def _spare(self, request: Request, equal: Equal | None) -> None:
         """Count a request that is not needed.
 
+        :param equal: the equal URL; None if the request leads into a trap.
         :raises SparedRequest: always, unless rules are only learned.
         """
+        if equal is None:
+            self._stats.count("trapped")
         if self._mode == "learn":
             self._stats.count("would_spare")
             return
         self._stats.count("spared")
+        if equal is None:
+            self._trapped[request.url] = None
         self._spared.append((equal, request))
-        raise SparedRequest(loggable(request.url))
+        raise SparedRequest(request.url, "trap" if equal is None else "equal")
 
     def finished(self, page: PageState, confirmed: bool) -> None:
         """Learn from a page that is done, if it is `confirmed` (handled without an error)."""
@@ -195,6 +230,8 @@ class RequestRules:
             return
         if verdict.observation is not None and not verdict.observation.earlier.same_request:
             return
+        if self._traps.judged(verdict, self._chains.get(request.url, 0)):
+            self._request_after_all()
         original = verdict.representative
         awaited = original or verdict.key
         if verdict.observation is None and awaited not in self._done:
@@ -219,12 +256,13 @@ class RequestRules:
             self._save(name, site)
 
     def _request_after_all(self) -> None:
-        """Schedule spared requests whose rules no longer apply."""
+        """Schedule spared requests whose rules no longer apply, or whose trap has ended."""
         for _ in range(len(self._spared)):
             equal, request = self._spared.popleft()
-            if self._rules.holds(equal):
+            if self._traps.has(request.url) if equal is None else self._rules.holds(equal):
                 self._spared.append((equal, request))
-            else:
+            elif equal is not None or request.url in self._trapped:  # else it was requested since
+                self._trapped.pop(request.url, None)
                 self._stats.count("requested_after_all")
                 self._schedule(_copy_to_check(request))
 
@@ -260,6 +298,34 @@ class RequestRules:
         rules = self._stored[name] = encode_rules(site.rules)
         change = partial(merged, rules)
         self._pages.calls.tell(name, lambda index: index.change_note(name, change))
+
+
+class RulesSpiderMiddleware(BaseSpiderMiddleware):
+    """The spider middleware that notes on which page a request was found."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawl = SimhashExtension.of(crawler)
+        self._settlement, self._identity = crawl.settlement, crawl.identity
+
+    @cached_property
+    def _rules(self) -> RequestRules:
+        rules = self.crawler.get_downloader_middleware(RequestRules)
+        if rules is None:
+            raise RuntimeError("DOWNLOADER_MIDDLEWARES lacks RequestRules")
+        return rules
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request:
+        """Return the request."""
+        page = self._settlement.page(response)
+        if (
+            page is not None
+            and response is not None
+            and not page.dropped
+            and not self._identity.repeats(response, request)
+        ):
+            self._rules.found(page, request)
+        return request
 
 
 def _copy_to_check(request: Request) -> Request:

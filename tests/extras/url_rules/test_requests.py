@@ -13,7 +13,8 @@ from scrapy_simhash import open_index
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
-from scrapy_simhash.extras.url_rules.requests import RequestRules, SparedRequest
+from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
+from scrapy_simhash.extras.url_rules.requests import RequestRules
 from scrapy_simhash.extras.url_rules.rows import encode_rules
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
@@ -45,7 +46,8 @@ class Crawl:
             explore=0.0,
         )
         self.rules.open()
-        self.rules._rules._random.seed(1)  # it samples requests
+        for part in (self.rules._rules, self.rules._traps):  # they sample requests
+            part._random.seed(1)
 
     def request(self, path: str, **arguments) -> Request | None:
         """Return the request that is made; None if it is spared."""
@@ -132,8 +134,8 @@ def test_a_request_that_waited_is_spared_when_the_equal_one_is_done(crawl):
         crawl.done(first)
         try:
             crawl.rules.process_request(second)
-        except SparedRequest:
-            spared += 1
+        except SparedRequest as error:
+            spared += error.reason == "equal"
     assert spared > 70  # the others test the rule
 
 
@@ -247,6 +249,55 @@ def test_what_is_learned_is_saved_while_the_crawl_runs():
     crawl = Crawl()
     crawl.learn(200)
     assert crawl.index.notes()
+
+
+def test_a_calendar_is_left():
+    crawl = Crawl()
+    request = crawl.request("/calendar?month=0")
+    made = trapped = 0
+    for month in range(1, 3000):
+        if request is not None:
+            made += 1
+            page = crawl.done(request, similar_to=f"{SITE}/calendar?month=9999", similarity=0.97)
+        following = Request(f"{SITE}/calendar?month={month}")
+        crawl.rules.found(page, following)
+        crawl.rules.scheduled(following)
+        try:
+            request = crawl.rules.process_request(following) or following
+        except SparedRequest as error:
+            request = None
+            trapped += error.reason == "trap"
+    assert 50 <= made <= 50 + 0.02 * 3000
+    assert crawl.counts["trapped"] == trapped > 2500
+    # A page with content that links to a part of the trap has it requested after all.
+    last = following.replace()
+    assert request is None
+    crawl.rules.found(crawl.done(Request(f"{SITE}/news")), last)
+    assert last.dont_filter
+    assert crawl.rules.process_request(last) is None
+    assert not last.dont_filter
+    # A month with content ends the trap: the last 1,000 that were spared are requested.
+    assert crawl.scheduled == []
+    crawl.done(Request(f"{SITE}/calendar?month=5000"))
+    assert 900 < len(crawl.scheduled) < 1000
+    assert last.url not in {request.url for request in crawl.scheduled}
+    assert crawl.counts["requested_after_all"] == len(crawl.scheduled)
+
+
+def test_learn_requests_nothing_twice():
+    """A URL in a trap is requested, so a link to it from elsewhere is left to Scrapy's filter."""
+    crawl = Crawl(mode="learn")
+    request = crawl.request("/calendar?month=0")
+    for month in range(1, 200):
+        page = crawl.done(request, similar_to=f"{SITE}/calendar?month=9999", similarity=0.97)
+        request = Request(f"{SITE}/calendar?month={month}")
+        crawl.rules.found(page, request)
+        crawl.rules.scheduled(request)
+        assert crawl.rules.process_request(request) is None
+    assert crawl.counts["would_spare"] > 100
+    link = Request(request.url)
+    crawl.rules.found(crawl.done(Request(f"{SITE}/news")), link)
+    assert not link.dont_filter
 
 
 def test_rules_in_use_are_counted_where_they_hold():
