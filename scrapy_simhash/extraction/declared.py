@@ -50,6 +50,8 @@ _SURROUNDINGS = frozenset(
 )
 # Such a thing is the main one of a page that declares no other: a profile, an imprint.
 _MAY_BE_MAIN = frozenset(("organization", "newsmediaorganization", "person"))
+# NewsArticle, TechArticle, BlogPosting, JobPosting, …
+_DOCUMENT_TYPES = ("article", "posting", "recipe")
 # Parts of a thing that say which one of several variants it is.
 _PARTS = frozenset(("offers", "pricespecification"))
 _VOCABULARY_ENDS = re.compile(r"[/:#]")
@@ -68,11 +70,13 @@ class Thing(NamedTuple):
     :param names: its name and its headline.
     :param identities: (kind, value), such as ``("sku", "A-17")``.
     :param states: what may change about it, such as ``"price 12.50"``.
+    :param is_document: it is a text of its own by its type: an article, a posting, a recipe.
     """
 
     names: list[str]
     identities: list[tuple[str, str]]
     states: list[str]
+    is_document: bool = False
 
 
 class Declared(NamedTuple):
@@ -229,10 +233,10 @@ def _thing_of(node: dict[str, Any], types: set[str]) -> Thing | None:
         for key, value in _properties_of(node)
         for text in _texts(value.get("value") if isinstance(value, dict) else value)
     ]
-    thing = Thing(names, [], [])
+    thing = Thing(names, [], [], any(one.endswith(_DOCUMENT_TYPES) for one in types))
     for key, text in values:
         _add(thing, key, text)
-    return thing if any(thing) else None
+    return thing if any(thing[:3]) else None
 
 
 def _properties_of(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -302,7 +306,8 @@ def _microdata(elements: Elements) -> list[Thing]:
         text = _value(element)
         if not text:
             continue
-        of_thing = things.setdefault(thing, Thing([], [], []))
+        is_document = thing is not None and _type_of(thing).endswith(_DOCUMENT_TYPES)
+        of_thing = things.setdefault(thing, Thing([], [], [], is_document))
         for name in wanted:
             if name not in _NAMES:
                 _add(of_thing, name, text)
@@ -339,7 +344,11 @@ def _thing_around(element: HtmlElement) -> tuple[HtmlElement | None, bool]:
 
 
 def _is_surrounding(thing: HtmlElement) -> bool:
-    return _local(thing.get("itemtype") or thing.get("typeof") or "") in _SURROUNDINGS
+    return _type_of(thing) in _SURROUNDINGS
+
+
+def _type_of(thing: HtmlElement) -> str:
+    return _local(thing.get("itemtype") or thing.get("typeof") or "")
 
 
 def _value(element: HtmlElement) -> str:

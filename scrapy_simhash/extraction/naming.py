@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from scrapy_simhash.extraction.chrome import HOME_PATHS, is_logo, leads_home
 from scrapy_simhash.extraction.further_names import without_sites
 from scrapy_simhash.extraction.headings import LOWER_HEADINGS, of_level, text_of, with_role
+from scrapy_simhash.extraction.lines import own_heading
 from scrapy_simhash.name_tokens import name_tokens, parts_of
 from scrapy_simhash.names import Names
 
@@ -67,6 +68,15 @@ def names_of(
 def main_thing(facts: Declared, names: Names) -> Thing:
     """Return the thing that a page with these names is about."""
     return facts.main(_sameness((names.title, *names.headings)))
+
+
+def is_document(facts: Declared, lines: Sequence[Line]) -> bool:
+    """Return True if a page declares that the thing in its heading is a text of its own."""
+    heading = own_heading(lines)
+    if heading is None:
+        return False
+    is_name = _sameness([heading.text])
+    return any(thing.is_document and any(map(is_name, thing.names)) for thing in facts.things)
 
 
 def identities_of(

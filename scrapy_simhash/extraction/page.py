@@ -11,9 +11,15 @@ from scrapy_simhash.extraction.declared import declared
 from scrapy_simhash.extraction.elements import Elements
 from scrapy_simhash.extraction.further_names import further_names
 from scrapy_simhash.extraction.lines import join, lines_of
-from scrapy_simhash.extraction.naming import host_of, identities_of, main_thing, names_of
+from scrapy_simhash.extraction.naming import (
+    host_of,
+    identities_of,
+    is_document,
+    main_thing,
+    names_of,
+)
 from scrapy_simhash.extraction.readability import drop_all, element_class
-from scrapy_simhash.extraction.segments import content_lines
+from scrapy_simhash.extraction.segments import MAX_SHORT_WORDS, content_lines, words_of
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
 from scrapy_simhash.extraction.shown import unfold
 from scrapy_simhash.extraction.targets import embedded_documents, own_targets
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
+    from scrapy_simhash.extraction.declared import Declared
     from scrapy_simhash.extraction.lines import Line
     from scrapy_simhash.names import Names
 
@@ -272,14 +279,28 @@ class Page:
     @cached_property
     def content(self) -> list[Line]:
         """Return the lines that the selectors select, else those of the content of the page."""
-        return content_lines(self.lines)
+        return content_lines(self.lines, is_document=self._is_document)
+
+    @cached_property
+    def _facts(self) -> Declared | None:
+        return None if self.elements is None else declared(self.elements)
+
+    @cached_property
+    def _is_document(self) -> bool:
+        return self._facts is not None and is_document(self._facts, self.lines)
+
+    def _targets(self) -> Mapping[str, int]:
+        # The links of an article lead to other articles, however many there are.
+        if self._is_document and words_of(self.content) >= MAX_SHORT_WORDS:
+            return {}
+        return own_targets(self.lines if self.selected is None else self.content, self.content)
 
     @property
     def about(self) -> Extraction:
         """Return what the page says of itself, with an empty text."""
-        if self.elements is None:
+        elements, facts = self.elements, self._facts
+        if elements is None or facts is None:
             return Extraction("")
-        elements = self.elements
         titles = (
             " ".join(one.text_content().split())
             for one in elements.tagged("title")
@@ -298,7 +319,6 @@ class Page:
         if not host:
             domains = set(map(registered_domain, filter(None, map(host_of, stylesheets))))
             host = domains.pop() if len(domains) == 1 else ""
-        facts = declared(elements)
         names = names_of(elements, self.lines, facts, title, host)
         main = main_thing(facts, names)
         return Extraction(
@@ -308,9 +328,7 @@ class Page:
             canonical=canonical,
             site=registered_domain(host) if host else "",
             unmatched=tuple(self._unmatched),
-            targets=own_targets(
-                self.lines if self.selected is None else self.content, self.content
-            ),
+            targets=self._targets(),
             names=names,
             identities=(
                 *identities_of(main, self.lines, names, canonical),

@@ -30,7 +30,7 @@ _CHROME_SCORE = -12
 # Content with fewer words does not represent a page.
 MIN_CONTENT_WORDS = 60
 # A run with fewer words than both limits is only the introduction to a list.
-_MAX_SHORT_WORDS = 150
+MAX_SHORT_WORDS = 150
 _MIN_SHARE_OF_PAGE = 0.4
 # Where a list of links has more of the words outside chrome, the page is a listing.
 _MIN_SHARE_OF_LISTING = 0.4
@@ -44,15 +44,16 @@ _MIN_LIST_TO_CONTENT = 0.3
 _SHARE_AROUND_CONTENT = 0.5
 
 
-def content_lines(lines: Sequence[Line]) -> list[Line]:
+def content_lines(lines: Sequence[Line], *, is_document: bool = False) -> list[Line]:
     """Return the content of a page, in order; the page's own heading comes first if it is missing.
 
     :param lines: all lines of the page, from `scrapy_simhash.extraction.lines.lines_of`.
+    :param is_document: the page says that it is a text of its own, so that it is no listing.
     """
     main = [line for line in lines if not line.aside]
-    content = _content(main)
+    content = _content(main, is_document=is_document)
     if len(main) < len(lines) and words_of(content) < MIN_CONTENT_WORDS:
-        return _content(lines)
+        return _content(lines, is_document=is_document)
     return content
 
 
@@ -61,10 +62,10 @@ def words_of(lines: Iterable[Line]) -> int:
     return sum(line.words for line in lines)
 
 
-def _content(lines: Sequence[Line]) -> list[Line]:
+def _content(lines: Sequence[Line], *, is_document: bool) -> list[Line]:
     """Return the content, with all text between the page's heading and the content."""
     around = around_heading(lines)
-    content = _content_without_heading(around)
+    content = _content_without_heading(around, is_document=is_document)
     heading = own_heading(around)
     if heading is not None and heading not in content:
         between = around[around.index(heading) + 1 : around.index(content[0])]
@@ -115,12 +116,12 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
                 words += line.words
                 if line.row or line.words >= _MIN_TEXT_WORDS:
                     running_words += line.words * _is_text(line)
-        if words >= enough or running_words >= _MAX_SHORT_WORDS:
+        if words >= enough or running_words >= MAX_SHORT_WORDS:
             return lines[first:last]
     return lines
 
 
-def _content_without_heading(lines: Sequence[Line]) -> list[Line]:
+def _content_without_heading(lines: Sequence[Line], *, is_document: bool) -> list[Line]:
     """Return the content of the best run; if it is too short, more or all lines outside chrome.
 
     A short run beside many links is the introduction of a listing, whose content is the links.
@@ -128,14 +129,15 @@ def _content_without_heading(lines: Sequence[Line]) -> list[Line]:
     run = list(filter(_is_text, _best_run(lines)))
     words = words_of(run)
     page = [line for line in lines if not line.chrome]
-    if words >= _MAX_SHORT_WORDS:
+    if words >= MAX_SHORT_WORDS:
         least = _MIN_TIMES_OF_RUN * words
         if words_of(page) - words <= least:  # which holds for most pages
             return run
         short = words_of(filter(_is_short, page)) - words_of(filter(_is_short, run))
         return page if short > least else run
     text = list(filter(_is_text, page))
-    if words_of(text) < max((1 - _MIN_SHARE_OF_LISTING) * words_of(page), MIN_CONTENT_WORDS):
+    least_share = 0.0 if is_document else 1 - _MIN_SHARE_OF_LISTING
+    if words_of(text) < max(least_share * words_of(page), MIN_CONTENT_WORDS):
         text = page
     return run if words >= max(_MIN_SHARE_OF_PAGE * words_of(text), MIN_CONTENT_WORDS) else text
 

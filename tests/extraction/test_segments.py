@@ -322,3 +322,59 @@ class TestAListBesideItsIntroduction:
     def test_a_few_lines_and_equal_lines_are_no_list(self, form, count):
         found = extract(self.page(100, form, count), "segments").text
         assert found == extract(self.page(100, form, 0), "segments").text
+
+
+class TestDocuments:
+    """A page that declares its heading to be an article, a posting or a recipe is no listing."""
+
+    @staticmethod
+    def page(links: str, declared: str, words: int = 160, heading: str = "Bread soup") -> str:
+        text = "".join(f"<p>{PARAGRAPHS[0]} {number}</p>" for number in range(words // 30 + 1))
+        entries = "".join(
+            f"<h3><a href=/{links}/{n}>{' '.join([links] * 12)} {n}</a></h3>" for n in range(30)
+        )
+        return f"{declared}<h1>{heading}</h1><div>{text}</div><div>{entries}</div>"
+
+    @pytest.mark.parametrize("extractor", ["readability", "segments"])
+    @pytest.mark.parametrize(
+        "declared",
+        [
+            '<script type="application/ld+json">{"@type": "Recipe", "name": "Bread soup"}</script>',
+            (
+                '<script type="application/ld+json">{"@graph": [{"@type": "WebSite"}, {"@type": '
+                '["NewsArticle"], "headline": "Bread soup"}]}</script>'
+            ),
+            (
+                "<div itemscope itemtype=https://schema.org/BlogPosting>"
+                "<meta itemprop=headline content='Bread soup'></div>"
+            ),
+            "<div vocab=https://schema.org/ typeof=Recipe><b property=name>Bread soup</b></div>",
+        ],
+    )
+    def test_its_links_are_no_content(self, declared, extractor):
+        found = extract(self.page("teaser", declared), extractor)
+        assert PARAGRAPHS[0] in found.text
+        assert "teaser" not in found.text
+        assert found.targets == {}
+
+    @pytest.mark.parametrize(
+        ("declared", "heading"),
+        [
+            ("", "Soups"),
+            ('{"@type": "CollectionPage", "name": "Soups"}', "Soups"),
+            ('{"@type": "Product", "name": "Soups"}', "Soups"),
+            ('{"@type": "Recipe", "name": "Bread soup"}', "Soups"),
+            ('[{"@type": "ItemList", "itemListElement": [{"@type": "Recipe"}]}]', "Soups"),
+        ],
+    )
+    def test_other_pages_may_be_listings(self, declared, heading):
+        script = f"<script type=application/ld+json>{declared}</script>"
+        found = extract(self.page("soup", script, 90, heading), "segments")
+        assert "soup soup" in found.text
+        assert found.targets
+
+    def test_a_short_text_beside_links_keeps_its_targets(self):
+        script = '<script type="application/ld+json">{"@type": "Article", "name": "Soups"}</script>'
+        found = extract(self.page("soup", script, 70, "Soups"), "segments")
+        assert "soup soup" not in found.text
+        assert found.targets
