@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import random
-import re
-from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jieba
 import xxhash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def xxh3(feature: str, bits: int) -> int:
@@ -144,76 +138,3 @@ def simhash(
     for total in sums_of(features, bits, hashed):
         fingerprint = fingerprint << 1 | int(total > 0 or (total == 0 and tie == "one"))
     return fingerprint
-
-
-def log_tf(words: list[str]) -> dict[str, float]:
-    # Rounded as in the scheme, so that the last bit of a logarithm decides no tie.
-    return {w: 1 + round(math.log(n) * 2**20) / 2**20 for w, n in Counter(words).items()}
-
-
-def words_and_pairs(words: list[str]) -> dict[str, int]:
-    """Return words and pairs of neighbouring words, each with the weight 1."""
-    return dict.fromkeys([*words, *map("\x1f".join, pairwise(words))], 1)
-
-
-@lru_cache(maxsize=1)
-def jieba_idf() -> dict[str, Fraction]:
-    table = Path(jieba.__file__).parent / "analyse" / "idf.txt"
-    pairs = (line.split(" ") for line in table.read_text("utf-8").splitlines())
-    return {word: Fraction(idf) for word, idf in pairs}
-
-
-@lru_cache(maxsize=1)
-def jieba_median_idf() -> Fraction:
-    values = sorted(jieba_idf().values())
-    return values[len(values) // 2]
-
-
-def levels(words: list[str]) -> dict[str, int]:
-    idf, median = jieba_idf(), jieba_median_idf()
-    weights = {word: n * idf.get(word, median) for word, n in Counter(words).items()}
-    most = max(weights.values())
-    return {word: math.ceil(5 * weight / most) for word, weight in weights.items()}
-
-
-def floats_in_order(
-    pairs: Iterable[tuple[str, float]], bits: int, hashed: Callable[[str, int], int]
-) -> int:
-    """Add floats as the authors' loops do, rounded at each step."""
-    sums = [0.0] * bits
-    for feature, weight in pairs:
-        value = hashed(feature, bits)
-        for bit in range(bits):
-            sums[bit] += weight if value >> (bits - 1 - bit) & 1 else -weight
-    return int("".join(str(int(total > 0)) for total in sums), 2)
-
-
-def lyq(text: str, bits: int) -> int:
-    """Follow News.statWords and SimHashTool.calSimHashValue step by step, on joined lines."""
-    pieces = text.rstrip(" ").split(" ")
-    counts: Counter[str] = Counter()
-    invalid = 0
-    for piece in pieces:
-        if "/" not in piece:
-            continue
-        if "wn" in piece or "wd" in piece:
-            invalid += 1
-        else:
-            counts[piece[: piece.index("/")]] += 1
-    words = [piece[: piece.index("/")] for piece in pieces if "/" in piece]
-    return floats_in_order(
-        [(word, counts[word] / (len(pieces) - invalid)) for word in words if word in counts],
-        bits,
-        bkdr,
-    )
-
-
-def ascii_mt19937(text: str) -> int:
-    return simhash(Counter(text), 32, mt19937, tie="one")
-
-
-def simhash_package(text: str) -> int:
-    """Return Simhash(text).value as the source of the PyPI package simhash computes it."""
-    content = "".join(re.findall(r"[\w\u4e00-\u9fcc]+", text.lower()))
-    grams = [content[i : i + 4] for i in range(max(len(content) - 3, 1))]
-    return simhash(Counter(grams), 64, md5)

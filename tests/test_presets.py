@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import warnings
@@ -22,7 +21,6 @@ from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.index import choose_plan
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme
 from scrapy_simhash.tokenization import jieba_tokenizer
-from tests import oracles
 from tests.samples import CHINESE, ENGLISH, GREEK, TAGGED
 
 each = pytest.mark.parametrize("name", PRESETS)
@@ -83,17 +81,6 @@ GOLDEN = {
 TEXTS = {"English": ENGLISH, "Chinese": CHINESE, "tagged": TAGGED}
 
 
-# The stop words of jieba that the texts above contain.
-NOISE = {"the", "of", "is", "and", "to", "in", "an", "on", "it", "at", "not", "one"}
-
-
-def cut(text: str) -> list[str]:
-    """Return the words by jieba itself, for texts of only Latin letters and Han."""
-    tokenizer = jieba_tokenizer()
-    runs = re.findall("[\u4e00-\u9fff]+|[a-z]+", text.lower())
-    return [word for run in runs for word in tokenizer.lcut(run, HMM=False)]
-
-
 @lru_cache(maxsize=1)
 def jiebas_extractor() -> Any:
     with warnings.catch_warnings():
@@ -110,32 +97,11 @@ def keywords(text: str) -> dict[str, float]:
     return dict(jiebas_extractor().extract_tags(text, topK=50, withWeight=True))
 
 
-def oracle(name: str, text: str) -> int:
-    if name == "wide":
-        return oracles.simhash(oracles.words_and_pairs(cut(text)), 256, oracles.xxh3_mix)
-    if name in ("classic", "levels"):
-        words = [word for word in cut(text) if name != "levels" or word not in NOISE]
-        weigh = oracles.levels if name == "levels" else oracles.log_tf
-        return oracles.simhash(weigh(words), 64, oracles.xxh3)
-    if name == "string-hash-64":
-        counts = {word: cut(text).count(word) for word in cut(text)}
-        return oracles.simhash(counts, 64, oracles.string_hash_java, tie="one")
-    if name == "jieba-tfidf":
-        return oracles.floats_in_order(keywords(text).items(), 64, oracles.string_hash)
-    if name == "lyq":
-        return oracles.lyq(text, 32)
-    return {"ascii-mt19937": oracles.ascii_mt19937, "leonsim": oracles.simhash_package}[name](text)
-
-
 class TestGolden:
     @pytest.mark.parametrize(("name", "text"), GOLDEN)
     def test_golden_fingerprints(self, name, text):
         scheme = Scheme.preset(name)
         assert to_hex(scheme.fingerprint(TEXTS[text]), scheme.bits) == GOLDEN[name, text]
-
-    @pytest.mark.parametrize(("name", "text"), GOLDEN)
-    def test_golden_fingerprints_follow_the_definitions_of_the_authors(self, name, text):
-        assert int(GOLDEN[name, text], 16) == oracle(name, TEXTS[text])
 
     def test_every_preset_has_a_golden_fingerprint(self):
         assert {name for name, _ in GOLDEN} == set(PRESETS)
@@ -172,7 +138,6 @@ class TestLyq:
             f"{pair.word}/{pair.flag}" for pair in posseg.cut(text) if pair.word.strip()
         )
         assert self.SCHEME.tokens(text) == self.SCHEME.tokens(tagged)
-        assert self.SCHEME.fingerprint(text) == oracles.lyq(tagged, 32)
 
 
 class TestLeonsim:
@@ -205,11 +170,7 @@ class TestJiebaTfidf:
         text = "".join(pieces)
         expected = keywords(text)
         assert self.SCHEME.features(self.SCHEME.tokens(text)) == expected
-        if expected:
-            assert self.SCHEME.fingerprint(text) == oracles.floats_in_order(
-                expected.items(), 64, oracles.string_hash
-            )
-        else:
+        if not expected:
             with pytest.raises(EmptyText):
                 self.SCHEME.fingerprint(text)
 

@@ -173,14 +173,6 @@ class TestOthers:
     def test_tokens_of_other_tokenizers(self, name, text, tokens):
         assert TOKENIZERS[name].tokens(text) == tokens
 
-    def test_keywords_include_guessed_words(self):
-        # With HMM, jieba guesses words that are not in its dictionary, such as this name.
-        text = "渡轮停靠在鲸屿码头"
-        tokenizer = jieba_tokenizer()
-        assert tokenizer.lcut(text, HMM=True) != tokenizer.lcut(text, HMM=False)
-        guessed = [word for word in tokenizer.lcut(text, HMM=True) if len(word) > 1]
-        assert TOKENIZERS["jieba-keywords"].tokens(text) == guessed
-
 
 def test_changes_to_the_global_dictionary_of_jieba_do_not_count(tmp_path, cache_home):
     words = tmp_path / "words.txt"

@@ -16,7 +16,7 @@ pytest.importorskip("zyte_common_items", reason="`make test-ecosystem` installs 
 from scrapy import Request  # noqa: E402, TC002 - read by scrapy-poet
 from scrapy_poet import DummyResponse, PageObjectInputProvider  # noqa: E402
 from web_poet import WebPage, field  # noqa: E402
-from zyte_common_items import Article, Product  # noqa: E402
+from zyte_common_items import Article  # noqa: E402
 
 SETTINGS = {"ADDONS": {**ADDONS, "scrapy_poet.Addon": 300}}
 FIELDS = {"SIMHASH_ITEM_FIELDS": ["headline", "articleBody"]}
@@ -73,12 +73,6 @@ class DummyResponseSpider(PagesSpider):
         yield Article(url=response.url, headline=story.headline, articleBody=story.text)
 
 
-class ProductSpider(PagesSpider):
-    def parse(self, response):
-        self.note(response)
-        yield Product(url=response.url, name=response.css("title::text").get(), price="9.99")
-
-
 @pytest.fixture(scope="module")
 def urls(site):
     return [
@@ -125,17 +119,3 @@ def test_items_without_a_download_are_compared_by_their_fields(tmp_path):
     assert result.stat("skipped/empty") == 3
     assert result.item_errors == []
     assert not [name for name in result.simhash_stats() if name.startswith("errors/")]
-
-
-def test_items_of_a_class_without_our_fields_pass_untagged(urls, tmp_path):
-    [result] = run(
-        tmp_path,
-        Crawl(
-            requests=urls,
-            spider="tests.ecosystem.test_items.ProductSpider",
-            settings=SETTINGS | {"SIMHASH_ACTION": "tag"},
-        ),
-    )
-    assert [item["url"] for item in result.items] == urls
-    assert [set(item) & {"simhash_kind"} for item in result.items] == [set()] * 3
-    assert result.stat("skipped/item_field_not_declared") == len(urls)

@@ -12,8 +12,6 @@ from urllib.request import Request, urlopen
 import pytest
 from example.demosite import DemoServer, Page, Site, build_site, score
 from example.demosite.check import broken_rules
-from example.spiders.site import SiteSpider
-from scrapy.http import HtmlResponse
 
 PROJECT = Path(__file__).parents[2] / "example_project"
 
@@ -103,14 +101,7 @@ def test_a_score(small, reported, crawled, expected):
     assert (result.planted, result.found, result.missed, result.wrong) == expected
 
 
-# Spider
-
-
-def follow(html, **arguments):
-    spider = SiteSpider(url="http://127.0.0.1:8001/a/", **arguments)
-    response = HtmlResponse("http://127.0.0.1:8001/a/", body=html.encode(), encoding="utf-8")
-    item, *requests = spider.parse(response)
-    return item, [request.url for request in requests]
+# Crawl
 
 
 @pytest.mark.thorough
@@ -134,13 +125,3 @@ def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
     seen = [json.loads(line)["url"] for line in items.read_text(encoding="utf-8").splitlines()]
     assert set(fetched) == set(seen) == wanted
     assert len(fetched) == len(wanted)
-
-
-def test_the_spider_follows_its_hosts_on_any_port():
-    item, urls = follow(
-        "<title> Home </title><a href='b.html?c=1'>b</a><a href='http://127.0.0.1:8002/'>m</a>"
-        "<a href='http://other.example/'>o</a><a href='mailto:a@b'>m</a><a href='x.pdf'>p</a>"
-        "<a href='x.jpg'>j</a><a href='http://sub.127.0.0.1/'>s</a>"
-    )
-    assert item == {"url": "http://127.0.0.1:8001/a/", "title": "Home"}
-    assert urls == ["http://127.0.0.1:8001/a/b.html?c=1", "http://127.0.0.1:8002/"]

@@ -6,7 +6,7 @@ import struct
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -118,10 +118,9 @@ class MemoryBackend:
 class DatabaseBackend:
     """An index in a directory."""
 
+    name: str
     directory: Path
     plan: TablePlan = PLAN
-
-    name: ClassVar[str]
 
     @property
     def url(self) -> str:
@@ -144,21 +143,11 @@ class DatabaseBackend:
         )
 
 
-class LevelDBBackend(DatabaseBackend):
-    name = "leveldb"
-
-
-class RocksDBBackend(DatabaseBackend):
-    name = "rocksdb"
-
-
-Backend = MemoryBackend | LevelDBBackend | RocksDBBackend
+Backend = MemoryBackend | DatabaseBackend
 
 
 def make_backend(name: str, directory: Path, plan: TablePlan = PLAN) -> Backend:
-    if name == "memory":
-        return MemoryBackend(plan)
-    return {"leveldb": LevelDBBackend, "rocksdb": RocksDBBackend}[name](directory, plan)
+    return MemoryBackend(plan) if name == "memory" else DatabaseBackend(name, directory, plan)
 
 
 def opened_database(directory: Path) -> closing[Database]:

@@ -263,11 +263,6 @@ def test_handles_of_one_directory_share_it_by_whatever_path_until_the_last_is_cl
     database_kind(kind)("", made / kind).close()  # nobody has it open
 
 
-def test_a_new_index_is_the_owner_s_alone(made, kind):
-    assert made.stat().st_mode & 0o777 == 0o700
-    assert (made / kind).stat().st_mode & 0o777 == 0o700
-
-
 @pytest.mark.parametrize("name", ["索引", "with space", "per%cent", "a:b"])
 def test_directories_may_have_any_name_and_parents_are_made(tmp_path, name, kind):
     url = f"{kind}:{tmp_path / 'deep' / name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from itertools import combinations
 
 import pytest
@@ -10,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import TablePlan, choose_plan
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.scheme import PRESETS
-
-from .backends import make_backend
 
 SMALL = TablePlan(64, 3, prefix_bits=8, probes=12)
 
@@ -66,19 +62,6 @@ def test_without_certainty_each_bit_of_each_prefix_is_flipped(fingerprint):
 def test_plans_that_cannot_be_are_refused(arguments):
     with pytest.raises(PlanError):
         TablePlan(64, **arguments)
-
-
-def test_all_within_the_guaranteed_distance_are_found_with_any_certainty(tmp_path, kind):
-    rng = random.Random(1)
-    backend = make_backend(kind, tmp_path / "index", SMALL)
-    assert SMALL.guaranteed_distance == 2
-    with backend.open(max_distance=8) as index:
-        page = rng.getrandbits(64)
-        index.confirm(index.observe("page", page))
-        for bits in combinations(range(64), 2):
-            other = page ^ sum(1 << bit for bit in bits)
-            assert index.query(other, Evidence(certainty=rng.randbytes(64)))
-            assert index.query(other)
 
 
 @pytest.mark.parametrize("pages", [10**4, 10**6, 10**7, 10**9])

@@ -182,6 +182,23 @@ def test_a_sync_during_a_write_does_not_count_that_write_as_synced():
     assert len(syncs) == before + 1
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_entry_that_was_written_when_an_error_came_is_found_and_counted(database, error):
+    store, write = made(database), database.write
+
+    def interrupted(*arguments, **options):
+        write(*arguments, **options)
+        raise error
+
+    database.write = interrupted
+    with pytest.raises(error):
+        put(store, 1, "half", A)
+    database.write = write
+    put(store, 2, "later", B)
+    store.close()
+    assert contents(made(Recording(database.content))) == {"half": A, "later": B}
+
+
 def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, monkeypatch):
     monkeypatch.setattr(records, "MAX_ORDINAL", 2)
     for number, key in enumerate("abc", 1):

@@ -123,19 +123,6 @@ def test_entries_of_earlier_crawls_stay_where_they_are(backend, handles, in_flig
         assert index.entry("page")[:4] == (number, "page", A, page.sequence)
 
 
-@pytest.mark.parametrize("incremental", [True, False])
-def test_a_representative_of_an_earlier_crawl_yields_where_it_counts(backend, incremental):
-    with backend.open() as index:
-        index.confirm(index.observe("old", A))
-    with backend.open(incremental=incremental) as index:
-        if not incremental:
-            assert index.observe("page", NEAR).kind == "new"
-            return
-        index.confirm(superseding(index))
-        assert found(index.query(A)) == [("page", NEAR, 1)]
-        assert index.observe("old", A).representative == "page"
-
-
 def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
     page = superseding(stored)
     before = log_of(stored)
