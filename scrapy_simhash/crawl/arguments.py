@@ -39,7 +39,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.evidence import UNLIKE_ANY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -199,6 +199,12 @@ class Arguments:
         except Exception:  # noqa: BLE001 - an object of the user's
             return ""
 
+    def repeat(self, said: str, request: Request) -> bool:
+        """Return True if a request carries several words that a page says, such as its name."""
+        return any(
+            " " in text and text.strip() in said for text in texts_in(self._values(request)[1:])
+        )
+
     def share_objects(self, one: Request, other: Request) -> bool:
         """Return True if two requests carry the same object, which a callback may change."""
         of_one, of_other = (
@@ -222,6 +228,20 @@ def with_request(page: PageFingerprint, request: Request, request_hash: bytes) -
     depth = request.meta.get("depth")
     depth = depth if isinstance(depth, int) else 0
     return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, and in the containers in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from texts_in(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from texts_in(part)
+    elif ItemAdapter.is_item(value):
+        yield from texts_in(dict(ItemAdapter(value)))
 
 
 def _rule(request: Request, spider: Spider | None) -> Any:

@@ -4,11 +4,12 @@ A page that gave nothing at all, such as an AMP page that the callback does not 
 anywhere. So the requests of its copies pass, and so do those of a copy that gives items in place of
 a page that gave none.
 
-A callback that gives one request, or one or two for itself, leads on: to the next and the previous
-page of a list, from a page that asks for the visitor's age, or to the next number. If the callback
-of such a page's copy did not run, the crawl would lose all that comes after it. So it runs, its
-items are dropped, and these requests pass. Copies with many links, such as mirrors, are not
-followed.
+A callback that gives one or two requests, or one or two for itself, leads on: to the next and the
+previous page of a list, from a page that asks for the visitor's age, or to the next number. If the
+callback of such a page's copy did not run, the crawl would lose all that comes after it. So it
+runs, its items are dropped, and these requests pass, but not those that hand on what the page says,
+such as the name of a product: they would bring the same again. Copies with many links, such as
+mirrors, are not followed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.settlement import MAX_OWN_REQUESTS
+from scrapy_simhash.crawl.settlement import MAX_REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,21 +38,30 @@ class Following:
         self._arguments = arguments
         # Keys of pages whose callbacks gave nothing.
         self._barren: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
-        # Key of a page that leads on → number of its requests, and their callbacks.
-        self._leading: LocalCache[str, tuple[int, set[str]]] = LocalCache(_REMEMBERED_PAGES)
+        # Key of a page that leads on → number of its requests, their callbacks, and the hashes of
+        # those that hand on what the page says.
+        self._leading: LocalCache[str, tuple[int, set[str], set[bytes]]] = LocalCache(
+            _REMEMBERED_PAGES
+        )
 
-    def given(self, page: PageState, request: Request) -> None:
-        """Record a request that the callback of a page gave."""
+    def given(self, page: PageState, request: Request, said: str = "") -> None:
+        """Record a request that the callback of a page gave.
+
+        :param said: what the page says.
+        """
         page.requests += 1
-        if page.own_requests > MAX_OWN_REQUESTS:
+        if page.own_requests > MAX_REQUESTS:
             return  # it will not lead on any more
         name = self._arguments.callback_name(request)
-        page.own_requests += name == self._arguments.callback_name(page.request)
+        is_own = name == self._arguments.callback_name(page.request)
+        page.own_requests += is_own
         page.callbacks.add(name)
-        if page.leads_on:
-            self._leading[page.key] = page.requests, page.callbacks
-        else:
+        if not page.leads_on:
             self._leading.pop(page.key, None)
+            return
+        self._leading[page.key] = page.requests, page.callbacks, page.handed_on
+        if page.requests <= MAX_REQUESTS and not is_own and self._arguments.repeat(said, request):
+            page.handed_on.add(self._arguments.hash(request))
 
     def leads_on(self, key: str) -> bool:
         """Return True if the callback of a page has led on, see `PageState.leads_on`."""
@@ -72,21 +82,28 @@ class Following:
         """Return the kept requests of a copy that pass, when its output has ended; count the others
         as withheld.
 
-        These are the first ones for its own callback, and those for callbacks for which the
-        representative has given none; the only one; and all if the representative has given a
-        single one, so that those of the copy say more.
+        All pass if they are one or two, or if the representative has given no more than that, so
+        that those of the copy say more; else the first ones for its own callback, and those for
+        callbacks for which the representative has given none. But none passes that hands on what
+        one of the representative does.
         """
         requests = page.kept_requests
         if page.may_follow:
             return requests
         representative = (page.verdict and page.verdict.representative) or page.key
-        number, callbacks = self._leading.get(representative, (0, page.callbacks))
+        number, callbacks, handed_on = self._leading.get(
+            representative, (page.requests, page.callbacks, set())
+        )
+        name = self._arguments.callback_name
+        own = [one for one in requests if name(one) == name(page.request)]
         passing: Sequence[Request] = ()
-        if page.in_chain and 1 in (page.requests, number):
+        if page.in_chain and min(page.requests, number) <= MAX_REQUESTS:
             passing = requests
         elif page.in_chain:
-            name = self._arguments.callback_name
-            own = [one for one in requests if name(one) == name(page.request)][:MAX_OWN_REQUESTS]
-            passing = [one for one in requests if one in own or name(one) not in callbacks]
+            first = own[:MAX_REQUESTS]
+            passing = [one for one in requests if one in first or name(one) not in callbacks]
+        if handed_on:
+            hash_of = self._arguments.hash
+            passing = [one for one in passing if one in own or hash_of(one) not in handed_on]
         page.withheld += len(requests) - len(passing)
         return passing

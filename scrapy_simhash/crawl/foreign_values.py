@@ -18,10 +18,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from itemadapter import ItemAdapter
 from scrapy.http import TextResponse
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.utils.datatypes import LocalCache
+
+from scrapy_simhash.crawl.arguments import texts_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +113,7 @@ def _words(item: Any) -> set[str]:
     found: set[str] = set()
     characters = 0
     try:
-        for text in _texts(item):
+        for text in texts_in(item):
             if file := _URL_OF_FILE.fullmatch(text):
                 found.add(file[1].casefold())
                 continue
@@ -132,17 +133,3 @@ def _words(item: Any) -> set[str]:
     except Exception:  # noqa: BLE001 - no item may stop a crawl
         return set()
     return found
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, and in the containers in it."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from _texts(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _texts(part)
-    elif ItemAdapter.is_item(value):
-        yield from _texts(dict(ItemAdapter(value)))

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
+from scrapy.http import TextResponse
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY, with_request
@@ -348,7 +349,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     def _lets_request_pass(self, page: PageState, response: Response, request: Request) -> bool:
         if page.dropped or self._identity.repeats(response, request):
             return True
-        self._following.given(page, request)
+        said = response.text if isinstance(response, TextResponse) else ""
+        self._following.given(page, request, said)
         if not page.action.follow:
             page.kept_requests.append(request)
         return page.action.follow

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.policy import Action, KeptReason
     from scrapy_simhash.verdict import Verdict
 
-MAX_OWN_REQUESTS = 2
-"""Requests for its own callback by which a page leads on: the previous page and the next one."""
+MAX_REQUESTS = 2
+"""Requests by which a page leads on, such as those for the previous page and for the next one."""
 
 
 @dataclass(eq=False)
@@ -45,7 +45,8 @@ class PageState:
         crawl does not keep texts.
     :param outputs: number of requests and items that the callback returned.
     :param requests: number of the requests that do not repeat the page, and `own_requests` of those
-        with the callback of the page; `callbacks` are the names of their callbacks.
+        with the callback of the page; `callbacks` are the names of their callbacks, and `handed_on`
+        the hashes of those that hand on what the page says.
     :param in_chain: a copy of a page that leads on, so the request for the next page passes, see
         `scrapy_simhash.crawl.following`.
     :param may_follow: a copy all of whose requests pass.
@@ -83,6 +84,7 @@ class PageState:
     requests: int = 0
     own_requests: int = 0
     callbacks: set[str] = field(default_factory=set)
+    handed_on: set[bytes] = field(default_factory=set)
     in_chain: bool = False
     may_follow: bool = False
     kept_requests: list[Request] = field(default_factory=list)
@@ -116,8 +118,8 @@ class PageState:
 
     @property
     def leads_on(self) -> bool:
-        """Return True if the callback has given one request, or one or two for itself."""
-        return self.requests == 1 or 1 <= self.own_requests <= MAX_OWN_REQUESTS
+        """Return True if the callback has given one or two requests, or one or two for itself."""
+        return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""

@@ -823,7 +823,8 @@ class Gated(GeneratedSpider):
         if not links_on:
             return super().parse_document(response)
         if self.way == "constant":
-            return [response.follow(links_on[0], self.parse_answer, meta={"is": "asked"})]
+            urls = links_on[0].attrib["href"], links_on[0].attrib["href"] + "00"
+            return [response.follow(url, self.parse_answer, meta={"is": "asked"}) for url in urls]
         callback = self.parse_answer if self.way == "other callback" else self.parse_document
         return [response.follow(links_on[0], callback)]
 

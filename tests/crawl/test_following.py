@@ -43,7 +43,7 @@ def give(following, state, *callbacks):
     """Return which requests of a callback pass."""
     for number, callback in enumerate(callbacks):
         one = callback if isinstance(callback, Request) else request(callback, number)
-        following.given(state, one)
+        following.given(state, one, "<h1>Blue shoe</h1> external")
         state.kept_requests.append(one)
     return following.passing(state)
 
@@ -57,10 +57,11 @@ def give(following, state, *callbacks):
         ([other, own, other], True),
         ([own, other, own], True),
         ([own, own, own], False),
-        ([other, other], False),
+        ([other, other], True),
+        ([other, other, other], False),
     ],
 )
-def test_a_page_with_one_request_or_two_for_its_callback_leads_on(following, callbacks, leads_on):
+def test_a_page_with_few_requests_or_few_for_its_callback_leads_on(following, callbacks, leads_on):
     give(following, page(), *callbacks)
     assert following.leads_on("a") == leads_on
 
@@ -73,7 +74,8 @@ def test_a_page_with_one_request_or_two_for_its_callback_leads_on(following, cal
         ([other, own, other], [1]),
         ([own, other, own], [0, 2]),
         ([own, own, own], [0, 1]),
-        ([other, other], []),
+        ([other, other], [0, 1]),
+        ([other, other, other], []),
     ],
 )
 def test_the_request_for_the_next_page_passes(following, callbacks, passing):
@@ -82,8 +84,20 @@ def test_the_request_for_the_next_page_passes(following, callbacks, passing):
     assert [one.url for one in passed] == [f"https://x.test/{number}" for number in passing]
 
 
+def test_a_request_that_hands_on_what_the_page_says_does_not_pass(following):
+    shoe = {"item": [{"name": "Blue shoe"}]}
+    give(following, page(), request(other, meta=shoe), request(other, meta={"is": "external"}))
+    copy = page("b", "a")
+    reviews, more = request(other, 2, meta=shoe), request(other, 3, meta={"is": "external"})
+    assert give(following, copy, reviews, more) == [more]
+    assert copy.withheld == 1
+    assert give(following, page("c", "a"), request(other, 4, meta={"item": "Blue shirt"}))
+    give(following, page("d"), request(own, meta=shoe))
+    assert give(following, page("e", "d"), request(own, 5, meta=shoe))
+
+
 def test_all_requests_pass_if_the_representative_gave_fewer(following):
     give(following, page(), own)
     assert len(give(following, page("b", "a"), other, own, other)) == 3
-    give(following, page("c"), own, other)
+    give(following, page("c"), own, other, other)
     assert len(give(following, page("d", "c"), other, own, other)) == 1
