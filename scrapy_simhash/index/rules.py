@@ -13,7 +13,7 @@ A page has the same text as one that this crawl saw under its key if they are wi
 resemble each other. Their names are ignored, because a renamed page is still the same page. If an
 earlier crawl saw it, the page is unchanged only if nothing but a typing error is different.
 
-`CrawlRules.judge` and merge call `classify`.
+Crawls, `merge`, `rebuild` and `query` all ask `CrawlRules.judge`.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexMismatch, StorageError
+from scrapy_simhash.index.base import PageToObserve, Within
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.rules import Rules, classify
+from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.texts import copying_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, rewriting
 from scrapy_simhash.maintenance.sources import manifest_of, opened_source
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.redis.store import RedisStore
-    from scrapy_simhash.index.rules import Neighbour
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.sources import Location
 
@@ -64,7 +64,10 @@ def merge(
         opened_source(other) as source,
         _changing(where, on_progress) as store,
     ):
-        rules = Rules(manifest.max_distance, manifest.confirmation)
+        # To the later crawl, all entries are from earlier ones, so none is a representative.
+        rules = CrawlRules(
+            manifest.max_distance, manifest.confirmation, crawl_start=store.next_sequence
+        )
         merging = _Merging(store, str(where), rules, in_scope)
         # This may fail, and writes in Redis cannot be undone, so it comes first.
         store.skip_to(merging.renumbered(source.next_sequence))
@@ -111,12 +114,9 @@ class _Merging:
 
     store: Store | RedisStore
     location: str
-    rules: Rules
+    rules: CrawlRules
     in_scope: Callable[[str], Callable[[str], bool] | None]
     removed_entries: int = 0
-
-    def __post_init__(self) -> None:
-        self._first_sequence = self.store.next_sequence
 
     def add_entry(self, entry: Entry) -> None:
         """Write an entry of the other index, and remove the entries that it replaces."""
@@ -126,13 +126,19 @@ class _Merging:
             ordinal=-1,
         )
         stored = self.store.entry(entry.key)
-        own = None
-        if stored is not None:
-            own = self.rules.own(
-                entry.fingerprint, entry.evidence, stored, crawl_start=self._first_sequence
-            )
-        # To the later crawl, all entries are from earlier ones, so none is a representative.
-        verdict = classify(own, self._neighbours(entry), (), lambda _: False)
+        observed = PageToObserve(
+            entry.key, entry.fingerprint, entry.evidence, self.in_scope(entry.key)
+        )
+        # Not near other merged entries, because the other index has compared these already.
+        near = [
+            (distance, other)
+            for distance, other in self.store.within(
+                entry.fingerprint, self.rules.max_distance
+            ).stored
+            if other.last_sequence < self.rules.crawl_start
+        ]
+        own = self.rules.last(entry, stored)
+        verdict = self.rules.judge(observed, stored, own, Within(near, []), entry.number).result
         if stored is not None:
             if verdict.kind == "unchanged":
                 entry = entry._replace(number=stored.number)
@@ -150,7 +156,7 @@ class _Merging:
 
     def renumbered(self, sequence: int) -> int:
         """Return the sequence number in the store for a sequence number of the other index."""
-        renumbered = self._first_sequence - 1 + sequence
+        renumbered = self.rules.crawl_start - 1 + sequence
         if renumbered > MAX_SEQUENCE:
             raise StorageError(
                 self.location,
@@ -159,16 +165,3 @@ class _Merging:
                 "was changed",
             )
         return renumbered
-
-    def _neighbours(self, entry: Entry) -> list[Neighbour]:
-        """Return the entries of the store within k of an entry of the other index, in its scope."""
-        # Not with other merged entries, because the other index has compared these already.
-        in_scope, max_distance = self.in_scope(entry.key), self.rules.max_distance
-        within_k = [
-            (distance, candidate)
-            for distance, candidate in self.store.within(entry.fingerprint, max_distance).stored
-            if candidate.key != entry.key
-            and candidate.last_sequence < self._first_sequence
-            and (in_scope is None or in_scope(candidate.key))
-        ]
-        return self.rules.neighbours(entry.evidence, within_k)
