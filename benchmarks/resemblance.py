@@ -35,8 +35,8 @@ _BINS = np.linspace(0.5, 1, 11)
 def main() -> None:
     """Edit texts, and print the table."""
     options = _options()
-    documents = DocumentReader(keep_html=False).documents(options.folders)
-    texts = [d.text.split() for d in documents if isinstance(d, Document)]
+    documents = DocumentReader().documents(options.folders)
+    texts = [d.main_text().split() for d in documents if isinstance(d, Document)]
     texts = [words for words in texts if len(words) >= _MIN_WORDS]
     chance = random.Random(1)
     chance.shuffle(texts)

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.detector import evidence_of
-from scrapy_simhash.documents.reader import Document, HtmlDocument, Skipped
+from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.extraction import Extraction
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def fingerprinted(
     :param on_progress: called for each page.
     """
     for document in sample.documents:
-        if isinstance(document, HtmlDocument):
+        if document.is_html:
             extraction, page = detector.extract_and_fingerprint(document.text)
         else:
             extraction = Extraction(document.text)

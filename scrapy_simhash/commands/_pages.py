@@ -6,13 +6,13 @@ import argparse
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._output import note
 from scrapy_simhash.commands._settings import settings_reader
-from scrapy_simhash.documents.reader import Document, DocumentReader, HtmlDocument, Skipped
+from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -26,34 +26,18 @@ PAGE_METAVAR = "FILE|URL|-"
 _MAX_SHOWN_SKIPS = 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoadedPage:
-    """A page or plain text that a user named on the command line.
+def shown_name(page: Document) -> str:
+    """Return the name of a page, with the URL after redirects in parentheses if it differs."""
+    return page.name if page.url in (None, page.name) else f"{page.name} ({page.url})"
 
-    :param name: file or URL, as on the command line; or ``standard input``.
-    :param text: HTML if `is_html`, else plain text.
-    :param url: URL after redirects; None if the page was not fetched.
-    """
 
-    name: str
-    text: str
-    is_html: bool
-    url: str | None = None
+def fingerprint_of(page: Document, detector: Detector) -> PageFingerprint:
+    """Return the fingerprint as a crawl makes it; for a plain text, of the whole text."""
+    from scrapy_simhash.detector import evidence_of
 
-    @property
-    def shown_name(self) -> str:
-        """Return the name, with the URL after redirects in parentheses if it differs."""
-        return self.name if self.url in (None, self.name) else f"{self.name} ({self.url})"
-
-    def fingerprint(self, detector: Detector) -> PageFingerprint:
-        """Return the fingerprint as a crawl makes it; for a plain text, of the whole text."""
-        from scrapy_simhash.detector import evidence_of
-
-        if self.is_html:
-            page = detector.fingerprint_page(self.text)
-        else:
-            page = detector.fingerprint_text(self.text)
-        return replace(page, evidence=evidence_of(self.url or "", page))
+    make = detector.fingerprint_page if page.is_html else detector.fingerprint_text
+    found = make(page.text)
+    return replace(found, evidence=evidence_of(page.url or "", found))
 
 
 def add_field_options(parser: argparse.ArgumentParser) -> None:
@@ -71,16 +55,12 @@ def add_field_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:
-    """Return a reader with SIMHASH_MAX_BYTES, and the options of `add_field_options` if there are.
-
-    :param keep_html: return HTML pages unchanged; otherwise, return their main text.
-    """
+def make_reader(options: argparse.Namespace) -> DocumentReader:
+    """Return a reader with SIMHASH_MAX_BYTES, and the options of `add_field_options`, if any."""
     fields = {name: getattr(options, name, None) for name in ("text_field", "name_field")}
     return DocumentReader(
         **{name: value for name, value in fields.items() if value is not None},
         max_bytes=settings_reader(options.settings)("SIMHASH_MAX_BYTES"),
-        keep_html=keep_html,
     )
 
 
@@ -128,12 +108,12 @@ def _described(skipped: Skipped) -> str:
     return f"{skipped.place}: {skipped.reason}{detail}"
 
 
-def load_page(place: str, options: argparse.Namespace) -> LoadedPage:
+def load_page(place: str, options: argparse.Namespace) -> Document:
     """Return one page; see `load_pages`."""
     return load_pages([place], options)[0]
 
 
-def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[LoadedPage]:
+def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Document]:
     """Return the pages at URLs, in files, or on standard input, in the given order.
 
     Call this once in a process, because it can run only one crawl.
@@ -142,34 +122,9 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
     :raises SimhashError: a place cannot be read, has no text, or has several documents; or ``-`` is
         given twice.
     """
-    documents = _documents(places, make_reader(options), options)
-    return [
-        LoadedPage(
-            name=STANDARD_INPUT if place == "-" else place,
-            text=document.text,
-            is_html=isinstance(document, HtmlDocument),
-            url=url,
-        )
-        for place, (document, url) in zip(places, documents, strict=True)
-    ]
-
-
-def load_document(place: str, options: argparse.Namespace) -> Document:
-    """Return the document at a URL, in a file, or on standard input.
-
-    An HTML page is reduced to its main text. Call this once in a process, see `load_pages`.
-
-    :raises SimhashError: the place cannot be read, has no text, or has several documents.
-    """
-    return _documents([place], make_reader(options, keep_html=False), options)[0][0]
-
-
-def _documents(
-    places: Sequence[str], reader: DocumentReader, options: argparse.Namespace
-) -> list[tuple[Document, str | None]]:
-    """Return the document at each place, and its URL after redirects if it was fetched."""
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
+    reader = make_reader(options)
     # Files are read before the crawl, so that a missing file is reported at once.
     local = {name: _read_local(name, reader) for name in dict.fromkeys(places) if not is_url(name)}
     urls = [place for place in places if is_url(place)]
@@ -181,7 +136,8 @@ def _documents(
     found = []
     for place in places:
         page, url = (local[place], None) if place in local else next(pages)
-        found.append((_only_document(place, iter([page])), url))
+        name = STANDARD_INPUT if place == "-" else place
+        found.append(_only_document(place, iter([page]))._replace(name=name, url=url))
     return found
 
 

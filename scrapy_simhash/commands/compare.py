@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
-from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages
+from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_pages, shown_name
 from scrapy_simhash.commands._settings import scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.reasons import explain, percent
@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> None:
     loaded = load_pages([options.a, options.b], options)
     # A crawl skips short texts, but a user who names two texts wants them compared.
     detector = Detector(scheme, min_tokens=1, keep_text=True, distinct=settings.distinct)
-    a, b = (page.fingerprint(detector) for page in loaded)
+    a, b = (fingerprint_of(page, detector) for page in loaded)
     distance = reason = None
     similarity, against = confirmation.compare(a.evidence, b.evidence)
     if a.fingerprint is not None and b.fingerprint is not None:
@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace) -> None:
         "near_duplicate": distance is not None and not against,
         "resemblance": resemblance(a.text, b.text) if a.text and b.text else None,
     }
-    names = [f"{letter}  {page.shown_name}" for letter, page in zip("AB", loaded, strict=True)]
+    names = [f"{letter}  {shown_name(page)}" for letter, page in zip("AB", loaded, strict=True)]
     show_result(options, comparison, *map(escaped, [*names, "", *_lines(comparison)]))
 
 

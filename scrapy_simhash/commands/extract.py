@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
-from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages
+from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages, shown_name
 from scrapy_simhash.commands._settings import scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.commands._pages import LoadedPage
     from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.documents.reader import Document
     from scrapy_simhash.extraction import Extraction
     from scrapy_simhash.scheme import Scheme
 
@@ -54,15 +54,13 @@ def _run(options: argparse.Namespace) -> None:
     found = []
     for loaded in load_pages(options.pages, options):
         if len(options.pages) > 1 and not options.json:
-            show(f"==> {escaped(loaded.shown_name)} <==")
+            show(f"==> {escaped(shown_name(loaded))} <==")
         found.append(_show(loaded, chosen, options))
     if options.json:
         show_json(found[0] if len(found) == 1 else {"pages": found})
 
 
-def _show(
-    loaded: LoadedPage, chosen: SchemeSettings, options: argparse.Namespace
-) -> dict[str, Any]:
+def _show(loaded: Document, chosen: SchemeSettings, options: argparse.Namespace) -> dict[str, Any]:
     """Show the text of a page and how it was found, or return both as values for JSON."""
     scheme = chosen.scheme
     extraction, page = _extract(loaded, chosen)
@@ -79,7 +77,7 @@ def _show(
     return facts | content
 
 
-def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:
+def _extract(loaded: Document, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.extraction import Extraction
 
@@ -89,7 +87,7 @@ def _extract(loaded: LoadedPage, chosen: SchemeSettings) -> tuple[Extraction, Pa
     return Extraction(loaded.text), detector.fingerprint_text(loaded.text)
 
 
-def _why(loaded: LoadedPage, scheme: Scheme, extraction: Extraction, page: PageFingerprint) -> str:
+def _why(loaded: Document, scheme: Scheme, extraction: Extraction, page: PageFingerprint) -> str:
     """Return the reason for the way in which the text was found."""
     if not loaded.is_html:
         return "it is plain text: all of it counts"
@@ -107,7 +105,7 @@ def _why(loaded: LoadedPage, scheme: Scheme, extraction: Extraction, page: PageF
 
 
 def _facts(
-    loaded: LoadedPage, chosen: SchemeSettings, extraction: Extraction, page: PageFingerprint
+    loaded: Document, chosen: SchemeSettings, extraction: Extraction, page: PageFingerprint
 ) -> dict[str, Any]:
     """Return all facts but the text as values for JSON."""
     from scrapy_simhash.inspection import selector_counts
@@ -139,9 +137,9 @@ def _facts(
     }
 
 
-def _explain(facts: dict[str, Any], loaded: LoadedPage, scheme: Scheme) -> None:
+def _explain(facts: dict[str, Any], loaded: Document, scheme: Scheme) -> None:
     note("")
-    note(f"page       {loaded.shown_name}")
+    note(f"page       {shown_name(loaded)}")
     note(f"way        {facts['way'] or 'none'}: {facts['why']}")
     for count in facts["selectors"]:
         elements = counted(count["elements"], "element")

@@ -15,7 +15,7 @@ from scrapy_simhash.commands._output import (
     shown_fingerprint,
     shown_time,
 )
-from scrapy_simhash.commands._pages import PAGE_METAVAR, load_page
+from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_page
 from scrapy_simhash.commands._settings import page_scope, query_settings
 from scrapy_simhash.documents.escaping import escaped, printable
 from scrapy_simhash.reasons import explain, percent
@@ -141,9 +141,8 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     confirmation = chosen.confirmation
     k = chosen.max_distance
     loaded = load_page(options.page, options)
-    page = loaded.fingerprint(
-        Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
-    )
+    detector = Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
+    page = fingerprint_of(loaded, detector)
     name, key = loaded.name, options.key or loaded.url
     foreseen, action, stored, matches = None, "keep", None, []
     evidence = evidence_of(key or "", page)

@@ -19,7 +19,6 @@ from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, unc
 from scrapy_simhash.documents.html import HTML_ENDINGS, begins_as_html_bytes
 from scrapy_simhash.documents.json_records import json_parts, parse_json
 from scrapy_simhash.documents.lines import Unreadable, ascii_lines, line_parts
-from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.markup import begins_as_html, is_html
 
 if TYPE_CHECKING:
@@ -33,16 +32,27 @@ _SHOWN_FIELDS = 8
 
 
 class Document(NamedTuple):
-    """A named text."""
+    """A named text.
+
+    :param text: HTML if `is_html`, else plain text.
+    :param url: URL of a page that was downloaded, after redirects.
+    """
 
     name: str
     text: str
+    is_html: bool = False
+    url: str | None = None
 
+    def main_text(self) -> str:
+        """Return a plain text as it is, and the main text of a page.
 
-class HtmlDocument(Document):
-    """A document whose text is a whole HTML page; see `keep_html` of `DocumentReader`."""
+        :raises ExtractionError: it cannot be extracted.
+        """
+        if not self.is_html:
+            return self.text
+        from scrapy_simhash.extraction import extract
 
-    __slots__ = ()
+        return extract(self.text).text
 
 
 class Skipped(NamedTuple):
@@ -64,13 +74,11 @@ class DocumentReader:
     :param name_field: field with its name; None for ``url`` or, if that is missing, ``id``. The
         default name is FILE:NUMBER, with the number of the line or item.
     :param max_bytes: upper limit of a document.
-    :param keep_html: return HTML pages unchanged instead of their main text.
     """
 
     text_field: str = "text"
     name_field: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
-    keep_html: bool = False
 
     def documents(
         self, paths: Iterable[Path], *, exclude: Path | None = None
@@ -176,13 +184,6 @@ class DocumentReader:
         if html and not is_html(text):
             return Skipped(name, "not HTML")
         html = html or begins_as_html(text)
-        if html and not self.keep_html:
-            from scrapy_simhash.extraction import extract
-
-            try:
-                text = extract(text).text
-            except SimhashError as error:
-                return Skipped(name, "no text could be extracted", str(error))
         if not text or text.isspace():
             return Skipped(name, "no text in it")
-        return (HtmlDocument if html and self.keep_html else Document)(name, text)
+        return Document(name, text, is_html=html)

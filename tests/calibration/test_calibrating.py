@@ -11,7 +11,7 @@ from scrapy_simhash.calibration.calibrating import _choose, calibrate
 from scrapy_simhash.calibration.sampling import draw, fingerprinted
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.documents.reader import Document, HtmlDocument
+from scrapy_simhash.documents.reader import Document
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.resemblance import resemblance
 from scrapy_simhash.scheme import PRESETS
@@ -25,7 +25,7 @@ HALF = [*TEXTS, TEXTS[1][:900] + TEXTS[2][900:]]
 
 def calibrated(texts, preset="wide", confirmation=None, *, max_distance=None):
     documents = [
-        text if isinstance(text, HtmlDocument) else Document(f"d{number}", text)
+        text if isinstance(text, Document) else Document(f"d{number}", text)
         for number, text in enumerate(texts)
     ]
     chosen = PRESETS[preset]
@@ -132,7 +132,7 @@ def test_edited_copies_stand_for_missing_pairs():
 
 def test_pages_of_one_site_with_other_names_are_kept_apart():
     texts = [
-        HtmlDocument(f"https://a.example/{number}", page(text, f"Story {number % 41}"))
+        Document(f"https://a.example/{number}", page(text, f"Story {number % 41}"), is_html=True)
         for number, text in enumerate(TEXTS)
     ]
     _, found = calibrated(texts)

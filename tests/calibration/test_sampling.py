@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.calibration.resemblances import resemblances
 from scrapy_simhash.calibration.sampling import draw, fingerprinted
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.documents.reader import Document, HtmlDocument, Skipped
+from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.resemblance import resemblance
 from scrapy_simhash.scheme import Scheme
 
@@ -48,7 +48,12 @@ def test_pages_are_extracted_and_skipped_as_in_a_crawl():
     detector = Detector(Scheme.preset("wide"))
     url = "https://a.example/"
     sample = draw(
-        [HtmlDocument(url, page(text)), Document("plain", text), Document("short", "one two")], 9
+        [
+            Document(url, page(text), is_html=True),
+            Document("plain", text),
+            Document("short", "one two"),
+        ],
+        9,
     )
     calls = []
     html, plain = fingerprinted(sample, detector, lambda: calls.append(1))

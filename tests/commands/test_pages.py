@@ -12,6 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import _pages, _settings
+from scrapy_simhash.documents.reader import Document
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.scheme import PRESETS
 from tests.crawl.site import serving
@@ -42,7 +43,7 @@ def loaded(where, **settings):
 )
 def test_files(folder, name, content, text, is_html):
     page = loaded(written(folder, content, name))
-    assert page == _pages.LoadedPage(name=name, text=text, is_html=is_html, url=None)
+    assert page == Document(name, text, is_html)
 
 
 def test_a_plain_text_is_no_page(folder):

@@ -14,7 +14,7 @@ from scrapy.http import HtmlResponse
 from scrapy_simhash.commands import _pages
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_file
-from scrapy_simhash.documents.reader import DocumentReader, HtmlDocument
+from scrapy_simhash.documents.reader import Document, DocumentReader
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.workers import pages
@@ -74,7 +74,7 @@ def test_the_text_of_a_response_of_scrapy(body, content_type):
 
 
 def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
-    """`extract`, `query` and `compare` use `load_page`, `calibrate` `DocumentReader(keep_html=True)`,
+    """`extract`, `query` and `compare` use `load_page`, `calibrate` `DocumentReader()`,
     `passages` `Reading`.
     """
     text = response(body).text
@@ -91,10 +91,9 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
     if body.startswith((b"<", codecs.BOM_UTF8)):
         assert load_page("-").text == text
-    (kept,) = DocumentReader(keep_html=True).file(tmp_path / "a.html")
-    assert kept == HtmlDocument("a.html", text)._replace(name=kept.name)
-    (document,) = DocumentReader().file(tmp_path / "a.html")
-    assert document.text == extract(text).text
+    (kept,) = DocumentReader().file(tmp_path / "a.html")
+    assert kept == Document(kept.name, text, is_html=True)
+    assert kept.main_text() == extract(text).text
 
 
 def load_page(name):

@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 
 from scrapy_simhash.documents.files import files_in
-from scrapy_simhash.documents.reader import Document, DocumentReader, HtmlDocument, Skipped
+from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
 
 TEXT = "The ferry to the island leaves at nine. It takes bicycles, dogs and the post."
 MORE = (
@@ -65,7 +65,9 @@ def test_a_text_file_is_a_document_under_its_path(write, name, text):
     ],
 )
 def test_of_a_page_the_main_text_counts(write, name, content):
-    ((_, text),) = read(write(name, content))
+    (page,) = read(write(name, content))
+    text = page.main_text()
+    assert page.is_html
     assert text.splitlines()[0] == TEXT
     assert "Home" not in text
 
@@ -87,7 +89,7 @@ def test_json_lines_are_a_document_each(write):
         Document("7", "two"),
         Document(f"{path}:3", "three"),
         Document(f"{path}:4", "four"),
-        Document(f"{path}:6", TEXT),
+        Document(f"{path}:6", f"<html><p>{TEXT}</html>", is_html=True),
     ]
 
 
@@ -140,8 +142,8 @@ def test_one_json_value_of_many_lines(write):
     ],
 )
 def test_gzip(write, name, content):
-    ((_, text),) = read(write(name, gzip.compress(content.encode())))
-    assert text == TEXT
+    (found,) = read(write(name, gzip.compress(content.encode())))
+    assert found.main_text() == TEXT
 
 
 def test_folders_are_walked_in_order_without_what_is_hidden(write, tmp_path):
@@ -227,9 +229,9 @@ def test_lines_are_read_one_by_one(write):
 
 def test_pages_can_be_kept_as_they_are(write):
     name = write("a.html", PAGE)
-    (found,) = DocumentReader(keep_html=True).file(name)
-    assert isinstance(found, HtmlDocument)
+    (found,) = DocumentReader().file(name)
+    assert found.is_html
     assert found.text == PAGE
     lines = [json.dumps({"text": PAGE}), json.dumps({"text": TEXT})]
-    page, text = DocumentReader(keep_html=True).file(write("a.jl", "\n".join(lines)))
-    assert (type(page), type(text)) == (HtmlDocument, Document)
+    page, text = DocumentReader().file(write("a.jl", "\n".join(lines)))
+    assert (page.is_html, text.is_html) == (True, False)

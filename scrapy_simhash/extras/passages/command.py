@@ -14,11 +14,12 @@ from scrapy_simhash.commands._pages import (
     add_field_options,
     existing_paths,
     is_url,
-    load_document,
+    load_page,
     make_reader,
 )
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Skipped
+from scrapy_simhash.errors import ExtractionError, SimhashError
 from scrapy_simhash.reasons import percent
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _add(options: argparse.Namespace) -> int:
     from scrapy_simhash.extras.passages.index import open_passages
 
     paths, directory, skips = existing_paths(options.files), _index_directory(options), Skips()
-    reader = make_reader(options, keep_html=False)
+    reader = make_reader(options)
     counts = dict.fromkeys(("new", "replaced", "unchanged", "passages"), 0)
     with open_passages(directory) as index:
         try:
@@ -109,8 +110,17 @@ def _add(options: argparse.Namespace) -> int:
                     if isinstance(document, Skipped):
                         skips.add(document)
                         continue
+                    try:
+                        text = document.main_text()
+                    except ExtractionError as error:
+                        reason = "no text could be extracted"
+                        skips.add(Skipped(document.name, reason, str(error)))
+                        continue
+                    if not text.strip():
+                        skips.add(Skipped(document.name, "no text in it"))
+                        continue
                     before = index.documents
-                    passages = index.add(document.name, document.text)
+                    passages = index.add(document.name, text)
                     added = "new" if index.documents > before else "replaced"
                     counts["unchanged" if passages is None else added] += 1
                     counts["passages"] += passages or 0
@@ -159,7 +169,10 @@ def _check(options: argparse.Namespace) -> None:
     from scrapy_simhash.extras.passages.index import open_passages
 
     with open_passages(_index_directory(options), create=False) as index:
-        name, text = load_document(options.text, options)
+        document = load_page(options.text, options)
+        name, text = document.name, document.main_text()
+        if not text.strip():
+            raise SimhashError(f"{name}: no text in it")
         excluded = _own_name(index, name)
         if excluded is not None and not options.json:
             note(f"the document {excluded} has the name of this text, so it is no source")
