@@ -113,10 +113,11 @@ class _CopiesByPage:
         self, key: str, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
     ) -> list[DroppedCopy]:
         """Remove and return the copies of a page for which `is_taken` returns True."""
-        copies = self._copies.pop(key, [])
-        taken = [copy for copy in copies if is_taken(copy)]
-        if len(taken) < len(copies):
-            self._copies[key] = [copy for copy in copies if copy not in taken]
+        taken, left = list[DroppedCopy](), list[DroppedCopy]()
+        for copy in self._copies.pop(key, []):
+            (taken if is_taken(copy) else left).append(copy)
+        if left:
+            self._copies[key] = left
         self.count -= len(taken)
         return taken
 
