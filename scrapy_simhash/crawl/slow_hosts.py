@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 
 MAX_TIMEOUTS = 3
 PAGES = 100
 """How many pages of a slow host pass, and how many judged ones end its time-outs."""
-
-
-@dataclass
-class _Host:
-    timeouts: int = 0
-    judged: int = 0  # since the last time-out
-    to_pass: int = 0
 
 
 class SlowHosts:
@@ -25,29 +18,29 @@ class SlowHosts:
     """
 
     def __init__(self) -> None:
-        self._hosts: dict[str, _Host] = {}
+        self._timeouts: Counter[str] = Counter()
+        self._judged: Counter[str] = Counter()  # since the last time-out
+        self._to_pass: Counter[str] = Counter()
 
-    def is_slow(self, name: str) -> bool:
+    def is_slow(self, host: str) -> bool:
         """Return True if the pages of a host pass unjudged now."""
-        host = self._hosts.get(name)
-        return host is not None and host.to_pass > 0
+        return self._to_pass[host] > 0
 
-    def passes(self, name: str) -> bool:
+    def passes(self, host: str) -> bool:
         """Return True if the next page of a host is to pass unjudged, and count that page."""
-        if not self.is_slow(name):
+        if not self.is_slow(host):
             return False
-        self._hosts[name].to_pass -= 1
+        self._to_pass[host] -= 1
         return True
 
-    def add(self, name: str, *, timed_out: bool) -> None:
+    def add(self, host: str, *, timed_out: bool) -> None:
         """Count a page of a host that a worker got."""
         if timed_out:
-            host = self._hosts.setdefault(name, _Host())
-            host.timeouts += 1
-            host.judged = 0
-            if host.timeouts >= MAX_TIMEOUTS:
-                host.to_pass = PAGES
-        elif (known := self._hosts.get(name)) is not None:
-            known.judged += 1
-            if known.judged >= PAGES:
-                del self._hosts[name]
+            self._timeouts[host] += 1
+            self._judged[host] = 0
+            if self._timeouts[host] >= MAX_TIMEOUTS:
+                self._to_pass[host] = PAGES
+        elif host in self._timeouts:
+            self._judged[host] += 1
+            if self._judged[host] >= PAGES:
+                del self._timeouts[host]

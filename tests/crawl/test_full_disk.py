@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import resource
 from collections import Counter
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from scrapy_simhash.commands.main import main
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index
-from tests.crawl.full_disks import FILE_LIMIT_BYTES, WRITES_BEFORE
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.retry_spiders import COMPONENTS
+from tests.crawl.spiders import PagesSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 
-DISKS = "tests.crawl.full_disks"
 COPIES = 3
 NAMES = ("mill", "bees", "paper", "tram", "ice")
 # Full crawls one after the other, so that it is known what was written.
@@ -27,6 +33,50 @@ FAILING = (
     pytest.param("after_a_while", marks=pytest.mark.thorough),
     pytest.param("for_a_while", marks=pytest.mark.thorough),
 )
+WRITES_BEFORE = 8
+FILE_LIMIT_BYTES = 200_000
+
+
+def _fail(fails: Callable[[int], bool]) -> None:
+    """Make the writes fail whose numbers, from 0, are chosen."""
+    from scrapy_simhash.index.leveldb import LevelDB
+
+    write, numbers = LevelDB.write, count()
+
+    def failing(database: Any, *args: Any, **kwargs: Any) -> None:
+        if fails(next(numbers)):
+            raise StorageError("/index", "it cannot be written (no space left on device)")
+        write(database, *args, **kwargs)
+
+    LevelDB.write = failing
+
+
+def always() -> None:
+    _fail(lambda number: number >= 1)  # but for the first, of a new index
+
+
+def after_a_while() -> None:
+    _fail(lambda number: number >= WRITES_BEFORE)
+
+
+def now_and_then() -> None:
+    _fail(lambda number: number % 3 == 2)
+
+
+def for_a_while() -> None:
+    _fail(lambda number: WRITES_BEFORE <= number < 3 * WRITES_BEFORE)
+
+
+class FileLimitSpider(PagesSpider):
+    """Limits the size of all files of its process until the spider is closed."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, self.limits[1]))
+
+    def closed(self, reason: str) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +114,7 @@ def assert_ended_well(result):
 def failed(request, urls, module_path):
     directory = module_path / request.param
     crawl = Crawl(requests=urls, settings=SETTINGS)
-    [result] = run(directory, crawl, setup=f"{DISKS}.{request.param}")
+    [result] = run(directory, crawl, setup=f"{__name__}.{request.param}")
     return request.param, result, directory / "simhash" / "spiders" / "pages"
 
 
@@ -109,7 +159,7 @@ def test_retries_without_an_index(site, tmp_path):
     # The copies are dropped; then nothing is written any more, and two pages fail.
     # Each copy takes two writes: the copy, and that it was dropped.
     assert 2 * len(copies) < WRITES_BEFORE
-    [result] = run(tmp_path, crawl, setup=f"{DISKS}.after_a_while")
+    [result] = run(tmp_path, crawl, setup=f"{__name__}.after_a_while")
     assert_ended_well(result)
     assert result.stat("dropped") == len(copies)
     assert result.stats["spider_exceptions/count"] == 2
@@ -127,7 +177,7 @@ def test_pages_that_no_file_can_take(site, tmp_path):
     ]
     crawl = Crawl(
         requests=[*urls["mill"], *large, *urls["bees"]],
-        spider=f"{DISKS}.FileLimitSpider",
+        spider=f"{__name__}.FileLimitSpider",
         settings=SETTINGS,
     )
     [result] = run(tmp_path, crawl)

@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
 
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
+from tests.crawl.spiders import PagesSpider
 
-NO_PAGES = "tests.crawl.passing_spiders"
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+
+
+class FilesSpider(PagesSpider):
+    """Yields items with files to download."""
+
+    def __init__(self, *args: Any, files: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.files = files
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        self.note(response)
+        yield {"url": response.url, "file_urls": self.files}
+
+
+class InlineSpider(PagesSpider):
+    """Downloads two more pages in its callback, with the meta of the first."""
+
+    def __init__(self, *args: Any, side: str, no_callback: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.side = [Request(side), Request(no_callback, callback=NO_CALLBACK)]
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        self.note(response)
+        for request in self.side:
+            request = request.replace(meta=response.meta)  # noqa: PLW2901
+            self.note(await self.crawler.engine.download_async(request), "inline")
+        yield {"url": response.url}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +88,7 @@ def results(site, module_path):
         ),
         "files": Crawl(
             requests=[url("/page")],
-            spider=f"{NO_PAGES}.FilesSpider",
+            spider=f"{__name__}.FilesSpider",
             settings={
                 "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 300},
                 "FILES_STORE": str(module_path / "files"),
@@ -63,7 +97,7 @@ def results(site, module_path):
         ),
         "inline": Crawl(
             requests=[url("/page"), url("/copy")],
-            spider=f"{NO_PAGES}.InlineSpider",
+            spider=f"{__name__}.InlineSpider",
             arguments={"side": url("/side"), "no_callback": url("/no-callback")},
         ),
     }

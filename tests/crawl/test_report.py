@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from scrapy_simhash.commands.main import main as index_command
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.texts import opened_texts
 from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
-
-HOLDERS = "tests.crawl.index_holders"
 
 
 @pytest.fixture(scope="module")
@@ -126,19 +123,6 @@ def reported(crawl, path, directory, **how):
 
 def text_of(path):
     return " ".join(html.parse(path).getroot().find(".//main").text_content().split())
-
-
-def test_an_index_in_use_keeps_the_report_from_being_written(pages, tmp_path):
-    crawl = Crawl(requests=[pages.url("/mill"), pages.url("/mill-copy")], name="held")
-    path = tmp_path / "held.html"
-    result, told = reported(crawl, path, tmp_path, setup=f"{HOLDERS}.hold_the_index")
-    assert told is None
-    assert result.stats["simhash/errors/report"] == 1
-    [line] = result.lines("ERROR", str(path), "another process has it open")
-    # What it says helps.
-    command = re.search("`scrapy simhash (report --index [^`]+)`", line)[1]
-    assert index_command(command.split()) == 0
-    assert "This report was made from the index alone" in text_of(path)
 
 
 def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):

@@ -2,18 +2,85 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
+from scrapy import signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
 
 from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
 from tests.crawl.pages import page
-from tests.crawl.retry_spiders import COMPONENTS
+from tests.crawl.retry_spiders import COMPONENTS, ScriptedSpider, until
 from tests.crawl.site import Answer
+from tests.crawl.spiders import FromCrawler
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
 COPIES = 3
 SCRIPTED = "tests.crawl.retry_spiders"
-OVERLAPPING = "tests.crawl.overlapping_spiders"
 SETTINGS = COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0}
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
+
+# What has happened in this process, in any of its crawls.
+HAPPENED: set[str] = set()
+
+
+class FirstOfTwoSpider(ScriptedSpider):
+    """Fails in its callback when the other crawl of the process is idle."""
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+        self.note(response)
+        HAPPENED.add("begun")
+        await until(lambda: "idle" in HAPPENED, "the other crawl is idle")
+        async for output in self.outcome(response, self.next_step(""), {"path": "/first"}):
+            yield output
+
+
+class SecondOfTwoSpider(ScriptedSpider):
+    """Starts when the callback of the other crawl of the process has started."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SecondOfTwoSpider:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.is_idle, signal=signals.spider_idle)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        await until(lambda: "begun" in HAPPENED, "the other crawl has begun")
+        async for output in super().start():
+            yield output
+
+    def is_idle(self) -> None:
+        HAPPENED.add("idle")
+
+
+class AskingAgain(FromCrawler):
+    """A spider middleware that retries pages whose callback raised."""
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any]:
+        return [get_retry_request(response.request, spider=self.crawler.spider, reason="error")]
+
+
+class RefusingOriginals:
+    """A spider middleware behind ours that refuses pages that are not copies."""
+
+    def process_spider_input(self, response: Response) -> None:
+        if "copy" not in response.url:
+            raise RuntimeError("this middleware refuses it")
+
+
+class TakingOne:
+    """A spider middleware on the engine's side of ours that takes no more than a page's first
+    output."""
+
+    async def process_spider_output(self, response: Response, result: Any) -> AsyncIterator[Any]:
+        async for output in result:
+            yield output
+            break
 
 
 def crawl(name, original, copies=(), script=(), *, spider=f"{SCRIPTED}.ScriptedSpider", **settings):
@@ -157,8 +224,8 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
     first, second = run(
         tmp_path,
         [
-            crawl("a", original, script=script, spider=f"{OVERLAPPING}.FirstOfTwoSpider", **shared),
-            crawl("b", copy, spider=f"{OVERLAPPING}.SecondOfTwoSpider", **shared),
+            crawl("a", original, script=script, spider=f"{__name__}.FirstOfTwoSpider", **shared),
+            crawl("b", copy, spider=f"{__name__}.SecondOfTwoSpider", **shared),
         ],
         setup=f"{SCRIPTED}.beat_fast",
     )
@@ -173,7 +240,7 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
 
 
 def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site, tmp_path):
-    asking = COMPONENTS["SPIDER_MIDDLEWARES"] | {f"{OVERLAPPING}.AskingAgain": 900}
+    asking = COMPONENTS["SPIDER_MIDDLEWARES"] | {f"{__name__}.AskingAgain": 900}
     original = site.put("/asked", page("mill"))
     settings = INCREMENTAL | {"SPIDER_MIDDLEWARES": asking}
     [result] = run(tmp_path, crawl("asked", original, script=["raise"], **settings))
@@ -185,7 +252,7 @@ def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_
 ):
     original = {"url": site.put("/refused", page("mill")), "errback": True}
     copy = site.put("/refused-copy", page("mill", copy=1))
-    refusing = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.RefusingOriginals": 900}}
+    refusing = {"SPIDER_MIDDLEWARES": {f"{__name__}.RefusingOriginals": 900}}
     [result] = run(
         tmp_path, Crawl(requests=[original, copy], settings=SETTINGS | refusing, name="refused")
     )
@@ -195,7 +262,7 @@ def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_
 def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_copies(site, tmp_path):
     # The only output that is read is a link; the item comes after it.
     original, *copies = put(site, "read")
-    settings = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.TakingOne": 10}}
+    settings = {"SPIDER_MIDDLEWARES": {f"{__name__}.TakingOne": 10}}
     script = ["link to itself, keep"]
     [result] = run(
         tmp_path,
