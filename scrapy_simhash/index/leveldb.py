@@ -58,14 +58,12 @@ class LevelDB(Database):
             # LevelDB would sync only its current log, but earlier writes may be in an older one.
             self.sync()
         self._has_unsynced_writes = not sync
-        if len(puts) == 1 and not deletes:
-            database.put(*puts[0], sync=sync)
-            return
-        with database.write_batch(transaction=True, sync=sync) as batch:
-            for key, value in puts:
-                batch.put(key, value)
-            for key in deletes:
-                batch.delete(key)
+        batch = database.write_batch(sync=sync)
+        for key, value in puts:
+            batch.put(key, value)
+        for key in deletes:
+            batch.delete(key)
+        batch.write()
 
     @staticmethod
     def _destroy(path: Path) -> None:

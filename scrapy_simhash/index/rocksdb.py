@@ -71,9 +71,6 @@ class RocksDB(Database):
         self, database: Any, puts: Sequence[Row], deletes: Sequence[bytes], *, sync: bool
     ) -> None:
         options = self._synced_write if sync else self._unsynced_write
-        if len(puts) == 1 and not deletes:
-            database.put(*puts[0], write_opt=options)
-            return
         batch = rocksdict.WriteBatch(raw_mode=True)
         for key, value in puts:
             batch.put(key, value)

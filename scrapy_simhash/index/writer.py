@@ -98,8 +98,8 @@ class RowWriter(RowReader):
         """
         if not self._is_current:
             self._state, self._is_current = self._stored_state(), True
-        entries = self._state.entries + added_entries
-        state = self._state._replace(next_sequence=self.next_sequence, entries=entries)
+        _, entries, identity = self._state
+        state = State(self.next_sequence, entries + added_entries, identity)
         sync = self._sync == "always"
         if self._sync == "everysec":
             sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
