@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from copy import copy
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -81,15 +80,6 @@ class Identity:
         redirected_urls = original.meta.get("redirect_urls", ())
         url = page_url(request.url)
         return url in redirected_urls or self.key(request) == self.key(original)
-
-
-def as_it_arrived(request: Request) -> Request:
-    """Return a copy of a request, which a callback may change. `Request.copy` would parse and
-    escape the URL and the headers again.
-    """
-    arrived = copy(request)
-    arrived._meta, arrived._cb_kwargs = dict(request.meta), dict(request.cb_kwargs)  # noqa: SLF001
-    return arrived
 
 
 def has_other_query(response: Response, request: Request) -> bool:

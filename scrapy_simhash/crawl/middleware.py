@@ -27,11 +27,10 @@ from scrapy_simhash.crawl.identity import (
     OTHER_URL_META_KEY,
     REFUSED_META_KEY,
     VERDICT_META_KEY,
-    as_it_arrived,
     has_other_query,
     has_password,
 )
-from scrapy_simhash.crawl.retries import is_retry
+from scrapy_simhash.crawl.retries import is_retry, repeated
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.waiting import CALLED_AFTER_ALL_META_KEY
 from scrapy_simhash.errors import SettingsError
@@ -213,7 +212,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         was_refused = REFUSED_META_KEY in request.meta
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
         # them: without, a callback that gives up and yields an item would confirm a ban page.
-        repeatable = as_it_arrived(request)
+        repeatable = repeated(request)
         refused_fingerprint = request.meta.pop(REFUSED_META_KEY, None)
         asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
         key = self._identity.key(request)

@@ -28,13 +28,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
-from scrapy import Request
-
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from scrapy import Request
     from scrapy.http import Response
     from typing_extensions import Self
 
@@ -52,15 +51,20 @@ _TRIED_COPIES = 10
 _MAX_RESPONSE_BYTES = 16 << 20
 
 
-def repeated(request: Request, **changes: Any) -> Request:
-    """Return a request for the same page, with other values of some attributes.
+def repeated(
+    request: Request, meta: dict[str, Any] | None = None, *, dont_filter: bool | None = None
+) -> Request:
+    """Return a request for the same page, with dicts of its own for meta and ``cb_kwargs``.
 
-    `Request.replace` would lose what a subclass adds, or fail for want of an argument.
+    `Request.replace` would lose what a subclass adds, or fail for want of an argument, and take
+    four times as long, because it parses and escapes the URL again.
     """
-    again = shallow_copy(request)
-    values = {name: getattr(request, name) for name in Request.attributes}
-    Request.__init__(again, **values | changes)
-    return again
+    again: Any = shallow_copy(request)
+    again._meta = dict(request.meta if meta is None else meta)  # noqa: SLF001
+    again._cb_kwargs = dict(request.cb_kwargs)  # noqa: SLF001
+    again.dont_filter = request.dont_filter if dont_filter is None else dont_filter
+    repeat: Request = again
+    return repeat
 
 
 def is_retry(request: Request) -> bool:
@@ -355,7 +359,7 @@ class Retries:
         if response is not None:
             self._answers[token] = response
         meta = request.meta | {self._meta_key: token}
-        self._schedule(repeated(request, dont_filter=True, meta=meta))
+        self._schedule(repeated(request, meta, dont_filter=True))
         return token
 
     def look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:

@@ -95,7 +95,7 @@ class WaitingSpiders:
         for copy in copies:
             meta = copy.request.meta | {CALLED_AFTER_ALL_META_KEY: True}
             response = self._retries.responses.take(copy)
-            self._retries.schedule(repeated(copy.request, meta=meta), response)
+            self._retries.schedule(repeated(copy.request, meta), response)
         return True
 
     def _awaited(self) -> list[DroppedCopy]:

@@ -330,7 +330,7 @@ class RulesSpiderMiddleware(BaseSpiderMiddleware):
 
 def _copy_to_check(request: Request) -> Request:
     """Return a copy of a request to check again, which Scrapy's duplicate filter lets pass."""
-    return repeated(request, dont_filter=True, meta=request.meta | _CHECK_AGAIN)
+    return repeated(request, request.meta | _CHECK_AGAIN, dont_filter=True)
 
 
 def _is_plain(request: Request) -> bool:
