@@ -11,7 +11,7 @@ from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction.readability import _lean_document
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identity_bytes
-from scrapy_simhash.index import Observation, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.names import Names, page_names
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.sketch import sketch
@@ -153,16 +153,9 @@ class TestEvidence:
         page = Detector(SCHEME).fingerprint_page(
             article_page(head='<base href="https://ferry.example/">')
         )
-        asked = []
-
-        class Index:
-            def observe(self, key, fingerprint, evidence, *, in_scope):
-                asked.append((key, fingerprint, evidence, in_scope))
-                return Observation("new", key, fingerprint, None, None, 1)
-
-        Detector(SCHEME).judge(Index(), key, page)
-        expected = page.evidence._replace(site=site_number(site))
-        assert asked == [(key, page.fingerprint, expected, None)]
+        with open_index("memory:", SCHEME) as index:
+            index.confirm(Detector(SCHEME).judge(index, key, page).observation)
+            assert index.entry(key).evidence.site == site_number(site)
 
 
 class TestVerdict:

@@ -18,16 +18,11 @@ FILES = [
     ("path", "area"),
     [
         ("scrapy_simhash/index/plan.py", "index"),
-        ("scrapy_simhash/index/deep/er.py", "index"),
-        ("tests/index/child.py", "index"),
         ("scrapy_simhash/extras/passages/index.py", "extras/passages"),
-        ("tests/extras/passages/test_index.py", "extras/passages"),
         ("tests/extras/conftest.py", "extras"),
         ("scrapy_simhash/scheme.py", ""),
-        ("tests/conftest.py", ""),
         ("example_project/example/demosite/site.py", "example"),
         ("README.md", None),
-        ("docs/index/x.md", None),
     ],
 )
 def test_the_area_of_a_file(path, area):

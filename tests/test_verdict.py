@@ -31,11 +31,9 @@ AS_DATA = {
     ("verdict", "values"),
     [
         (FOUND, AS_DATA),
-        (dataclasses.replace(FOUND, bits=256), AS_DATA | {"fingerprint": "ab".rjust(64, "0")}),
-        (dataclasses.replace(FOUND, fingerprint=0), AS_DATA | {"fingerprint": "0" * 16}),
         (SKIPPED, {"kind": "skipped", "reason": "few_tokens"}),
     ],
-    ids=["near-duplicate", "wide", "zero", "skipped"],
+    ids=["near-duplicate", "skipped"],
 )
 def test_to_dict_is_plain_data(verdict, values):
     expected = {**dict.fromkeys(NAMES), **values}

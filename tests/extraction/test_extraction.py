@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 import time
 
 import pytest
@@ -174,12 +173,6 @@ class TestReadability:
             extract(article_page())
         assert e.value.__cause__ is failure
         assert e.value.extractor == "readability"
-
-    @pytest.mark.parametrize("page", [article_page(), "<!-- empty -->", "<b>x</b>"])
-    def test_it_logs_nothing(self, page, caplog):
-        caplog.set_level(logging.DEBUG)
-        extract(page)
-        assert caplog.records == []
 
 
 class TestFallback:

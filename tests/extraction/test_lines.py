@@ -161,13 +161,6 @@ class TestMarksInTheInput:
         else:
             assert lines(html) == expected
 
-    @pytest.mark.parametrize(
-        "text",
-        ["&amp;#57344;", "&#573440;", "&#xe0000;", "&#57360;", "&#xE010;", "&#5734;", "\ue010"],
-    )
-    def test_similar_characters_and_references_are_kept(self, text):
-        assert texts(f"<p>one {text} two") != "one two"
-
 
 class TestLinks:
     @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import FileIO
 
-# Narrow prefixes, so that buckets hold several records and spilling them is quick.
+# Narrow prefixes, so that many fingerprints share one.
 PLAN = TablePlan(64, 8)
 K = 3
 # Content that is met under several keys, crawl after crawl; far from each other.

@@ -55,6 +55,20 @@ def row_of(index, key, fingerprint):
     )
 
 
+def before_command(index, number, action):
+    """Do something before a command of an index; returns the commands, which get more."""
+    run, ran = index._store.server.run, []
+
+    def run_after(*arguments):
+        ran.append(arguments)
+        if len(ran) == number:
+            action()
+        return run(*arguments)
+
+    index._store.server.run = run_after
+    return ran
+
+
 def problems(index):
     return list(index._store.problems(lambda: None))
 
@@ -127,16 +141,14 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
     with redis_backend.open() as index:
         store(index, ("a", A))
         layout, call = index._store.layout, index._store.server.call
+        uses = [lambda: index.observe("a", A), lambda: index.query(A)]
         if which == "sequence":
             call("SET", layout.sequence, b"junk")
             uses = [lambda: index.next_sequence, lambda: index.observe("b", B)]
         else:
             call("HSET", layout.state(which), digest_of("a"), b"\xc1junk")
-            uses = [lambda: index.observe("a", A), lambda: index.query(A), lambda: problems(index)]
-            if which == "entries":
-                uses = [*uses[:2], lambda: index.entry("a"), lambda: list(index._store.entries())]
-            else:
-                uses = uses[:2]
+        if which == "entries":
+            uses += [lambda: index.entry("a"), lambda: list(index._store.entries())]
         for use in uses:
             with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
                 use()
@@ -220,16 +232,12 @@ def test_a_page_whose_stored_entry_is_removed_before_its_admission_gets_a_row(re
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open() as index, redis_backend.open() as other:
-        run, ran = index._store.server.run, []
 
-        def run_after_the_removal(script, keys, arguments):
-            ran.append(script)
-            if len(ran) == 2:  # its stored entry was read
-                assert other.remove(["a"])
-                assert other._store.compact() == 1
-            return run(script, keys, arguments)
+        def remove():
+            assert other.remove(["a"])
+            assert other._store.compact() == 1
 
-        index._store.server.run = run_after_the_removal
+        before_command(index, 2, remove)  # its stored entry was read
         page = index.observe("a", A)
         assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         index.confirm(page)
@@ -242,17 +250,13 @@ def test_a_page_is_compared_with_one_that_comes_back_at_the_same_time(redis_back
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open(crawl="x") as index, redis_backend.open(crawl="x") as other:
-        run, ran = index._store.server.run, []
 
-        def run_after_the_other(script, keys, arguments):
-            ran.append(script)
-            if len(ran) == 3:  # the entry of the earlier crawl was read
-                before = rows(other)
-                assert other.observe("a", A).kind == "unchanged"
-                assert rows(other) == before
-            return run(script, keys, arguments)
+        def observe():
+            before = rows(other)
+            assert other.observe("a", A).kind == "unchanged"
+            assert rows(other) == before
 
-        index._store.server.run = run_after_the_other
+        ran = before_command(index, 3, observe)  # the entry of the earlier crawl was read
         assert seen(index.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
         assert len(ran) > 3
 
@@ -280,18 +284,8 @@ def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backen
         store(index, ("a", A), ("b", B))
         index.remove(["a"])
         page = other.observe("c", C)
-        run, ran = index._store.server.run, []
-
-        def confirm_after_a_command(*arguments):
-            answer = run(*arguments)
-            ran.append(arguments)
-            if len(ran) == command:
-                other.confirm(page)
-            return answer
-
-        index._store.server.run = confirm_after_a_command
+        before_command(index, command, lambda: other.confirm(page))
         assert index._store.compact() == 1
-        index._store.server.run = run
         assert rows(index) == {row_of(index, "b", B): 1, row_of(index, "c", C): 1}
 
 

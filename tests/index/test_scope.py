@@ -79,14 +79,6 @@ def test_a_new_page_takes_the_place_of_unmet_entries_in_scope_alone(backend, han
         assert crawl(index, ("y/old", flip(A, 1)), ("x/old", A)) == ["unchanged", "near-duplicate"]
 
 
-def test_incremental_crawls_have_a_scope_too(backend):
-    with backend.open() as index:
-        crawl(index, ("x/1", A))
-    with backend.open(incremental=True) as index:
-        assert crawl(index, ("y/1", A), ("x/2", A)) == ["new", "near-duplicate"]
-        assert len(index) == 2
-
-
 def go_on(backend, began, *, incremental=False):
     """Open an index for a crawl that began before."""
     if isinstance(backend, RedisBackend):
