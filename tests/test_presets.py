@@ -18,7 +18,6 @@ from jieba import posseg
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, UnsupportedText
 from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.index import choose_plan
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme
 from scrapy_simhash.tokenization import jieba_tokenizer
 from tests.samples import CHINESE, ENGLISH, GREEK, TAGGED
@@ -33,28 +32,6 @@ words = st.text(
 
 
 class TestTable:
-    def test_bits_distances_and_tables(self):
-        # Bits, distance, and the blocks of the tables that a crawl has.
-        assert {
-            name: (
-                found.scheme.bits,
-                found.max_distance,
-                choose_plan(found.scheme.bits, found.max_distance).blocks
-                if found.has_tables
-                else None,
-            )
-            for name, found in PRESETS.items()
-        } == {
-            "wide": (256, 52, 12),
-            "classic": (64, 3, 4),
-            "lyq": (32, 15, None),
-            "levels": (64, 3, 4),
-            "string-hash-64": (64, 3, 4),
-            "ascii-mt19937": (32, 2, 4),
-            "jieba-tfidf": (64, 3, 4),
-            "leonsim": (64, 3, 4),
-        }
-
     def test_wide_is_the_default_and_the_only_preset_with_confirmation(self):
         assert DEFAULT_PRESET == "wide"
         confirmations = {name: found.confirmation for name, found in PRESETS.items()}

@@ -11,7 +11,7 @@ import pytest
 from scrapy_simhash import Scheme
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import Index, records
+from scrapy_simhash.index import Index
 from scrapy_simhash.index import store as store_module
 from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
@@ -197,21 +197,6 @@ def test_an_entry_that_was_written_when_an_error_came_is_found_and_counted(datab
     put(store, 2, "later", B)
     store.close()
     assert contents(made(Recording(database.content))) == {"half": A, "later": B}
-
-
-def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, monkeypatch):
-    monkeypatch.setattr(records, "MAX_ORDINAL", 2)
-    for number, key in enumerate("abc", 1):
-        put(store, number, key, FAR[number])
-    before = dict(database.content)
-    for replaced in (None, store.entry("a")):
-        with pytest.raises(StorageError, match=r"has seen 3 new pages.*start another"):
-            put(store, 4, "a" if replaced else "d", A, replaced=replaced)
-    assert database.content == before
-    stored = store.entry("a")
-    store.write(stored._replace(last_sequence=9), stored, ())
-    assert store.entry("a").last_sequence == 9
-    assert contents(store) == {"a": B, "b": C, "c": D}
 
 
 def test_while_it_is_synced_from_elsewhere_no_write_waits_for_the_disk(database, clock):

@@ -114,12 +114,6 @@ def test_all_who_look_at_an_index_share_its_texts(made):
     assert kept(made / "one") == {"a": "one", "b": "one", "z": ONE.title}
 
 
-def test_merged_texts_are_those_of_the_later(made):
-    merge(made / "one", made / "other")
-    assert kept(made / "one") == {"a": "one", "b": "other", "c": "other"}
-    assert kept(made / "other") == {"b": "other", "c": "other"}
-
-
 def test_a_merge_that_is_killed_leaves_no_page_without_its_text(made, monkeypatch):
     replace, one, other = Manifest.replace, made / "one", made / "other"
     states = []
