@@ -166,6 +166,9 @@ def test_summaries_in_the_docs_are_worded_as_those_of_crawls():
         def inc_value(self, *_):
             pass
 
+        def get_value(self, _, default):
+            return default
+
     summary = CrawlStats(Collector(), "simhash").summary("pages", "drop")
     words = re.sub(r"\d+", "0", summary)
     assert words == "simhash: 0 pages judged: 0 new, 0 unchanged, 0 changed, 0 near-duplicates"
