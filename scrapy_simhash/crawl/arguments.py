@@ -152,7 +152,7 @@ class Arguments:
         """
         names, keywords, headers = self.names(request)
         spider = self._spider
-        rule = _rule(request, spider)
+        rule, own = _rule(request, spider), _own_attributes(request)
         values = (
             rule or _callback(request, spider),
             {
@@ -164,7 +164,7 @@ class Arguments:
             request.cookies or None,
             {name.lower(): request.headers.getlist(name) for name in headers},
             request.flags,
-            _own_attributes(request),
+            {name: value for name, value in own.items() if name not in self._ignored},
         )
         return _Comparison(values, spider).digest
 

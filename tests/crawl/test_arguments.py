@@ -247,6 +247,8 @@ class ProductRequest(Request):
 def test_what_a_subclass_adds_counts_and_is_repeated():
     shoe, shirt = (ProductRequest(URL, name, meta={"depth": 1}) for name in ("shoe", "shirt"))
     assert arguments_of().hash(shoe) != arguments_of().hash(shirt)
+    ignoring = Arguments(["product"])
+    assert ignoring.hash(shoe) == ignoring.hash(shirt)
     again = repeated(shoe, dont_filter=True)
     assert (again.product, again.dont_filter) == ("shoe", True)
     assert again.meta == shoe.meta
