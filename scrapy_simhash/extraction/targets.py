@@ -42,7 +42,7 @@ _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
 _SOURCES = ("src", "data", "data-src")
 # What is embedded there belongs to the site. A `picture` has several sources, chosen by the screen.
 _NOT_EMBEDDED_IN = frozenset("aside dialog footer header nav noscript picture template".split())
-_MAX_EMBEDDED = 8
+_MAX_EMBEDDED = 16
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -145,7 +145,8 @@ def embedded_documents(elements: Elements) -> list[str]:
     """Return what tells apart the documents that a page embeds in its content: films, PDF files.
 
     It is the last segment of the path, whatever the host and the query: players have several of
-    either. A segment without a digit may be a program, whose query says what it shows.
+    either. A segment without a digit may be a program, whose parameters say what it shows. Each of
+    them counts, because some are random: one in common is enough.
     """
     found: dict[str, None] = {}
     embedding = elements.tagged(*_EMBEDDING)
@@ -153,11 +154,11 @@ def embedded_documents(elements: Elements) -> list[str]:
     for element in embedding:
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")
-        *_, name = ("", *pieces_of(path))
-        if not any(map(str.isdigit, name)):
-            name = "?".join((name, *pieces_of(f"?{query}")))
+        names = pieces_of(path)[-1:]
+        if not any(map(str.isdigit, "".join(names))):
+            names = pieces_of(f"?{query}") or names
         around = {one.tag for one in element.iterancestors()}
         is_content = _NOT_EMBEDDED_IN.isdisjoint(around) and (not has_main or "main" in around)
-        if name.strip("?") and is_content and not is_hidden(element.get("style", "")):
-            found[name] = None
+        if is_content and not is_hidden(element.get("style", "")):
+            found.update(dict.fromkeys(names))
     return list(found)[:_MAX_EMBEDDED]

@@ -213,6 +213,14 @@ def test_what_is_no_embedded_document(html):
     assert embedded(html) == set()
 
 
+def test_random_parameters_are_not_all_that_counts():
+    one, other = (
+        embedded(f"<iframe src='//a.example/captcha/anchor?key=k7&random={n}'></iframe>")
+        for n in (1, 2)
+    )
+    assert one & other
+
+
 def test_a_document_is_the_same_in_another_player():
     names = ("https://a.example/embed/Ab1", "//b.example/e/ab1?rel=0", "/ab1#t=1", "/x/AB1?q=2")
     assert {name for url in names for name in embedded(f"<iframe src='{url}'></iframe>")} == {"ab1"}
