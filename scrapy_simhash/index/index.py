@@ -71,6 +71,8 @@ class Index:
         # The pages that this index made pending. After a failover, a server may give a sequence
         # number twice.
         self._pending: dict[tuple[int, str], Pending] = {}
+        # The similar pages whose log lines were removed, because they were discarded.
+        self._unlogged: set[tuple[int, str]] = set()
 
     @property
     def scheme(self) -> Scheme:
@@ -227,7 +229,11 @@ class Index:
 
     def acted_all(self, observed: Iterable[tuple[Observation, Action | None]]) -> None:
         """Record what was done with several pages; see `acted`."""
-        lines = [(one.line, action) for one, action in observed if one.line is not None]
+        lines = [
+            (one.line, action)
+            for one, action in observed
+            if one.line is not None and (one.sequence, one.key) not in self._unlogged
+        ]
         with self._store.lock:
             store = self._open()
             store.write_lines(
@@ -372,6 +378,7 @@ class Index:
         for page in pages:
             self._pending.pop((page.observation.sequence, page.observation.key), None)
         similar = [page.observation for page in pages if page.observation.similar_to is not None]
+        self._unlogged.update((one.sequence, one.key) for one in similar)
         self._store.unlog([one.sequence for one in similar])
 
 
