@@ -169,7 +169,7 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--templates", action="store_true",
         help="only run dedupe on generated sites of one template each")  # fmt: skip
     add("--dedupe", type=shlex.split, default=[], metavar="OPTIONS",
-        help="options of dedupe, such as --dedupe='-s SIMHASH_EXTRACTOR=text'")  # fmt: skip
+        help="options of dedupe, such as --dedupe='--extractor text'")  # fmt: skip
     add("--text", choices=("page", "truth", "both"), default="page",
         help="extract and fingerprint pages, or only fingerprint the cleaned texts")  # fmt: skip
     add("--scheme", action="append", default=[],

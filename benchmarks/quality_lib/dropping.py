@@ -71,7 +71,7 @@ def _run(source: Path, output: Path, verdicts: Path, options: Sequence[str]) -> 
     # In a folder of its own, so that no project's settings count.
     command = [
         *(sys.executable, "-m", "scrapy", "simhash", "dedupe", str(source), "-o", str(output)),
-        *("--verdicts", str(verdicts), "-s", "SIMHASH_ACTION=drop", *options),
+        *("--verdicts", str(verdicts), "--action", "drop", *options),
     ]
     ended = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, check=False)
     if ended.returncode:

@@ -6,6 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.commands._settings import REDIS_OPTIONS, add_settings
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,6 +23,7 @@ class Command:
         `run` of their own.
     :param add_arguments: adds the arguments to a parser that has those of `index` and `json`.
     :param index: add the options that name an index, see `index_location`.
+    :param settings: options that set a setting, see `add_settings`.
     :param json: add ``--json``.
     """
 
@@ -31,6 +34,7 @@ class Command:
     add_arguments: Callable[[argparse.ArgumentParser], object] = lambda _: None
     index: bool = False
     json: bool = True
+    settings: tuple[str, ...] = ()
 
     def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
         """Add the parser. It puts two functions into the parsed options: `run`, and `error`, which
@@ -60,6 +64,7 @@ class Command:
                 "project, SIMHASH_DIR is .scrapy/simhash of the working directory)",
             )
             group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
+        add_settings(parser, (*self.settings, *(REDIS_OPTIONS if self.index else ())))
         if self.json:
             parser.add_argument("--json", action="store_true", help="show the result as JSON")
         self.add_arguments(parser)

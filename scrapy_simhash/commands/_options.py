@@ -62,11 +62,14 @@ def add_number(
 def index_location(options: argparse.Namespace) -> Location:
     """Return the location of the index that the options or the settings name.
 
+    :raises WrongUsage: ``--index`` is combined with ``--redis`` or ``--redis-key``.
     :raises SimhashError: the directory is missing; no index is found, or several are; a setting is
         invalid; or the name of an index in Redis needs a spider.
     """
     if options.index is None:
         return redis_address(options.settings, options.spider) or _found_index(options)
+    if options.SIMHASH_REDIS_URL or options.SIMHASH_REDIS_KEY:
+        raise WrongUsage("--index cannot be combined with --redis or --redis-key")
     location = location_of(options.index, options)
     if isinstance(location, Path) and not location.is_dir():
         raise SimhashError(f"index {options.index}: no such directory")

@@ -1,17 +1,21 @@
-"""Read the settings of the Scrapy project that a command runs in, if any.
+"""Read the settings of the Scrapy project that a command runs in, if any, and options for them.
 
 Scrapy is imported late: ``--help`` needs none of it.
 """
 
 from __future__ import annotations
 
+import argparse
+import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.dedupe.options import DEFAULT_TAGS
-from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.errors import SettingsError, SimhashError
+from scrapy_simhash.setting import BOOLEAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from scrapy.settings import Settings
 
@@ -22,6 +26,18 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.setting import Setting
+
+# Options of which the names are not those of their settings.
+_SETTINGS = {
+    "select": "CONTENT_SELECT",
+    "remove": "CONTENT_REMOVE",
+    "pages": "EXPECTED_PAGES",
+    "redis": "REDIS_URL",
+}
+FINGERPRINT_OPTIONS = ("preset", "extractor", "select", "remove", "min-tokens")
+COPY_OPTIONS = ("max-distance", "min-resemblance", "same-title")
+REDIS_OPTIONS = ("redis", "redis-key", "redis-cluster")
 
 
 class SchemeSettings(NamedTuple):
@@ -59,22 +75,59 @@ def settings_reader(settings: Settings | None) -> SettingsReader:
     return SettingsReader(project_settings() if settings is None else settings)
 
 
-def with_given(settings: Settings | None, pairs: Sequence[str]) -> Settings | None:
-    """Return settings with those of ``-s NAME=VALUE``; see `settings_reader`.
+def add_settings(parser: argparse.ArgumentParser, options: Iterable[str]) -> None:
+    """Add options that set a setting for a run, beside ``-s NAME=VALUE``: see `with_given`.
+
+    An option stands for the setting of its name, such as ``min-tokens`` for SIMHASH_MIN_TOKENS.
+    Those of lists may be repeated, and those of booleans have a ``--no-…``.
+    """
+    from scrapy_simhash.crawl.settings_table import all_settings
+
+    for option in options:
+        name = "SIMHASH_" + _SETTINGS.get(option, option.replace("-", "_").upper())
+        setting = all_settings()[name]
+        meaning = re.sub(r"\[([^]]+)\]\([^)]+\)|`", r"\1", setting.meaning).replace("%", "%%")
+        kind: dict[str, Any] = {"type": partial(_checked, setting), "metavar": "VALUE"}
+        if setting.kind is BOOLEAN:
+            kind = {"action": argparse.BooleanOptionalAction}
+        elif isinstance(setting.default, list):
+            kind["action"] = "append"
+        parser.add_argument(f"--{option}", dest=name, help=f"{name}: {meaning}", **kind)
+
+
+def _checked(setting: Setting, text: str) -> str:
+    try:
+        setting.parse([text] if isinstance(setting.default, list) else text)
+    except SettingsError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def with_given(settings: Settings | None, options: argparse.Namespace) -> Settings | None:
+    """Return settings with those of ``-s NAME=VALUE``, and of options that stand for a setting; see
+    `settings_reader`. An index in Redis is used if its server or its name is given.
 
     :param settings: with ``scrapy simhash``, Scrapy has put those of ``-s`` in.
     :raises SimhashError: a pair has no ``=``, or there is no such setting.
     """
-    if settings is None and not pairs:
+    given = {
+        name: value
+        for name, value in vars(options).items()
+        if name.startswith("SIMHASH_") and value is not None
+    }
+    if settings is None and not options.set and not given:
         return None
     from scrapy_simhash.crawl.settings import require_known
 
     changed = (project_settings() if settings is None else settings).copy()
-    for pair in pairs:
+    for pair in options.set:
         name, equals, value = pair.partition("=")
         if not equals:
             raise SimhashError(f"-s {pair}: give NAME=VALUE")
         changed.set(name, value, priority="cmdline")
+    if {"SIMHASH_REDIS_URL", "SIMHASH_REDIS_KEY"} & given.keys():
+        given["SIMHASH_INDEX"] = "redis"
+    changed.update(given, priority="cmdline")
     require_known(changed)
     return changed
 
@@ -100,12 +153,16 @@ def scheme_settings(settings: Settings | None) -> SchemeSettings:
 def query_settings(settings: Settings | None, manifest: Manifest) -> tuple[Policy, SchemeSettings]:
     """Return the policy and the other settings of a crawl that uses an index.
 
-    The index decides about the scheme, and about settings that are not set.
+    The index decides about the scheme, and about settings that are not set. A k of the project is
+    for fingerprints of its scheme, and that of the command line for this index.
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
+    from scrapy.settings import SETTINGS_PRIORITIES
+
     read, project, k = settings_reader(settings), scheme_settings(settings), manifest.max_distance
-    if project.scheme == manifest.scheme:  # otherwise, the setting is for other fingerprints
+    priority = read.given.getpriority("SIMHASH_MAX_DISTANCE") or 0
+    if project.scheme == manifest.scheme or priority >= SETTINGS_PRIORITIES["cmdline"]:
         k = read.max_distance(manifest.scheme.bits, k)
     confirmation = read.confirmation(manifest.confirmation)
     chosen = project._replace(scheme=manifest.scheme, max_distance=k, confirmation=confirmation)
@@ -122,8 +179,7 @@ def redis_address(settings: Settings | None, spider: str | None) -> RedisAddress
     address = read.redis_address(spider or "any-spider")
     if not spider and address != read.redis_address("other-spider"):
         raise SimhashError(
-            "the index in Redis is named after a spider: give --spider, or --index "
-            "redis://host:6379/0#name"
+            "the index in Redis is named after a spider: give --spider or --redis-key"
         )
     return address
 

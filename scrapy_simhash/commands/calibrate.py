@@ -8,7 +8,7 @@ from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number
 from scrapy_simhash.commands._output import counted, progress, show, show_json
 from scrapy_simhash.commands._pages import add_field_options, existing_paths, make_reader
-from scrapy_simhash.commands._settings import scheme_settings
+from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 
@@ -22,7 +22,7 @@ Measures which k and which least resemblance best separate near-duplicates from 
 a sample of your own pages. The last lines of the output are for settings.py.
 
   {program} calibrate pages/
-  {program} calibrate -s SIMHASH_PRESET=classic feed.jsonl.gz
+  {program} calibrate --preset classic feed.jsonl.gz
   {program} calibrate --sample 5000 --json pages/
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
@@ -113,5 +113,10 @@ def _show_table(found: Calibration, present_k: int) -> None:
 
 
 COMMAND = Command(
-    "calibrate", "measure which settings fit your own pages", _DESCRIPTION, _run, _add_arguments
+    "calibrate",
+    "measure which settings fit your own pages",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

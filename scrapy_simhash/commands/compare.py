@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_pages, shown_name
-from scrapy_simhash.commands._settings import scheme_settings
+from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.reasons import explain, percent
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Shows for two pages the distance of their fingerprints, the similarity that a crawl estimates from
 their sketches, the exact resemblance of their main texts, and whether they are near-duplicates for
-a crawl. Short texts, which a crawl skips, are compared, too.
+a crawl. Short texts, which a crawl skips, are compared, too, unless --min-tokens is given.
 
   {program} compare https://example.com/article 'https://example.com/article?print=1'
-  {program} compare -s SIMHASH_PRESET=classic --json a.html -
+  {program} compare --preset classic --json a.html -
 
 Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. A crawl should
 find pairs with 0.8 or more, and should not find pairs below 0.2. Similarity estimates the same
@@ -43,7 +43,8 @@ def _run(options: argparse.Namespace) -> None:
     scheme, k, confirmation = settings.scheme, settings.max_distance, settings.confirmation
     loaded = load_pages([options.a, options.b], options)
     # A crawl skips short texts, but a user who names two texts wants them compared.
-    detector = Detector(scheme, min_tokens=1, keep_text=True, distinct=settings.distinct)
+    min_tokens = settings.min_tokens if options.SIMHASH_MIN_TOKENS else 1
+    detector = Detector(scheme, min_tokens=min_tokens, keep_text=True, distinct=settings.distinct)
     a, b = (fingerprint_of(page, detector) for page in loaded)
     distance = reason = None
     similarity, against = confirmation.compare(a.evidence, b.evidence)
@@ -114,5 +115,10 @@ def _lines(comparison: dict[str, Any]) -> Iterator[str]:
 
 
 COMMAND = Command(
-    "compare", "tell whether two pages are near-duplicates", _DESCRIPTION, _run, _add_arguments
+    "compare",
+    "tell whether two pages are near-duplicates",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

@@ -15,7 +15,13 @@ from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import WrongUsage, add_number
 from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.commands._pages import encoding
-from scrapy_simhash.commands._settings import dedupe_settings, scheme_settings, settings_reader
+from scrapy_simhash.commands._settings import (
+    COPY_OPTIONS,
+    FINGERPRINT_OPTIONS,
+    dedupe_settings,
+    scheme_settings,
+    settings_reader,
+)
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
     STANDARD_OUTPUT,
@@ -38,12 +44,12 @@ Parquet, WARC, and folders of HTML. The first of several copies is kept, and the
 of a crawl. Records that cannot be read or judged are kept.
 
   {program} dedupe pages.jsonl.gz -o distinct.jsonl.gz
-  {program} dedupe -s SIMHASH_ACTION=tag news-*.jl -o tagged.jl
+  {program} dedupe --action tag news-*.jl -o tagged.jl
   {program} dedupe --html-field source --key-field id pages.parquet -o distinct.parquet
   {program} dedupe crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
   {program} dedupe mirror/ -o mirror-distinct
   zcat pages.jl.gz | {program} dedupe - -o - | wc -l
-  {program} dedupe --index seen -s SIMHASH_INCREMENTAL=True monday.jl -o monday-new.jl
+  {program} dedupe --index seen --incremental monday.jl -o monday-new.jl
 
 After an interruption, the same command goes on. The output appears when it is complete.
 """
@@ -129,7 +135,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--index",
         metavar="DIR",
         help="an index to use and to fill; created if it is missing (default: a temporary one). "
-        "With SIMHASH_INCREMENTAL, records that it had before this run count as seen",
+        "With --incremental, records that it had before this run count as seen",
     )
     meaning = (
         "processes that read and fingerprint records; 1 to do all in this one (default: one for "
@@ -286,5 +292,13 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    "dedupe", "leave near-duplicates out of files, or tag them", _DESCRIPTION, _run, _add_arguments
+    "dedupe",
+    "leave near-duplicates out of files, or tag them",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    settings=(
+        *("action", "incremental", *FINGERPRINT_OPTIONS, *COPY_OPTIONS),
+        *("distinct-by", "max-bytes"),
+    ),
 )

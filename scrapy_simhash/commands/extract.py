@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages, shown_name
-from scrapy_simhash.commands._settings import scheme_settings
+from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS, scheme_settings
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ the text was found: by your selectors, by readability, or by segments if readabi
 little. It also shows the title and heading of the page: copies on one site must agree in these.
 
   {program} extract https://example.com/article
-  {program} extract -s SIMHASH_CONTENT_SELECT=article -s SIMHASH_CONTENT_REMOVE=.ad page.html
+  {program} extract --select article --remove .ad page.html
   curl -s https://example.com/article | {program} extract --json -
   {program} extract --json pages/*.html
 
@@ -169,4 +169,5 @@ COMMAND = Command(
     _DESCRIPTION,
     _run,
     _add_arguments,
+    settings=(*FINGERPRINT_OPTIONS, "max-bytes"),
 )

@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import location_of
+from scrapy_simhash.commands._options import WrongUsage, location_of
 from scrapy_simhash.commands._output import progress, show_result
 from scrapy_simhash.commands._pages import existing_paths
-from scrapy_simhash.commands._settings import scheme_settings, settings_reader
+from scrapy_simhash.commands._settings import (
+    FINGERPRINT_OPTIONS,
+    REDIS_OPTIONS,
+    redis_address,
+    scheme_settings,
+    settings_reader,
+)
 
 if TYPE_CHECKING:
     import argparse
+
+    from scrapy_simhash.maintenance.sources import Location
 
 _DESCRIPTION = """\
 Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
@@ -20,8 +28,8 @@ JSON lines, also compressed by gzip. A record needs key and fingerprint; other f
 `export` are optional. If a record is invalid, nothing is imported.
 
   {program} import entries.jsonl.gz new/
-  {program} import -s SIMHASH_PRESET=classic entries.jsonl new/
-  {program} import entries.jsonl.gz redis://host:6379/0#shop:simhash
+  {program} import --preset classic entries.jsonl new/
+  {program} import entries.jsonl.gz --redis redis://host:6379/0 --redis-key shop:simhash
 
 If records name a scheme, it must be that of the settings.
 """
@@ -34,7 +42,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "new",
         metavar="NEW",
-        help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name",
+        nargs="?",
+        help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name "
+        "(default: the index in Redis of --redis, --redis-key and the settings)",
     )
 
 
@@ -43,7 +53,12 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.export import import_entries
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, read_records
 
-    where = location_of(options.new, options)
+    if options.new is None:
+        where: Location | None = redis_address(options.settings, None)
+    else:
+        where = location_of(options.new, options)
+    if where is None:
+        raise WrongUsage("give NEW, or --redis and --redis-key")
     chosen, read = scheme_settings(options.settings), settings_reader(options.settings)
     kind: str | None = "redis"
     if isinstance(where, Path):
@@ -61,4 +76,11 @@ def _run(options: argparse.Namespace) -> None:
     show_result(options, result, f"{count:,} entries imported to {where}")
 
 
-COMMAND = Command("import", "make a new index from records", _DESCRIPTION, _run, _add_arguments)
+COMMAND = Command(
+    "import",
+    "make a new index from records",
+    _DESCRIPTION,
+    _run,
+    _add_arguments,
+    settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages", *REDIS_OPTIONS),
+)

@@ -98,7 +98,7 @@ def main(
             if unknown:  # argparse would show the usage of the program
                 options.error(f"unrecognized arguments: {' '.join(unknown)}")
             try:
-                options.settings = with_given(settings, options.set)
+                options.settings = with_given(settings, options)
                 code: int = options.run(options) or 0
             except WrongUsage as error:
                 options.error(str(error))

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import (
-    WrongUsage,
-    index_location,
-    location_of,
-    point_in_time,
-)
+from scrapy_simhash.commands._options import WrongUsage, index_location, location_of, point_in_time
 from scrapy_simhash.commands._output import note, progress, show_result, shown_time
-from scrapy_simhash.commands._settings import page_scope, scheme_settings, settings_reader
+from scrapy_simhash.commands._settings import (
+    FINGERPRINT_OPTIONS,
+    page_scope,
+    scheme_settings,
+    settings_reader,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -252,7 +252,7 @@ The near-duplicate log keeps its lines; with --unseen-since, only those that are
   {program} remove https://example.com/blocked
   grep '/search?' urls.txt | {program} remove -
   {program} remove --unseen-since 90d
-  {program} remove --all --index redis://host:6379/0#shop:simhash
+  {program} remove --all --redis-key shop:simhash
 
 The exit code is 1 if a given page has no entry; the entries of the others are still removed.
 """,
@@ -270,12 +270,13 @@ SIMHASH_KEEP_TEXT has stored. Then, the result is the index that a crawl of the 
 leave. It replaces the old one at the end: if the command is interrupted, nothing has changed.
 
   {program} rebuild
-  {program} rebuild -s SIMHASH_MAX_DISTANCE=40 -s SIMHASH_EXPECTED_PAGES=50000000
-  {program} rebuild -s SIMHASH_PRESET=classic
+  {program} rebuild --max-distance 40 --pages 50000000
+  {program} rebuild --preset classic
 """,
         _rebuild,
         _add_rebuild_arguments,
         index=True,
+        settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
     ),
     Command(
         "merge",

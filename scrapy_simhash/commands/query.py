@@ -243,4 +243,5 @@ COMMAND = Command(
     _run,
     _add_arguments,
     index=True,
+    settings=("max-distance", "max-bytes"),
 )

@@ -225,9 +225,9 @@ ADVANCED = (
     Setting(
         "SIMHASH_IGNORE_ARGUMENTS",
         NAMES,
-        "Names of `cb_kwargs`, and of keys of your own in `meta` and `headers`, on which items "
-        "do not depend, such as the number of the listing page. A copy is dropped only if its "
-        "callback would get [the same arguments]"
+        "Names of `cb_kwargs`, and of keys of your own in `meta` and `headers`, and of attributes "
+        "of a subclass of `Request`, on which items do not depend, such as the number of the "
+        "listing page. A copy is dropped only if its callback would get [the same arguments]"
         "(trust.md#what-a-copy-must-have-in-common) otherwise.",
         default=[],
     ),

@@ -196,7 +196,7 @@ class Inputs:
         if len(formats) > 1:
             raise SimhashError(
                 "the files are of different formats: de-duplicate each format in its own run, with "
-                "the same --index and SIMHASH_INCREMENTAL"
+                "the same --index and --incremental"
             )
         return formats.pop()
 
@@ -297,7 +297,7 @@ def changed_error(name: str) -> SimhashError:
 def _other_columns_error(file: InputFile, first: InputFile) -> SimhashError:
     return SimhashError(
         f"{file.name} has other columns than {first.name} (names, types, order or delimiter): "
-        "de-duplicate each in its own run, with the same --index and SIMHASH_INCREMENTAL"
+        "de-duplicate each in its own run, with the same --index and --incremental"
     )
 
 

@@ -180,7 +180,7 @@ class _Run:
             if len(index) and not options.incremental and not checkpoint.records_after:
                 self.note(
                     f"the index holds {len(index):,} records of earlier runs. They do not count as "
-                    "seen: set SIMHASH_INCREMENTAL if they should"
+                    "seen: add --incremental if they should"
                 )
             judge = Judge(state, index, options, checkpoint, inputs.damaged)
             fingerprinter = Fingerprinter(

@@ -91,7 +91,7 @@ class IndexSpec:
             raise PlanError(
                 f"index {location}: its {plan} find {recall:.0%} of the pairs at distance "
                 f"{distance}, less than {MIN_RECALL:.0%}: lower the distance; or `scrapy simhash "
-                f"index rebuild -s SIMHASH_MAX_DISTANCE={distance}` replaces the tables of an "
+                f"index rebuild --max-distance {distance}` replaces the tables of an "
                 f"index in a directory, and keeps its entries{_OTHERWISE}"
             )
 

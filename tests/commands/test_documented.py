@@ -15,6 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
 # The beginning of the page explains these once for all subcommands.
 COMMON = {"--help", "--json", "--index", "--spider"}
+SETTINGS = COMMANDS[COMMANDS.index("| option | setting |") : COMMANDS.index("## Ask")]
 
 
 def parsers_of(parser):
@@ -35,11 +36,12 @@ OWN = [name for name in PARSERS if name.split()[0] in {one.name for one in main.
 
 
 def options_of(parser):
+    """Return the options, without those of settings."""
     return {
         option
         for action in parser._actions
         for option in action.option_strings
-        if option.startswith("--")
+        if option.startswith("--") and not action.dest.startswith("SIMHASH_")
     }
 
 
@@ -76,9 +78,32 @@ def test_common_options_are_explained():
         assert f"`{option}" in beginning
 
 
+def settings_of(parser):
+    """Return {option: its setting}."""
+    return {
+        option: action.dest
+        for action in parser._actions
+        for option in action.option_strings
+        if action.dest.startswith("SIMHASH_")
+    }
+
+
+def test_options_of_settings_are_in_one_table():
+    found = {
+        option: name for parser in PARSERS.values() for option, name in settings_of(parser).items()
+    }
+    assert set(re.findall(r"--[a-z][a-z-]+", SETTINGS)) == set(found)
+    for option, name in found.items():
+        assert any(option in row and name in row for row in SETTINGS.splitlines()), option
+
+
 def test_documented_options_exist():
     documented = set(re.findall(r"`(--[a-z][a-z-]+)", COMMANDS))
-    assert documented <= {option for parser in PARSERS.values() for option in options_of(parser)}
+    assert documented <= {
+        option
+        for parser in PARSERS.values()
+        for option in (*options_of(parser), *settings_of(parser))
+    }
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -44,7 +44,7 @@ def address(redis_server):
 
 @pytest.fixture
 def options(address):
-    return ("--index", f"{address.url}#{address.name}")
+    return ("--redis", address.url, "--redis-key", address.name)
 
 
 @pytest.fixture
@@ -207,9 +207,8 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
     assert (ran.code, ran.err) == (0, "")
     assert str(filled) in ran.out
     ran = run("index", "stats")
-    assert (ran.code, "give --spider, or --index" in ran.err) == (1, True)
-    key = ("-s", "SIMHASH_REDIS_KEY=site:simhash")
-    assert run("index", "stats", *key).code == 0
+    assert (ran.code, "give --spider or --redis-key" in ran.err) == (1, True)
+    assert run("index", "stats", "--redis-key", "site:simhash").code == 0
     (folder / "empty").mkdir()
     ran = run("index", "stats", "--index", "empty")
     assert (ran.code, "there is no index" in ran.err) == (1, True)
@@ -230,6 +229,8 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
         ),
         (("merge", "redis://:geheim@127.0.0.1:1/0", "--index", "."), 1, "name of the index"),
         (("merge", "", "--index", "."), 1, "empty"),
+        (("stats", "--index", "x", "--redis", "redis://:geheim@127.0.0.1:1"), 2, "--index cannot"),
+        (("import", "x.jsonl"), 2, "give NEW"),
     ],
 )
 def test_wrong_options_are_refused_without_secrets(run, arguments, code, message):

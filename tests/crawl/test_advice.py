@@ -39,8 +39,7 @@ def test_nothing_is_said_of_what_matched_once_or_was_not_looked_for(counted):
 
 def test_commands_find_an_index_in_redis_by_its_name():
     assert index_option(Path("/my shop")) == "--index '/my shop'"
-    option = index_option(RedisAddress("redis://:secret@host", "my shop"))
-    assert option == "-s 'SIMHASH_REDIS_KEY=my shop'"
+    assert index_option(RedisAddress("redis://:secret@host", "my shop")) == "--redis-key 'my shop'"
 
 
 @pytest.fixture(scope="module")
