@@ -20,6 +20,7 @@ import io
 import pathlib
 import pickle
 import re
+import sys
 import types
 import uuid
 from collections import deque
@@ -349,9 +350,13 @@ def _fields(value: Any) -> dict[Any, Any] | None:
 
 
 def _parts_of_function(value: types.FunctionType) -> tuple[Any, ...]:
-    if "<" not in value.__qualname__:
+    found: Any = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is value:
         return _name(value)
-    # A lambda, or a function in another one, has the code and the values of the place.
+    # A lambda, a function in another one, or one that has the name of another by functools.wraps
+    # has the code and the values of the place.
     values = value.__closure__, value.__defaults__, value.__kwdefaults__
     return *_name(value), value.__code__, *values
 

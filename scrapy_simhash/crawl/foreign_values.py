@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from scrapy.http import TextResponse
 from scrapy.linkextractors import IGNORED_EXTENSIONS
@@ -46,9 +46,7 @@ _MAX_CHARACTERS = 500
 _MIN_WORD_CHARACTERS = 4
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
 _JOINED_WORDS = re.compile(r"[\w-]+")
-_URL_OF_FILE = re.compile(
-    rf"\S*/([^\s/?#]+\.({'|'.join(IGNORED_EXTENSIONS)}))([?#]\S*)?", re.IGNORECASE
-)
+_URL_OF_FILE = re.compile(rf"[^\s?#]+\.({'|'.join(IGNORED_EXTENSIONS)})([?#]\S*)?", re.IGNORECASE)
 
 
 class ForeignValues:
@@ -107,15 +105,15 @@ class ForeignValues:
 
 
 def _words(item: Any) -> set[str]:
-    """Return the words in the short texts of an item, and the names of files from URLs; none if it
-    cannot be read.
+    """Return the words in the short texts of an item, and the names of files with their folders;
+    none if it cannot be read.
     """
     found: set[str] = set()
     characters = 0
     try:
         for text in texts_in(item):
-            if file := _URL_OF_FILE.fullmatch(text):
-                found.add(file[1].casefold())
+            if _URL_OF_FILE.fullmatch(text):
+                found.add("/".join(urlsplit(text).path.casefold().split("/")[-2:]))
                 continue
             if len(text) > _MAX_VALUE_CHARACTERS:
                 continue

@@ -190,6 +190,7 @@ class Carried(GeneratedSpider):
         "closure",
         "response",
         "attribute",
+        "wrapper",
     )
 
     def answer(self, path: str, request: Request, count: int) -> Any:
@@ -217,6 +218,13 @@ class Carried(GeneratedSpider):
             values[way] = loader
         if way == "partial":
             return [response.follow(link, functools.partial(self.parse_reviews, item=name))]
+        if way == "wrapper":
+
+            @functools.wraps(self.parse_reviews)
+            def parse(answer: Response) -> Any:
+                return self.parse_reviews(answer, name)
+
+            return [response.follow(link, parse)]
         if way == "closure":
             return [response.follow(link, lambda answer: self.parse_reviews(answer, name))]
         if way == "meta":

@@ -113,6 +113,8 @@ VALUES = {
     "class": lambda: Record,
     "partial": lambda: functools.partial(sorted, key=len),
     "closure": lambda: enclosing(["shoe"]),
+    "wrapper": lambda: functools.wraps(Pages.parse)(enclosing(["shoe"])),
+    "other wrapper": lambda: functools.wraps(Pages.parse)(enclosing(["shirt"])),
     "other closure": lambda: enclosing(["shirt"]),
 }
 RESPONSE = HtmlResponse(URL, body=b"<p>shoe</p>")

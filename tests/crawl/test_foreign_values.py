@@ -64,6 +64,14 @@ def crawl():
     return Crawl()
 
 
+def test_files_are_foreign_whatever_the_page_says_and_differ_by_name_or_folder(crawl):
+    key = crawl.gave({"pictures": ["https://x.test/a/1.jpg?w=9", "2.PNG"], "url": "/a/1.html"})
+    assert key
+    assert not crawl.differs(key, {"pictures": ["https://mirror.test/b/a/1.jpg", "2.png"]})
+    assert crawl.differs(key, {"pictures": ["https://x.test/b/1.jpg"]})
+    assert not crawl.gave({"page": "https://x.test/a/1.php"})
+
+
 @pytest.mark.parametrize(
     "item",
     [
