@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
@@ -37,6 +38,7 @@ from scrapy_simhash.index.manifest import (
     REPAIRING,
     Manifest,
     databases,
+    library_versions,
 )
 from scrapy_simhash.index.offline import open_database, read_manifest
 from scrapy_simhash.index.plan import TablePlan
@@ -66,6 +68,8 @@ __all__ = [
     "open_index",
     "reset_index",
 ]
+
+logger = logging.getLogger(__name__)
 
 # The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -236,6 +240,14 @@ def _open_store(directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: b
         raise unusable(str(directory), str(error)) from error
     manifest = read_manifest(directory)
     spec.check_existing(str(directory), manifest)
+    changed = set(library_versions().items()) - set(manifest.versions.items())
+    if changed:
+        logger.warning(
+            "simhash: the index %s was made with other versions of libraries (now %s): the same "
+            "page may get another fingerprint, and copies may be missed",
+            directory,
+            ", ".join(" ".join(pair) for pair in sorted(changed)),
+        )
     database = open_database(directory, manifest)
     try:
         return Store(database, manifest, sync=sync)

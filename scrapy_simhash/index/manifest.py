@@ -1,4 +1,4 @@
-"""Read and write the manifest of an index: its format, scheme and plan, as JSON.
+"""Read and write the manifest of an index: its format, scheme, plan and library versions, as JSON.
 
 In Redis, it is the value of a key. On disk, it is a file: each rewrite of an index creates a new
 database, such as ``leveldb-1/``. The manifest names the current one, so replacing the manifest
@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import unicodedata
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
@@ -21,7 +23,7 @@ from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 FORMAT_VERSION = 7
@@ -42,6 +44,7 @@ class Manifest:
         written.
     :param generation: number of times the index was rewritten.
     :param confirmation: default confirmation; callers of `open_index` may choose another.
+    :param versions: those of `library_versions` when the index was created.
     """
 
     scheme: Scheme
@@ -50,6 +53,7 @@ class Manifest:
     database: str
     generation: int = 0
     confirmation: Confirmation = UNCONFIRMED
+    versions: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def database_path(self, directory: Path) -> Path:
         """Return the path of the current database in the directory of an index."""
@@ -152,7 +156,8 @@ class Manifest:
             raise ValueError(f"min_resemblance is {resemblance!r}")
         if type(same_name) is not bool:
             raise TypeError(f"same_name is {same_name!r}")
-        return cls(scheme, plan, k, database, generation, confirmation)
+        versions = {str(name): str(version) for name, version in content["versions"].items()}
+        return cls(scheme, plan, k, database, generation, confirmation, versions)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
@@ -179,6 +184,18 @@ class Manifest:
                 "files away; nothing was changed",
             ) from None
         return cls.from_json(str(directory), text)
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of what decides which tokens a page has."""
+    from lxml import etree
+
+    packages = ("lxml", "readability-lxml", "jieba")
+    return {
+        "Unicode": unicodedata.unidata_version,
+        "libxml2": ".".join(map(str, etree.LIBXML_VERSION)),
+        **{package: metadata.version(package) for package in packages},
+    }
 
 
 def databases(directory: Path) -> list[Path]:

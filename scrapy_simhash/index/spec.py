@@ -10,7 +10,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan, require_distance
 from scrapy_simhash.index.kinds import default_kind_name
-from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.manifest import Manifest, library_versions
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
@@ -66,6 +66,7 @@ class IndexSpec:
             max_distance,
             self.kind or default_kind_name(),
             confirmation=preset_confirmation(scheme) if confirmation is None else confirmation,
+            versions=library_versions(),
         )
 
     def check_existing(self, location: str, manifest: Manifest) -> None:

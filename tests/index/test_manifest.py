@@ -43,7 +43,7 @@ def test_a_person_can_read_it(tmp_path):
     assert content["max_distance"] == 3
 
 
-PARTS = "format_version database scheme plan max_distance generation confirmation".split()
+PARTS = "format_version database scheme plan max_distance generation confirmation versions".split()
 IMPOSSIBLE = [
     *(("scheme", value) for value in (None, [])),
     *(("scheme bits", value) for value in (63, "64")),
@@ -54,6 +54,7 @@ IMPOSSIBLE = [
     *(("database", value) for value in ("memory", "lmdb", None, ["leveldb"], "../elsewhere")),
     *(("max_distance", value) for value in ("three", None, float("inf"), -1, 64)),
     *(("generation", value) for value in (-1, "1")),
+    ("versions", ["jieba"]),
     *(
         ("confirmation", value)
         for value in (

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,23 @@ def test_an_index_is_opened_again_with_what_it_was_made_with(url, made):
         assert (index.scheme, index.plan, index.max_distance) == (SCHEME, PLAN, K)
         assert index.location == str(made)
         assert len(index) == 1
+
+
+@pytest.mark.parametrize("recorded", ["0.0.1", None], ids=["older", "none"])
+def test_other_versions_of_libraries_are_a_warning(url, made, caplog, recorded):
+    path = made / "manifest.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content["versions"]["jieba"] == metadata.version("jieba")
+    with caplog.at_level(logging.WARNING):
+        open_index(url).close()
+    assert caplog.records == []
+    content["versions"] = {**content["versions"], "jieba": recorded}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with caplog.at_level(logging.WARNING), open_index(url) as index:
+        assert len(index) == 1
+    (record,) = caplog.records
+    assert f"(now jieba {metadata.version('jieba')})" in record.getMessage()
+    assert str(made) in record.getMessage()
 
 
 @pytest.mark.parametrize("distance", [K + 1, K + 4, -1, 16])
