@@ -6,7 +6,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.documents.json_records import json_parts, parse_json
@@ -32,6 +32,11 @@ def array(objects, indent):
     return json.dumps(objects, indent=indent, ensure_ascii=False)
 
 
+# It takes long to make them.
+fewer = settings(max_examples=settings.default.max_examples // 2)
+
+
+@fewer
 @given(OBJECTS, st.sampled_from([None, 0, 2, "\t", "scrapy"]), st.sampled_from(["", "-sig", "16"]))
 def test_arrays(objects, indent, encoding):
     codec = {"": "utf-8", "-sig": "utf-8-sig", "16": "utf-16"}[encoding]
@@ -72,6 +77,7 @@ def test_objects_that_cannot_be_used():
         assert reason is None
 
 
+@fewer
 @given(OBJECTS, st.sampled_from(["\n", " ", "", "\x1e", "\n\n", ",\n"]))
 def test_objects_without_an_array(objects, between):
     content = between.join(map(json.dumps, objects)).encode()
