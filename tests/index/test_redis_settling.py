@@ -8,7 +8,6 @@ import time
 import pytest
 
 from scrapy_simhash.errors import IndexUnreachable
-from scrapy_simhash.index.redis import scripts
 
 from .backends import FAR, flip, found
 
@@ -25,31 +24,6 @@ def silent(monkeypatch, request):
     if "renewed" not in request.node.name:
         store = pytest.importorskip("scrapy_simhash.index.redis.store")
         monkeypatch.setattr(store.RedisStore, "_renew", lambda self: None)
-
-
-@pytest.mark.parametrize("step", ["observe", "store"])
-def test_a_page_whose_lease_has_ended_is_confirmed_again(redis_backend, monkeypatch, step):
-    """The server goes away before the page is observed again, or before it is stored again."""
-    with redis_backend.open() as index:
-        page = index.observe("a", A)
-        index._store.server.call("DEL", index._store.layout.pending)
-        run, settled = index._store.server.run, 0
-
-        def run_until_it_goes(script, *arguments):
-            nonlocal settled
-            settled += script is scripts.SETTLE
-            if (settled == 2) if step == "store" else script is not scripts.SETTLE:
-                raise IndexUnreachable(index.location, "away")
-            return run(script, *arguments)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(index._store.server, "run", run_until_it_goes)
-            with pytest.raises(IndexUnreachable):
-                index.confirm(page)
-        assert (len(index), index._store.lost_leases) == (0, 1)
-        index.confirm(page)
-        assert (found(index.query(A)), index._store.lost_leases) == ([("a", A, 0)], 2)
-        assert index._store.pending_pages() == len(index._pending) == 0
 
 
 def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(redis_backend):
