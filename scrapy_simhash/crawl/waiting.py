@@ -99,7 +99,14 @@ class WaitingSpiders:
         return True
 
     def _awaited(self) -> list[DroppedCopy]:
-        return [copy for copy in self._retries.responses if copy.request.errback is None]
+        scraping = self._crawler.engine and self._crawler.engine.scraper.slot
+        # A callback that is slow would be slow for a copy, too.
+        at_work = [request.callback for request in scraping.active] if scraping else []
+        return [
+            copy
+            for copy in self._retries.responses
+            if copy.request.errback is None and copy.request.callback not in at_work
+        ]
 
     def _nothing_to_do(self) -> None:
         if not self._is_timed:

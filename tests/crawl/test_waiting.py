@@ -116,16 +116,18 @@ def test_once_start_has_ended_only_an_open_crawl_counts(world):
 
 def test_a_callback_waits_if_nothing_happens_for_five_seconds(world):
     world.waiting.start_ended()
-    world.drop(1)
+    world.drop(1, callback=print)
     world.scraping.active.add(Request(URL))
     assert world.nothing_to_do() == 1
     assert [world.expire() for _ in range(5)] == [[], [], [], [], ["1"]]
+    world.drop(2)
+    assert world.nothing_to_do() is None  # it would be as slow
 
 
 @pytest.mark.parametrize("working", ["pipeline", "callback that goes on"])
 def test_a_callback_whose_items_are_in_pipelines_or_that_goes_on_does_not_wait(world, working):
     world.waiting.start_ended()
-    world.drop(1)
+    world.drop(1, callback=print)
     world.scraping.active.add(Request(URL))
     world.nothing_to_do()
     for _ in range(10):
