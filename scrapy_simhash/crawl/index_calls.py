@@ -169,7 +169,8 @@ class IndexCalls:
         try:
             answer = result()
         except StorageError as error:
-            self._errors.count_error("index", error, key)
+            if together != _forget_all:  # else leases end
+                self._errors.count_error("index", error, key)
             if together in (_confirm_all, _confirm_without_items):
                 self._not_stored += isinstance(error, IndexUnreachable)
                 self._tell(key, _forget_all, argument)
@@ -215,9 +216,7 @@ def _discard_all(index: Any, observations: Sequence[Observation]) -> Sequence[No
 
 
 def _forget_all(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
-    with suppress(StorageError):  # then their leases end
-        index.discard_all(observations)
-    return [None] * len(observations)
+    return _discard_all(index, observations)
 
 
 def _acted_all(index: Any, pairs: Sequence[tuple[Observation, Action]]) -> Sequence[None]:
