@@ -334,7 +334,7 @@ class Page:
             identities=(
                 *identities_of(main, self.lines, names, canonical),
                 *further_names(elements, self.lines, facts, names),
-                *(("embedded", name) for name in embedded_documents(elements)),
+                *embedded_documents(elements),
             ),
             states=tuple(main.states),
             distinct=self._distinct,

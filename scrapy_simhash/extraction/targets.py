@@ -45,7 +45,7 @@ _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
 _SOURCES = ("src", "data", "data-src")
 # What is embedded there belongs to the site. A `picture` has several sources, chosen by the screen.
 _NOT_EMBEDDED_IN = frozenset("aside dialog footer header nav noscript picture template".split())
-_MAX_EMBEDDED = 16
+_MAX_EMBEDDED = 8
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -167,24 +167,24 @@ def pieces_of(target: str) -> tuple[str, ...]:
     )
 
 
-def embedded_documents(elements: Elements) -> list[str]:
+def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     """Return what tells apart the documents that a page embeds in its content: films, PDF files.
 
-    It is the last segment of the path, whatever the host and the query: players have several of
-    either. A segment without a digit may be a program, whose parameters say what it shows. Each of
-    them counts, because some are random: one in common is enough.
+    It is the last segment of the path (of the kind ``embedded``), whatever the host and the query:
+    players have several of either. A segment without a digit may be a program. Its parameters say
+    what it shows (``parameter``), each by itself, because some are random.
     """
-    found: dict[str, None] = {}
     embedding = elements.tagged(*_EMBEDDING)
     has_main = bool(embedding) and next(elements.root.iter("main"), None) is not None
+    found: dict[str, dict[str, None]] = {"embedded": {}, "parameter": {}}
     for element in embedding:
+        around = {one.tag for one in element.iterancestors()}
+        is_content = _NOT_EMBEDDED_IN.isdisjoint(around) and (not has_main or "main" in around)
+        if not is_content or is_hidden(element.get("style", "")):
+            continue
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")
         names = pieces_of(path)[-1:]
-        if not any(map(str.isdigit, "".join(names))):
-            names = pieces_of(f"?{query}") or names
-        around = {one.tag for one in element.iterancestors()}
-        is_content = _NOT_EMBEDDED_IN.isdisjoint(around) and (not has_main or "main" in around)
-        if is_content and not is_hidden(element.get("style", "")):
-            found.update(dict.fromkeys(names))
-    return list(found)[:_MAX_EMBEDDED]
+        parameters = () if any(map(str.isdigit, "".join(names))) else pieces_of(f"?{query}")
+        found["parameter" if parameters else "embedded"].update(dict.fromkeys(parameters or names))
+    return [(kind, value) for kind in found for value in list(found[kind])[:_MAX_EMBEDDED]]
