@@ -139,10 +139,11 @@ class CallThread:
                     for call in calls:
                         self._make([call])
                 return
-        was_away, self._away = self._away is not None, None
         for call, answer in zip(calls, answers, strict=True):
             call.future.set_result(answer)
-        if was_away:
+        # A patient call may have had nothing to do, and then the index was not reached.
+        if self._away is not None and not calls[0].is_patient:
+            self._away = None
             self._warn(None)
 
     def _is_repeated(self, calls: Sequence[_Call], error: IndexUnreachable) -> bool:
