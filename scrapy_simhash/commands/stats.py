@@ -24,7 +24,7 @@ Shows the number of pages in an index; the near-duplicates by distance, cluster 
 size, the scheme and the tables of the index.
 
   {program} stats --spider news
-  {program} stats --index .scrapy/simhash/spiders/news --json
+  {program} stats --index .scrapy/simhash/spiders/news --tables --json
 
 Each page counts by its latest verdict. Hosts are sorted by near-duplicates, each of which wastes a
 request of a crawl.
@@ -34,6 +34,9 @@ _BAR_CHARACTERS = 40
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--top", "number of clusters and hosts to show", 0, default=10)
+    parser.add_argument(
+        "--tables", action="store_true", help="also show which pairs the tables find"
+    )
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -44,10 +47,35 @@ def _run(options: argparse.Namespace) -> None:
     with opened_source(where) as source:
         duplication, manifest = duplication_in(source), source.manifest
         result = _as_json(str(where), source, duplication, options.top)
+    if options.tables:
+        result["tables"] = _tables(manifest)
     if options.json:
         show_json(result)
         return
     _show(result, manifest)
+    if options.tables:
+        _show_tables(result["tables"], manifest.max_distance)
+
+
+def _tables(manifest: Manifest) -> dict[str, Any]:
+    """Return which pairs the tables of an index find."""
+    plan, k = manifest.plan, manifest.max_distance
+    steps = range(plan.guaranteed_distance + 1, plan.bits, max(plan.bits // 64, 1))
+    return {
+        "tables": len(plan.tables),
+        "guaranteed_distance": plan.guaranteed_distance,
+        "recall": plan.recall(k),
+        "expected_recall": {
+            d: plan.expected_recall(d) for d in steps if d <= 2 * k and not plan.probes
+        },
+    }
+
+
+def _show_tables(tables: dict[str, Any], k: int) -> None:
+    show(f"\nthe tables find all pairs to distance {tables['guaranteed_distance']}")
+    show(f"expected recall of real near-duplicates within {k} bits: {tables['recall']:.3f}")
+    for distance, share in tables["expected_recall"].items():
+        show(f"  {share:.3f} of the pairs at distance {distance}, if all bits differ equally often")
 
 
 def _as_json(where: str, source: Source, duplication: Duplication, top: int) -> dict[str, Any]:

@@ -234,6 +234,17 @@ def test_rebuild(ran_json, run, index):
     assert check(index).problems == []
 
 
+def test_stats_show_what_the_tables_find(run, ran_json, index):
+    plan = Manifest.read(index).plan
+    found = ran_json("index", "stats", "--tables")["tables"]
+    assert (found["tables"], found["guaranteed_distance"]) == (len(plan.tables), plan.blocks - 1)
+    assert (found["recall"], found["expected_recall"]) == (plan.recall(52), {})
+    run("index", "rebuild", "--max-distance", "3", "--pages", "1000")
+    plan = Manifest.read(index).plan
+    shown = run("index", "stats", "--tables").out
+    assert f"the tables find all pairs to distance {plan.guaranteed_distance}\n" in shown
+
+
 def test_export_import_and_merge(ran_json, run, index, folder):
     for name in ("e.jsonl.gz", "e.jl"):
         assert ran_json("index", "export", name)["records"] == len(entries(index))
