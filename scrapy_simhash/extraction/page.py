@@ -293,8 +293,7 @@ class Page:
         # The links of an article lead to other articles, however many there are.
         if self._is_document and words_of(self.content) >= MAX_SHORT_WORDS:
             return {}
-        lines = self.lines if self.selected is None else self.content
-        return own_targets(lines, self.content, is_document=self._is_document)
+        return own_targets(self.lines if self.selected is None else self.content, self.content)
 
     @property
     def about(self) -> Extraction:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.extraction.lines import Line
 
 # A line with fewer words is no running text.
-MIN_TEXT_WORDS = 8
+_MIN_TEXT_WORDS = 8
 # Upper limit, so that one very long line does not outweigh several lines.
 _MAX_SCORE = 80
 _SHORT_SCORE = -6
@@ -114,7 +114,7 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
         for line in (*lines[first:start], *lines[end:last]):
             if not line.chrome:
                 words += line.words
-                if line.row or line.words >= MIN_TEXT_WORDS:
+                if line.row or line.words >= _MIN_TEXT_WORDS:
                     running_words += line.words * _is_text(line)
         if words >= enough or running_words >= MAX_SHORT_WORDS:
             return lines[first:last]
@@ -151,7 +151,7 @@ def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
             total += _CHROME_SCORE
         elif link_characters > MAX_LINK_SHARE * len(text):
             total += _LINKS_SCORE
-        elif row or words >= MIN_TEXT_WORDS:
+        elif row or words >= _MIN_TEXT_WORDS:
             total += min(words, _MAX_SCORE)
         else:
             total += _SHORT_SCORE
@@ -164,7 +164,7 @@ def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
 
 def _is_short(line: Line) -> bool:
     """Return True for a line as lists have them, but not of links."""
-    return (line.row or line.words < MIN_TEXT_WORDS) and not line.is_links
+    return (line.row or line.words < _MIN_TEXT_WORDS) and not line.is_links
 
 
 def _is_text(line: Line) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from scrapy_simhash.extraction.chrome import is_hidden
-from scrapy_simhash.extraction.segments import MAX_SHORT_WORDS, MIN_TEXT_WORDS, around_heading
+from scrapy_simhash.extraction.segments import around_heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,9 +36,6 @@ _MIN_SHARE_OF_CONTENT = 0.3
 _MIN_SHARE_OF_PAGE = 0.5
 # So many links with one text ("More"), or pictures, lead to the entries of a list.
 _MIN_ENTRIES = 10
-# Beside a short text, so many lines do, with at most one other line between two of them.
-_MIN_SHORT_ENTRIES = 3
-_MAX_LINES_BETWEEN = 2
 
 # Elements that show another document, and the attributes that say which one.
 _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
@@ -55,9 +52,7 @@ _ENDING = re.compile(r"\.[a-z]\w{0,4}$")
 _ARGUMENT = re.compile(r"'([^']*)'|\"([^\"]*)\"|\b(\d+)\b")
 
 
-def own_targets(
-    lines: Sequence[Line], content: Sequence[Line], *, is_document: bool = False
-) -> dict[str, int]:
+def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int]:
     """Return the pieces of the targets of links, each with its weight from 1 to 36.
 
     Links in chrome do not count, nor do those in asides that are not part of the content.
@@ -67,7 +62,6 @@ def own_targets(
 
     :param lines: all lines of the page.
     :param content: the lines of its content, see `scrapy_simhash.extraction.segments`.
-    :param is_document: the page says that it is no listing, so that a few links lead to others.
     """
     if not any(line.aside for line in content):
         lines = [line for line in lines if not line.aside]
@@ -82,8 +76,6 @@ def own_targets(
             linked = _entries(linked)
     else:
         linked = _entries(linked)
-    if words < MAX_SHORT_WORDS and not is_document:
-        linked = linked or _short_entries(lines)
     weights: dict[str, int] = {}
     for line in linked:
         targets = set(line.targets)
@@ -114,24 +106,6 @@ def _entries(linked: Sequence[Line]) -> list[Line]:
         for line in of_text.values()
         if max(len(of_text), 0 if line.link_characters else len(set(line.targets))) >= _MIN_ENTRIES
     ]
-
-
-def _short_entries(lines: Sequence[Line]) -> list[Line]:
-    """Return the short lines with links to different targets, of which one follows the other."""
-    found: list[Line] = []
-    run: list[Line] = []
-    last = 0
-    for at, line in enumerate((*lines, None)):
-        if line is None or at - last > _MAX_LINES_BETWEEN:
-            if len({target for entry in run for target in entry.targets}) >= _MIN_SHORT_ENTRIES:
-                found += run
-            run = []
-        if line is None or not line.targets or line.chrome:
-            continue
-        if line.row or line.is_links or line.words < MIN_TEXT_WORDS:
-            run.append(line)
-            last = at
-    return found
 
 
 def _words_of_links(line: Line) -> float:

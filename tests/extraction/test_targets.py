@@ -170,35 +170,6 @@ def test_teasers_outside_the_element_with_an_article_do_not_count():
     assert extract(f"{article}<ul>{rows}</ul>").targets == {}
 
 
-@pytest.mark.parametrize("count", [3, 6])
-@pytest.mark.parametrize(
-    "form",
-    [
-        "<li><a href='{url}'>Boat {n}</a>",
-        "<div class=card><a href='{url}'><h3>Boat {n}</h3></a></div>",
-        "<p>Boat {n} <a href='{url}'>More</a></p>",
-        "<tr onclick=\"location='{url}'\"><td>Boat {n}</td></tr>",
-        "<tr><td>{n}</td><td><a href=\"javascript:open('{url}')\">Open</a></td></tr>",
-        "<dt><a href='{url}'>Boat {n}</a><dd>In the harbour",
-        "<a href='{url}'>Boat {n}</a><br>",
-        "<li><a href='#!{url}'>Boat {n}</a>",
-    ],
-)
-def test_a_few_entries_count_beside_a_short_text(form, count):
-    def targets(words, before=""):
-        text = " ".join([PARAGRAPHS[0]] * (words // 30))
-        entries = cases(100, count, form)
-        tag = next((tag for tag in ("tr", "dt", "li") if form.startswith(f"<{tag}")), "")
-        outer = {"tr": "table", "dt": "dl", "li": "ul"}.get(tag, "div")
-        page = f"{before}<h1>Boats</h1><p>{text}</p><{outer}>{entries}</{outer}>"
-        return {piece for piece in extract(page, "segments").targets if piece.isdigit()}
-
-    assert targets(120) == {str(n) for n in range(100, 100 + count)}
-    assert targets(400) == set()
-    declared = '{"@type": "Article", "headline": "Boats"}'
-    assert targets(120, f"<script type=application/ld+json>{declared}</script>") == set()
-
-
 def embedded(html):
     found = extract(f"<h1>Films</h1><p>{PARAGRAPHS[0]}</p>{html}").identities
     return {value for kind, value in found if kind in ("embedded", "parameter")}
