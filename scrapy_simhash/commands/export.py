@@ -1,15 +1,18 @@
-"""``export``: write entries or the near-duplicate log as records for other programs."""
+"""``export``: write entries, the near-duplicate log or changes as records for other programs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import index_location
-from scrapy_simhash.commands._output import progress, show_result, writable
+from scrapy_simhash.commands._options import index_location, point_in_time
+from scrapy_simhash.commands._output import progress, show_result, shown_time, writable
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
+
+    from scrapy_simhash.maintenance.sources import Location
 
 _DESCRIPTION = """\
 Writes the entries of an index, oldest first, as JSON lines. Fields: key, fingerprint (hexadecimal
@@ -18,12 +21,19 @@ page gave items), and evidence (hexadecimal digits: what confirms copies). `impo
 
   {program} export entries.jsonl.gz
   {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
-  {program} export - | jq -r 'select(.first_seen_s >= 1767225600) | .key'
+  {program} export --changes-since 24h -
+  {program} export --changes-since 2026-01-31T18:00 --spider news changes.jsonl
 
 With --near-duplicates, the fields are key, representative, distance, fingerprint, scheme,
 seen_at_s, similarity_percent (null if unknown) and action: what the crawl did with the page
 (dropped, tagged or followed; else empty). Pages that are only similar are not among them.
+
+With --changes-since, the records are the pages that are new, changed or gone since then, the
+earliest change first: key, change, at, first_seen, last_seen, and copy_of (for a changed page that
+is a copy now; else empty). A page is gone if a crawl that ended by itself saw other pages of the
+site, but not this page.
 """
+_TIMES = ("at", "first_seen", "last_seen")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,10 +42,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file, compressed if its name ends in .gz; - is standard output",
     )
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--near-duplicates",
         action="store_true",
         help="write the near-duplicate log instead of the entries",
+    )
+    instead.add_argument(
+        "--changes-since",
+        metavar="WHEN",
+        type=point_in_time,
+        help="write new, changed and gone pages instead: an age such as 36h or 7d (s, m, h, d, w), "
+        "or a date such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
@@ -49,12 +67,25 @@ def _run(options: argparse.Namespace) -> None:
     to_standard_output = options.file == STANDARD_STREAM
     if not to_standard_output and writable(options.file).exists() and not options.overwrite:
         raise SimhashError(f"{options.file} exists already: --overwrite replaces it")
-    read = export.near_duplicate_records if options.near_duplicates else export.entry_records
+    if options.changes_since is not None:
+        records: Any = _changes(where, options.changes_since)
+    elif options.near_duplicates:
+        records = export.near_duplicate_records(where)
+    else:
+        records = export.entry_records(where)
     with progress("records") as on_progress:
-        count = write_records(options.file, _with_progress(read(where), on_progress))
+        count = write_records(options.file, _with_progress(records, on_progress))
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result, f"{count:,} records of {where} written to {options.file}")
+
+
+def _changes(where: Location, since_s: int) -> Iterator[dict[str, str]]:
+    from scrapy_simhash.maintenance.changes import changes
+
+    for one in changes(where, since_s):
+        times = {name: shown_time(getattr(one, f"{name}_s"), "T") for name in _TIMES}
+        yield {"key": one.key, "change": one.kind, **times, "copy_of": one.copy_of or ""}
 
 
 def _with_progress(records: Any, on_progress: Any) -> Any:
@@ -65,7 +96,7 @@ def _with_progress(records: Any, on_progress: Any) -> Any:
 
 COMMAND = Command(
     "export",
-    "write entries or the near-duplicate log to a file",
+    "write entries, the near-duplicate log or changes to a file",
     _DESCRIPTION,
     _run,
     _add_arguments,

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
 
 FLAG = "near-duplicate"
+# Indexed pages with these statuses count as gone; other pages that cannot be judged do not.
+_GONE_STATUSES = (404, 410)
 
 
 class SimhashDownloaderMiddleware(Component):
@@ -75,6 +77,8 @@ class SimhashDownloaderMiddleware(Component):
         page = await self._fingerprint(request, response)
         if 200 <= response.status < 300:  # noqa: PLR2004 - success
             self._compare_with_earlier(request, page)
+        if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
+            self._pages.mark_not_judged(self._identity.key(request))
         if page is None:
             self._request_ended(request)
         if page is not None and page.fingerprint is not None and self._pages.calls.in_threads:
@@ -85,6 +89,7 @@ class SimhashDownloaderMiddleware(Component):
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that the page of a failed or spared request will not arrive."""
+        self._pages.mark_not_judged(self._identity.key(request))
         self._request_ended(request)
 
     def _compare_with_earlier(self, request: Request, page: PageFingerprint | None) -> None:

@@ -212,8 +212,8 @@ class SimhashExtension:
         if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
             self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
         opened = self._first().index is not None
-        self.pages.end()
-        self.items.end()
+        self.pages.end(finished=reason == "finished")
+        self.items.end(finished=reason == "finished")
         if not opened:
             self.errors.warn(
                 "simhash: this crawl ran without the plugin, because it could not open the index: "

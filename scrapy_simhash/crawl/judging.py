@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import replace
+from time import time
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary, finalize
 
@@ -39,10 +40,12 @@ from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.evidence import UNLIKE_ANY
 from scrapy_simhash.index import PageToObserve, reset_index
+from scrapy_simhash.index.history import Crawl
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.policy import PASS, STAND_IN_REASONS, Action, outcome_of, stands_in
+from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Index, Observation
+    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
     from scrapy_simhash.verdict import Verdict
@@ -114,6 +118,7 @@ class Judging:
         )
         self._cluster_limit = settings.cluster_limit if is_for_pages else 0
         self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
+        self._crawl: Crawl | None = None
         self._canonical_urls = CanonicalUrls()
         # Response → (verdict of an index on the network, finalizer that discards it). The index is
         # asked before it is known whether a callback will get the page.
@@ -168,6 +173,7 @@ class Judging:
             self.calls = IndexCalls(index, self.errors)
         self.size_at_opening = len(index)
         starts.record(index)
+        self._crawl = Crawl(index.crawl_start, int(time()))
 
     def _warn_of_opening(self, message: str, *arguments: object) -> None:
         self.stats.count("index_does_not_fit")
@@ -181,13 +187,17 @@ class Judging:
             self.errors.count_error("index", error, "the end of the crawl")
         self.calls = IndexCalls(None, self.errors)
 
-    def end(self) -> None:
-        """Count the size of the index, and log the results of the crawl and the warnings on which a
-        user may act.
+    def end(self, *, finished: bool) -> None:
+        """Write the crawl into the history of the index, count its size, and log the results of the
+        crawl and the warnings on which a user may act.
+
+        :param finished: the crawl ended by itself, without a limit or a signal.
         """
-        if self.index is None:
+        if self.index is None or self._crawl is None:
             return
-        size = self.calls.now("the end of the crawl", len)
+        crawl = self._crawl
+        crawl.ended_s, crawl.finished = int(time()), finished
+        size = self.calls.now("the end of the crawl", lambda index: index.end_crawl(*crawl.note()))
         if size is not None:
             self.stats.index_size(size)
         if self.stats.has_counts:
@@ -263,6 +273,9 @@ class Judging:
         return verdict
 
     def _count_verdict(self, verdict: Verdict) -> bool:
+        if self._crawl is not None:
+            sequence = -1 if verdict.observation is None else verdict.observation.sequence
+            self._crawl.judged(site_of(verdict.key), sequence)
         return self.stats.count_verdict(verdict)
 
     def record_given(self, verdict: Verdict, action: Action) -> None:
@@ -443,6 +456,7 @@ class Judging:
             return
         if not confirmed:
             self.stats.count("discarded")
+            self.mark_not_judged(observation.key)
         self._settle_in_index(observation, confirmed, page)
 
     def _settle_in_index(
@@ -513,6 +527,16 @@ class Judging:
             return observations
 
         self.calls.tell(copies[0].key, observe, then)
+
+    def mark_not_judged(self, key: str) -> None:
+        """Record that an indexed page cannot be judged now, so that it does not count as gone."""
+        if (crawl := self._crawl) is not None:
+
+            def record(entry: Entry | None) -> None:
+                if entry is not None:
+                    crawl.failed(key)
+
+            self.calls.tell(key, lambda index: index.entry(key), record)
 
     def _keep_text(self, key: str, title: str, text: str) -> None:
         """Store the text of a page beside the index, if SIMHASH_KEEP_TEXT says so."""

@@ -292,10 +292,17 @@ class Index:
 
     def notes(self) -> list[tuple[str, bytes]]:
         """Return (name, note) of all notes: what slices keep beside the pages
-        (`scrapy_simhash.slices`).
+        (`scrapy_simhash.slices`), and the history (`scrapy_simhash.index.history`).
         """
         with self._store.lock:
             return list(self._open().notes())
+
+    def end_crawl(self, name: str, note: bytes) -> int:
+        """Write the note of this crawl (`scrapy_simhash.index.history`), and return the number of
+        stored entries; in Redis, in one round trip.
+        """
+        with self._store.lock:
+            return self._open().end_crawl(name, note)
 
     def change_note(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
         """Change a note atomically.

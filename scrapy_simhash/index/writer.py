@@ -78,6 +78,11 @@ class RowWriter(RowReader):
             self._write([] if after is None else [(key, after)], [key] if after is None else [])
         return True
 
+    def end_crawl(self, name: str, note: bytes) -> int:
+        """See `Index.end_crawl`."""
+        self.replace_note(name, self.note(name), note)
+        return len(self)
+
     def sync(self) -> None:
         """Sync earlier writes without blocking other calls, if the policy is ``everysec``.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexMismatch, StorageError
 from scrapy_simhash.index.base import PageToObserve, Within
+from scrapy_simhash.index.history import PREFIX
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import CrawlRules
@@ -36,9 +37,9 @@ def merge(
 
     The result is what a later crawl with `where` would leave if it saw each entry of `other` once.
     A page of `other` replaces the entries of `where` that it is a copy of. A page whose key is in
-    both is unchanged or changed. Pages of `other` are not compared with each other again. `other`
-    stays as it is. Between directories, texts are copied, too; if this is interrupted, a repeated
-    merge completes it.
+    both is unchanged or changed. Pages of `other` are not compared with each other again. The
+    history of `where` is deleted. `other` stays as it is. Between directories, texts are copied,
+    too; if this is interrupted, a repeated merge completes it.
 
     In Redis, `where` is changed in place, and no crawl may use it. An interrupted merge can be
     repeated; the near-duplicate log may then have lines of `other` twice.
@@ -76,6 +77,9 @@ def merge(
             on_progress()
         for line in source.near_duplicates():
             merging.add_line(line)
+        for name, note in [*store.notes()]:
+            if name.startswith(PREFIX):  # these crawls saw no page of the other index
+                store.replace_note(name, note, None)
         result.entries, result.removed_entries = len(store), merging.removed_entries
         result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
         if isinstance(where, Path) and isinstance(other, Path):

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import reset_index
+from scrapy_simhash.index.history import crawl_of
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult
@@ -26,7 +27,7 @@ def expire(
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
     """Remove the entries of pages that were last seen before a time, and older lines of the
-    near-duplicate log. Return the counts.
+    near-duplicate log and crawls of the history. Return the counts.
 
     Then texts of pages without an entry or log line are deleted. If this is interrupted, some
     entries are removed: repeat it. In Redis, crawls may go on, and the entries of pages that they
@@ -49,6 +50,10 @@ def expire(
                 result.removed_near_duplicates += 1
             else:
                 result.near_duplicates += 1
+        for name, note in [*store.notes()]:
+            crawl = crawl_of(name, note)
+            if crawl is not None and crawl.ended_s < before_s:
+                store.replace_note(name, note, None)
         result.entries = len(store)
         store.compact()
         if isinstance(where, RedisAddress):

@@ -67,10 +67,10 @@ def rewriting(
             new = replace(manifest, generation=manifest.generation + 1, **changes)
             with _new_store(directory, new) as store:
                 store.skip_to(source.next_sequence)
-                yield source, store
                 if not damaged:
                     for name, row in source.notes():
                         store.replace_note(name, None, row)
+                yield source, store
             new.replace(directory)
         if old_as is not None:
             manifest.database_path(directory).rename(directory / old_as)

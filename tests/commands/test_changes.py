@@ -7,10 +7,9 @@ import random
 from dataclasses import replace
 
 import pytest
-from scrapy_simhash.crawl.history import CrawlHistory
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.verdict import Verdict
+from scrapy_simhash.index.history import Crawl
 
 DAY = 86_400
 KEY = "https://a.example/\x1b[31m\udcff\u202e\n"
@@ -24,11 +23,12 @@ def index(folder):
         now_s = day * DAY
         with open_index(where, incremental=True) as opened:
             opened.rules = replace(opened.rules, clock=lambda now_s=now_s: now_s)
-            history = CrawlHistory(opened, clock=opened.rules.clock)
+            history = Crawl(opened.crawl_start, now_s, ended_s=now_s, finished=True)
             observation = opened.observe(key, random.Random(day).getrandbits(256))
             opened.confirm(observation)
-            history.judged(Verdict(kind="new", key=key, bits=256))
-            history.close(opened.next_sequence, finished=True)
+            history.judged("a.example")
+            history.end = opened.next_sequence
+            opened.end_crawl(*history.note())
     return where
 
 

@@ -14,6 +14,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.url_rules.evidence import RuleRecord
 from scrapy_simhash.extras.url_rules.rewriting import Rule, describe
 from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
+from scrapy_simhash.index.history import PREFIX
 
 if TYPE_CHECKING:
     import argparse
@@ -93,7 +94,8 @@ def _run(options: argparse.Namespace) -> None:
 
     where = index_location(options)
     with opened_index(where) as index:
-        rows = [row for row in index.notes() if options.site in (None, row[0])]
+        notes = [note for note in index.notes() if not note[0].startswith(PREFIX)]
+        rows = [note for note in notes if options.site in (None, note[0])]
         if options.forget:
             for site, _ in rows:
                 index.change_note(site, lambda _: None)

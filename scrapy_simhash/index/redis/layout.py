@@ -14,7 +14,7 @@ key                              value
 ``…:entries{shop:simhash}``      hash, the stored entries: digest:8 = entry
 ``…:pending{shop:simhash}``      hash, the pending pages: digest:8 = list of (attempt:8, deadline,
                                  entry), oldest first, in MessagePack
-``…:notes{shop:simhash}``        hash: the notes that slices keep beside the pages
+``…:notes{shop:simhash}``        hash: the notes beside the pages, of slices and of crawls
 ``…:log-`` part ``{shop:…}``     hash, a thousand lines of the near-duplicate log by sequence number
 ===============================  ===================================================================
 

@@ -244,6 +244,12 @@ class RedisRows:
         values = (encode_key(name), before or b"", after or b"")
         return bool(self.server.run(scripts.REPLACE_FIELD, (self.layout.notes,), values))
 
+    def end_crawl(self, name: str, note: bytes) -> int:
+        """See `Index.end_crawl`."""
+        write = ("HSET", self.layout.notes, encode_key(name), note)
+        size: int = self.server.call_all([write, ("HLEN", self.layout.entries)])[1]
+        return size
+
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
         """Write lines of the near-duplicate log whose numbers the server gave."""
         values: dict[bytes, list[bytes | int]] = {}
