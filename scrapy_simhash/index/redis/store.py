@@ -433,7 +433,9 @@ class RedisStore(RedisRows):
                 if values:
                     keys = (self.layout.pending,)
                     self.server.run(scripts.RENEW, keys, (self._lease_ms, *values))
-            except StorageError as error:
+            except (StorageError, OSError, ValueError) as error:
+                if self._closing.is_set():  # `close` has closed the connection under it
+                    return
                 logger.warning(
                     "simhash: some leases were not renewed: %s. The next attempt is in %g s",
                     error,
