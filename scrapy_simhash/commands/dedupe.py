@@ -50,6 +50,7 @@ of a crawl. Records that cannot be read or judged are kept.
   {program} dedupe mirror/ -o mirror-distinct
   zcat pages.jl.gz | {program} dedupe - -o - | wc -l
   {program} dedupe --index seen --incremental monday.jl -o monday-new.jl
+  {program} dedupe --against october.jl monday.jl -o monday-new.jl
 
 After an interruption, the same command goes on. The output appears when it is complete.
 """
@@ -136,6 +137,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="an index to use and to fill; created if it is missing (default: a temporary one). "
         "With --incremental, records that it had before this run count as seen",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="KNOWN",
+        action="append",
+        default=[],
+        help="records with a copy in KNOWN are duplicates, too. KNOWN is an index, or a file or "
+        "folder of records; the option may be repeated for files and folders. Nothing is written "
+        "to KNOWN",
     )
     meaning = (
         "processes that read and fingerprint records; 1 to do all in this one (default: one for "
@@ -225,11 +235,13 @@ def _check(options: argparse.Namespace) -> None:
         raise WrongUsage("standard input can be read once")
     if "-" in options.files and sys.stdin is None:
         raise SimhashError("standard input is closed: name a file")
+    if "-" in options.against:
+        raise WrongUsage("--against needs the name of a file or an index")
     if options.delimiter not in (None, "tab") and len(options.delimiter) != 1:
         raise WrongUsage(f"--delimiter {options.delimiter!r}: one character is needed, or tab")
     if options.verdicts == "-":
         raise WrongUsage("--verdicts needs the name of a file; -o - is for standard output")
-    if "" in (*options.files, options.output, options.verdicts, options.index):
+    if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
         raise SimhashError("a file name is empty: is a shell variable unset?")
 
 
@@ -258,6 +270,7 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         state=_state_folder(result),
         overwrite=options.overwrite,
         restart=options.restart,
+        against=[Path(name) for name in options.against],
     )
 
 
@@ -274,6 +287,9 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
     show(f"records    {summary.records:,}")
     show(f"kept       {summary.kept:,}{where}")
     show(f"dropped    {summary.dropped:,}")
+    if options.against:
+        names = ", ".join(map(printable, options.against))
+        show(f"known      {summary.known:,} records have a copy in {names}")
     if summary.tagged:
         show(f"tagged     {summary.tagged:,}")
     if summary.similar:

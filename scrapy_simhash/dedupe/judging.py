@@ -10,6 +10,7 @@ from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.dedupe.summary import plain_verdict
 from scrapy_simhash.detector import Detector, evidence_of
 from scrapy_simhash.evidence import evidence_from, plain_evidence
+from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
+    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Index, Observation
     from scrapy_simhash.verdict import Verdict
 
@@ -31,6 +33,7 @@ class Judge:
 
     :param checkpoint: the last checkpoint of the run. Its batch is written to the index again.
     :param damaged: name of a file that cannot be read to its end → reason, for checkpoints.
+    :param known: an index that is only read. Copies of its records are duplicates, too.
     :raises SimhashError: the index has more entries than the checkpoint accounts for.
     """
 
@@ -41,11 +44,14 @@ class Judge:
         options: DedupeOptions,
         checkpoint: Checkpoint,
         damaged: dict[str, str],
+        *,
+        known: Index | None = None,
     ) -> None:
         self._state = state
         self._index = index
         self._options = options
         self._damaged = damaged
+        self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
         self._policy = Policy(incremental=options.incremental)
         self.records_judged = checkpoint.records_after
@@ -82,12 +88,18 @@ class Judge:
         key, page = record
         if key in self._keys:
             self.commit()
-        verdict = self._detector.judge(self._index, key, page, in_scope=self._options.in_scope(key))
-        is_dropped = self._options.action == "drop" and self._is_seen(verdict)
+        known_verdict = self._known_verdict(key, page)
+        verdict = known_verdict or self._detector.judge(
+            self._index, key, page, in_scope=self._options.in_scope(key)
+        )
+        is_seen = known_verdict is not None or self._is_seen(verdict)
+        is_dropped = self._options.action == "drop" and is_seen
         values = plain_verdict(verdict, dropped=is_dropped)
+        if self._known is not None:
+            values["known"] = known_verdict is not None
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
         observation = verdict.observation
-        if observation is not None:  # else the record is skipped
+        if observation is not None:  # else the record is known or skipped
             self._keys.add(key)
             if verdict.kind == "near-duplicate":
                 self._index.acted(observation, "dropped" if is_dropped else "tagged")
@@ -98,6 +110,18 @@ class Judge:
         self.records_judged += 1
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
+
+    def _known_verdict(self, key: str, page: PageFingerprint) -> Verdict | None:
+        """Return the verdict on a copy of a known record: ``near-duplicate``, or ``unchanged`` for
+        the same key. Return None for other records.
+        """
+        if self._known is None or page.fingerprint is None:
+            return None
+        in_scope = self._options.in_scope(key)
+        record = PageToObserve(key, page.fingerprint, evidence_of(key, page), in_scope)
+        verdict = self._detector.verdict(self._known.foresee(record), 0)
+        is_known = verdict.kind in ("near-duplicate", "unchanged")
+        return replace(verdict, observation=None) if is_known else None
 
     def commit(self) -> None:
         """Write the batch to the state, and then to the index."""
@@ -140,7 +164,7 @@ class Judge:
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)
-            if verdict["kind"] not in ("new", "changed", "unchanged"):
+            if verdict["kind"] not in ("new", "changed", "unchanged") or verdict.get("known"):
                 continue
             key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
             observation = self._index.observe(

@@ -124,6 +124,8 @@ class DedupePaths:
     :param overwrite: replace an existing output and existing verdicts.
     :param restart: discard an interrupted run.
     :param standard_input: the one of `inputs` that is a copy of standard input, if any.
+    :param against: the directory of an index, or files and folders, with records that count as
+        seen. They are only read.
     """
 
     inputs: Sequence[Path]
@@ -134,6 +136,7 @@ class DedupePaths:
     overwrite: bool = False
     restart: bool = False
     standard_input: Path | None = None
+    against: Sequence[Path] = ()
 
     @property
     def output_file(self) -> Path | None:

@@ -18,7 +18,7 @@ def check_paths(paths: DedupePaths) -> None:
     :raises SimhashError: two paths overlap; or the output or the verdicts are a device or a pipe,
         or belong in a folder that does not exist.
     """
-    others = [("which is read", path) for path in paths.inputs]
+    others = [("which is read", path) for path in (*paths.inputs, *paths.against)]
     for role, path in (
         ("output", paths.output_file),
         ("verdicts", paths.verdicts),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
-from scrapy_simhash.dedupe.inputs import Inputs, changed_error
+from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
 from scrapy_simhash.dedupe.paths import check_free, check_paths, real_path
@@ -21,14 +21,18 @@ from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index
+from scrapy_simhash.index.manifest import FILE_NAME as MANIFEST
+from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.workers.need import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
+    from scrapy_simhash.index import Index
 
 # Upper limits of a job (the records of one message to a worker). The last record may exceed the
 # bytes.
@@ -102,7 +106,10 @@ class _Run:
             try:
                 self._judge(checkpoint)
             except BaseException:
-                if interrupted_spec is None and not state.checkpoint().records_after:
+                has_indexed = state.known.exists() or state.known_state.exists()
+                if interrupted_spec is None and not (
+                    has_indexed or state.checkpoint().records_after
+                ):
                     state.remove()
                 raise
             checkpoint = state.checkpoint()
@@ -120,6 +127,10 @@ class _Run:
         spec = {
             **self.options.to_dict(),
             "inputs": [[str(f.path.absolute()), f.version] for f in self.inputs.files],
+            "against": [
+                [str(real_path(path)), None if is_index(path) else InputFile.of(path).version]
+                for path in paths.against
+            ],
             "format": self.inputs.format,
             "output": str(paths.output if out is None else real_path(out)),
             "verdicts": str(paths.verdicts and real_path(paths.verdicts)),
@@ -182,7 +193,8 @@ class _Run:
                     f"the index holds {len(index):,} records of earlier runs. They do not count as "
                     "seen: add --incremental if they should"
                 )
-            judge = Judge(state, index, options, checkpoint, inputs.damaged)
+            known = self._known(stack)
+            judge = Judge(state, index, options, checkpoint, inputs.damaged, known=known)
             fingerprinter = Fingerprinter(
                 options,
                 inputs.fields,
@@ -201,6 +213,39 @@ class _Run:
                 judge.add_all(records)
                 self.on_progress(judge.records_judged)
             self.summary.index_entries = judge.finish()
+
+    def _known(self, stack: ExitStack) -> Index | None:
+        """Open and return the index `against`, if any. Files are indexed first, by a run."""
+        state, options, against = self.state, self.options, self.paths.against
+        if not against:
+            return None
+        directory = against[0]
+        if any(map(is_index, against)):
+            if len(against) > 1:
+                raise SimhashError(
+                    "an index must be the only set to compare with: merge indexes with `scrapy "
+                    "simhash index merge`, or add files to one with `dedupe --index`"
+                )
+        else:
+            directory = state.known
+            if state.known_state.exists() or not directory.exists():  # the index is incomplete
+                paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
+                summary = dedupe(paths, replace(options, incremental=False))
+                self.inputs.damaged.update(summary.damaged)
+                self.note(f"{summary.records:,} records were read to compare with")
+        if read_manifest(directory).scheme.id != options.scheme.id:
+            raise SimhashError(
+                f"{directory} has fingerprints of another scheme than this run ({options.scheme.id}"
+                "): choose the scheme of the index, for example with --preset"
+            )
+        return stack.enter_context(
+            open_index(
+                directory,
+                max_distance=options.max_distance,
+                confirmation=options.confirmation,
+                create=False,
+            )
+        )
 
     def _worker_count(self) -> int:
         if self.options.workers:
@@ -270,3 +315,8 @@ def _jobs(inputs: Inputs, skip: int) -> Iterator[Job]:
                 contents = []
         if contents:
             yield Job(name, first, contents)
+
+
+def is_index(path: Path) -> bool:
+    """Return True if a path is the directory of an index."""
+    return (path / MANIFEST).is_file()

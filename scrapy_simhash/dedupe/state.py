@@ -9,6 +9,8 @@ The state is a folder with
   the changes of the index. When a run goes on, an incomplete batch at the end is cut off, and the
   changes of the last complete batch are repeated. Repeating them is idempotent.
 - ``index/``, unless `DedupePaths.index` names an index.
+- ``known/``: an index of the files in `DedupePaths.against`. A separate run fills it first, and
+  keeps its state in ``known.dedupe/`` until the index is complete.
 - ``output``, a file or folder, and ``verdicts.new``: complete in the phase ``written``, and then
   moved into place.
 - ``lock``: locked by the process; deleted last, because only a folder with this file is a state.
@@ -80,6 +82,8 @@ class State:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.index = directory / "index"
+        self.known = directory / "known"
+        self.known_state = directory / "known.dedupe"
         self.output = directory / "output"
         self.verdicts = directory / "verdicts.new"
         self._spec = directory / "spec.json"
@@ -185,7 +189,8 @@ class State:
 
     def _files(self) -> tuple[Path, ...]:
         """Return all paths but the lock, in the order in which they are deleted."""
-        return (self._spec, self._journal, self.output, self.verdicts, self.index)
+        files = (self._spec, self._journal, self.output, self.verdicts)
+        return (*files, self.known_state, self.known, self.index)
 
     def clear(self) -> None:
         """Delete all files except the lock."""

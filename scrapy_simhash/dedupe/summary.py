@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
-    """Return the line of a record in ``--verdicts``, as values for JSON.
+    """Return the line of a record in ``--verdicts``, as values for JSON, without ``known``.
 
     ``cluster`` is the key of the representative: equal for a record and its near-duplicates.
     """
@@ -30,6 +30,7 @@ class DedupeSummary:
     :param dropped: duplicates that are left out.
     :param tagged: near-duplicates that are kept, because the action is ``tag``.
     :param similar: kept records within k bits of another, but not confirmed as copies of it.
+    :param known: records with a copy in `DedupePaths.against`.
     :param kinds: kind of verdict → number of records.
     :param skipped: reason → number of records with the verdict ``skipped``.
     :param passed_over: WARC records without a page, or files of folders that are no page. Unknown,
@@ -45,6 +46,7 @@ class DedupeSummary:
     dropped: int = 0
     tagged: int = 0
     similar: int = 0
+    known: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     passed_over: int = 0
@@ -66,6 +68,7 @@ class DedupeSummary:
                 self.tagged += 1
         if verdict["similar_to"] is not None:
             self.similar += 1
+        self.known += verdict.get("known", False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all counts as values for JSON."""

@@ -59,6 +59,7 @@ def test_as_json(run, feed):
         "dropped": 1,
         "tagged": 0,
         "similar": 0,
+        "known": 0,
         "passed_over": 0,
         "kinds": {"new": 3, "near-duplicate": 1, "skipped": 1},
         "skipped": {"no_text": 1},

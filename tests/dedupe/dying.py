@@ -72,7 +72,8 @@ def main() -> None:
     assert run_module.dedupe
     index = None if "own" in options else folder / "index"
     workers = int(options.get("workers", 1))
-    run(folder, "in.jsonl", workers=workers, index=index)
+    known = [file for file in [folder / "known.jsonl"] if file.exists()]
+    run(folder, "in.jsonl", workers=workers, index=index, against=known)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def run(
     """De-duplicate files in a folder."""
     asked = {
         name: changes.pop(name)
-        for name in ("index", "restart", "overwrite", "state")
+        for name in ("index", "restart", "overwrite", "state", "against")
         if name in changes
     }
     return dedupe(

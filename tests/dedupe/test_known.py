@@ -1,0 +1,212 @@
+"""`--against` compares a batch with a stored set, and does not change the set."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+
+import pytest
+
+from scrapy_simhash.commands.main import main
+from scrapy_simhash.dedupe.judging import Judge
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index import open_index
+
+from .dying import die
+from .samples import json_lines, read_lines, records, run, text
+
+OCTOBER = records(300, seed=1)
+MONDAY = [
+    *({**record, "url": f"{record['url']}?monday"} for record in records(150, seed=2)),
+    *({"url": f"https://monday.org/{n}", "text": OCTOBER[n]["text"]} for n in range(0, 300, 3)),
+    *OCTOBER[:40],
+    {"url": OCTOBER[50]["url"], "text": text(1)},
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "known.jsonl").write_bytes(json_lines(OCTOBER))
+    (tmp_path / "in.jsonl").write_bytes(json_lines(MONDAY))
+    return tmp_path
+
+
+@pytest.fixture
+def index(tmp_path):
+    """Return the directory of an index that holds the records of October."""
+    (tmp_path / "october").mkdir()
+    (tmp_path / "october" / "in.jsonl").write_bytes(json_lines(OCTOBER))
+    run(tmp_path / "october", "in.jsonl", index=tmp_path / "index")
+    return tmp_path / "index"
+
+
+def content(directory):
+    with open_index(directory) as opened:
+        lines = list(opened.near_duplicates())
+        entries = [opened.entry(record["url"]) for record in (*OCTOBER, *MONDAY)]
+        return len(opened), entries, lines
+
+
+def urls(path):
+    return [record["url"] for record in read_lines(path)]
+
+
+def test_ctrl_c_before_the_first_verdict_keeps_what_was_indexed(folder, monkeypatch):
+    add_all, against = Judge.add_all, [folder / "known.jsonl"]
+
+    def interrupted(judge, fingerprinted):
+        if judge._known is not None:
+            raise KeyboardInterrupt
+        add_all(judge, fingerprinted)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Judge, "add_all", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, "in.jsonl", against=against)
+    assert (folder / "state" / "known").exists()
+    assert not (folder / "state" / "known.dedupe").exists()
+    assert run(folder, "in.jsonl", against=against).known == 140
+
+
+def test_what_is_new_is_what_a_run_over_both_keeps(folder):
+    run(folder, "known.jsonl", "in.jsonl", out="both")
+    verdicts = read_lines(folder / "verdicts")
+    october, monday = verdicts[: len(OCTOBER)], verdicts[len(OCTOBER) :]
+    expected = [verdict["key"] for verdict in monday if not verdict["dropped"]]
+    (folder / "verdicts").unlink()
+    summary = run(folder, "in.jsonl", against=[folder / "known.jsonl"])
+    assert urls(folder / "out") == expected
+    assert summary.kept == len(expected)
+    assert summary.known == 140
+    kept = [verdict["key"] for verdict in october[:40] if not verdict["dropped"]]
+    assert summary.kinds["unchanged"] == len(kept)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "both",
+        "in.jsonl",
+        "known.jsonl",
+        "out",
+        "verdicts",
+    ]
+
+
+def test_verdicts_say_which_are_known(folder):
+    run(folder, "in.jsonl", against=[folder / "known.jsonl"])
+    october = {record["url"] for record in OCTOBER}
+    verdicts = read_lines(folder / "verdicts")
+    assert {verdict["known"] for verdict in verdicts} == {False, True}
+    for verdict in verdicts:
+        if verdict["known"]:
+            assert verdict["kind"] in ("near-duplicate", "unchanged")
+            assert (verdict["representative"] or verdict["key"]) in october
+            assert verdict["dropped"]
+        else:
+            assert verdict["representative"] not in october
+
+
+def test_an_index_gives_the_same_verdicts_and_stays_as_it_is(folder, index):
+    run(folder, "in.jsonl", against=[folder / "known.jsonl"])
+    expected = (folder / "out").read_bytes(), (folder / "verdicts").read_bytes()
+    before = content(index)
+    run(folder, "in.jsonl", against=[index], overwrite=True)
+    assert ((folder / "out").read_bytes(), (folder / "verdicts").read_bytes()) == expected
+    assert content(index) == before
+
+
+def test_tags_name_what_is_known(folder, index):
+    run(folder, "in.jsonl", against=[index], action="tag")
+    tagged = read_lines(folder / "out")
+    assert len(tagged) == len(MONDAY)
+    copy = next(record for record in tagged if record["url"] == "https://monday.org/0")
+    assert copy["simhash_kind"] == "near-duplicate"
+    assert copy["simhash_representative"] == OCTOBER[0]["url"]
+
+
+def test_a_set_of_another_format(folder):
+    """The set is CSV in two files, the batch JSON lines."""
+    for number in range(2):
+        lines = [f'{record["url"]},"{record["text"]}"\n' for record in OCTOBER[number::2]]
+        (folder / f"{number}.csv").write_text("url,text\n" + "".join(lines), encoding="utf-8")
+    summary = run(folder, "in.jsonl", against=[folder / "0.csv", folder / "1.csv"])
+    assert summary.known == 140
+
+
+def test_a_set_with_nothing_in_it(folder):
+    (folder / "empty.jsonl").write_bytes(b"")
+    summary = run(folder, "in.jsonl", against=[folder / "empty.jsonl"])
+    assert (summary.records, summary.known) == (len(MONDAY), 0)
+
+
+def test_a_set_that_is_damaged_is_said_to_be(folder):
+    packed = gzip.compress(json_lines(OCTOBER))
+    (folder / "torn.jsonl.gz").write_bytes(packed[:-9])
+    summary = run(folder, "in.jsonl", against=[folder / "torn.jsonl.gz"])
+    assert [name for name in summary.damaged if name.endswith("torn.jsonl.gz")]
+
+
+def test_mistakes(folder, index):
+    with pytest.raises(SimhashError, match="--preset"):
+        run(folder, "in.jsonl", against=[index], preset="classic")
+    with pytest.raises(SimhashError, match="merge"):
+        run(folder, "in.jsonl", against=[index, folder / "known.jsonl"])
+    with pytest.raises(FileNotFoundError):
+        run(folder, "in.jsonl", against=[folder / "nothing.jsonl"])
+    with pytest.raises(SimhashError, match="which is read, are the same"):
+        run(folder, "in.jsonl", against=[folder / "known.jsonl"], out="known.jsonl", overwrite=True)
+    with pytest.raises(SimhashError, match="which is read, are the same"):
+        run(folder, "in.jsonl", against=[index], index=index)
+    assert read_lines(folder / "known.jsonl") == OCTOBER
+    assert not (folder / "out").exists()
+    run(folder, "in.jsonl", against=[index])  # nothing is in the way
+
+
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [
+        ("confirm", 150),  # in the set
+        ("confirm", 280),  # in the batch
+        *(
+            pytest.param(step, count, marks=pytest.mark.thorough)
+            for step, count in [
+                ("begin", 2),
+                ("journal", 2),
+                ("journal", 4),
+                ("journal", 6),
+                ("observe", 250),
+                ("observe", 400),
+                ("close", 1),
+                ("close", 2),
+                ("remove", 1),
+                ("remove", 2),
+                ("replace", 2),
+                ("replace", 3),
+                ("rmtree", 1),
+            ]
+        ),
+    ],
+)
+def test_a_run_that_is_killed_goes_on(folder, step, count):
+    run(folder, "in.jsonl", index=folder / "index", against=[folder / "known.jsonl"])
+    expected = (folder / "out").read_bytes(), (folder / "verdicts").read_bytes()
+    entries = content(folder / "index")[1]
+    for name in ("out", "verdicts"):
+        (folder / name).unlink()
+    shutil.rmtree(folder / "index")
+    die(folder, step, count)
+    if (folder / "state" / "spec.json").exists():  # else it was done, but for its state
+        run(folder, "in.jsonl", index=folder / "index", against=[folder / "known.jsonl"])
+        assert not (folder / "state").exists()
+    assert ((folder / "out").read_bytes(), (folder / "verdicts").read_bytes()) == expected
+    found = content(folder / "index")[1]
+    assert [entry and entry.fingerprint for entry in found] == [
+        entry and entry.fingerprint for entry in entries
+    ]
+
+
+def test_by_command(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    command = ["dedupe", "in.jsonl", "-o", "out.jsonl", "--against", "known.jsonl", "--json"]
+    assert main(command) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["known"] == 140
+    assert len(read_lines(folder / "out.jsonl")) == summary["kept"]
