@@ -186,7 +186,7 @@ def test_ctrl_c_in_the_middle(run, index, command, monkeypatch):
         return do
 
     with monkeypatch.context() as patch:
-        for method in ("get", "get_all", "rows", "write", "compact", "close"):
+        for method in ("get", "get_all", "rows", "write", "close"):
             patch.setattr(class_, method, interrupt(method))
         ran = run(*command.split(), "--index", index, *ARGUMENTS[command])
     assert (ran.code, ran.err) == (130, "interrupted\n")
