@@ -197,7 +197,11 @@ class Judging:
             return
         crawl = self._crawl
         crawl.ended_s, crawl.finished = int(time()), finished
-        size = self.calls.now("the end of the crawl", lambda index: index.end_crawl(*crawl.note()))
+        try:
+            size: int | None = self.index.end_crawl(*crawl.note())
+        except StorageError as error:
+            self.errors.count_error("history", error, str(self.location))
+            size = self.calls.now("the end of the crawl", len)
         if size is not None:
             self.stats.index_size(size)
         if self.stats.has_counts:

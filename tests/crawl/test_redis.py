@@ -15,6 +15,7 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.index.redis import open_redis_index
+from scrapy_simhash.index.redis.layout import state_key
 from tests.crawl.generated_spiders import page as generated_page
 from tests.crawl.generated_spiders import prose
 from tests.crawl.harness import Crawl, child_environment, run
@@ -178,6 +179,22 @@ def test_a_crawl_of_one_page_waits_for_few_answers(site, tmp_path, own_server):
         proxy.close()
     assert (len(crawl.items), crawl.stat("index/size")) == (1, 1)
     assert proxy.round_trips <= 11
+
+
+def test_a_history_that_cannot_be_written_is_an_error_that_is_counted(site, tmp_path, own_server):
+    redis = pytest.importorskip("redis")
+    with redis.Redis(port=own_server.ports[0]) as client:
+        client.set(state_key("broken", "notes"), "something else")
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=[site.put("/kept", story(1)), site.put("/kept/copy", story(1))],
+            settings=settings(own_server.url, "broken"),
+        ),
+    )
+    assert (crawl.finish_reason, len(crawl.items)) == ("finished", 1)
+    assert (crawl.stat("errors/history"), crawl.stat("index/size")) == (1, 1)
+    assert crawl.lines("WARNING", "history failed for", "another program uses a key")
 
 
 def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):

@@ -15,7 +15,7 @@ from scrapy_simhash.maintenance.changes import changes
 from scrapy_simhash.maintenance.check import check, repair
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
-from scrapy_simhash.maintenance.remove import expire
+from scrapy_simhash.maintenance.remove import delete, expire
 from scrapy_simhash.sites import site_of
 from tests.index.conftest import redis_server
 from tests.index.redis_servers import needs_redis
@@ -80,7 +80,7 @@ def played(request, tmp_path):
         return
     address = RedisAddress(request.getfixturevalue("redis_server").url, "changes")
     yield Played(address, lambda **how: open_redis_index(address.url, address.name, **how))
-    address.delete()
+    delete(address)
 
 
 def test_new_changed_and_gone(played):
