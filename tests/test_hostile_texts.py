@@ -125,12 +125,12 @@ def test_joiners_divide_runs_of_more_than_thirty_marks():
 @pytest.mark.thorough
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_hostile_item_does_not_block_a_crawl(tmp_path, workers):
-    # libxml2 compares each attribute of a tag to all before it.
+    # libxml2 compares each attribute of a tag to all before it, so most of them are cut away.
     slow = "<p " + " ".join(f"a{number}=1" for number in range(80_000)) + ">"
     marks = {"id": "marks", "text": "\u0315\u0316" * 75_000 + ARTICLES["mill"][1]}
     with serving() as site:
         urls = [site.put("/one", page("ice")), site.put("/two", page("clock"))]
-        items = {"/one": [marks, {"id": "slow", "text": slow}][: 1 + workers], "/two": [marks]}
+        items = {"/one": [marks, {"id": "slow", "text": slow}], "/two": [marks]}
         crawl = Crawl(
             requests=urls,
             spider="tests.crawl.spiders.ItemsSpider",
@@ -142,6 +142,7 @@ def test_a_hostile_item_does_not_block_a_crawl(tmp_path, workers):
             arguments={"items": items},
         )
         [result] = run(tmp_path, crawl)
-    assert [item["id"] for item in result.items] == ["marks", "slow"][: 1 + workers]
+    assert {item["id"] for item in result.items} == {"marks", "slow"}
     assert result.stat("item/near_duplicate") == 1
-    assert result.stat("item/skipped/timeout") == workers
+    assert result.stat("item/skipped/timeout") == 0
+    assert result.stat("item/time/extraction_ms") < 3000
