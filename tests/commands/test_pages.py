@@ -145,7 +145,9 @@ def test_the_scheme_is_that_of_the_settings():
     assert (scheme.extractor, scheme.select, scheme.remove) == ("text", ("main",), (".ad",))
     assert chosen.min_tokens == 7
     pairs = ["SIMHASH_PRESET=wide", "SIMHASH_MAX_DISTANCE=4", 'SIMHASH_CONTENT_SELECT=["a", "//p"]']
-    chosen = _settings.scheme_settings(_settings.with_given(Settings(settings), pairs))
+    chosen = _settings.scheme_settings(
+        _settings.with_given(Settings(settings), argparse.Namespace(set=pairs))
+    )
     assert (chosen.max_distance, chosen.preset, chosen.scheme.bits) == (4, "wide", 256)
     assert (chosen.scheme.select, chosen.scheme.remove) == (("a", "//p"), (".ad",))
 

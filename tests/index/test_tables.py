@@ -32,7 +32,7 @@ PLANS = [
     (TablePlan(96, 5, 2), 2),
     (TablePlan(136, 3, prefix_bits=27, probes=20), 20),  # a prefix in two words
     (TablePlan(128, 2, prefix_bits=3, probes=6), 20),
-    (TablePlan(256, 12, prefix_bits=20, probes=288), 52),
+    (TablePlan(256, 12, prefix_bits=20, probes=292), 52),
 ]
 PLAN, K = PLANS[5]
 
