@@ -133,7 +133,7 @@ def _current_crumbs(elements: Elements) -> Iterator[str]:
         around = (element, *element.iterancestors())
         if value == "page" and any(map(_is_breadcrumb, around)):
             yield shown_text(element)
-    for element, _ in elements.with_words(("breadcrumb",)):
+    for element, _ in elements.with_words(("breadcrumb",))[:_MAX_HEADINGS]:
         yield _end_of(element)
 
 

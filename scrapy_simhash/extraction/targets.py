@@ -43,6 +43,8 @@ _SOURCES = ("src", "data", "data-src")
 # What is embedded there belongs to the site. A `picture` has several sources, chosen by the screen.
 _NOT_EMBEDDED_IN = frozenset("aside dialog footer header nav noscript picture template".split())
 _MAX_EMBEDDED = 8
+# Further elements are not looked at: what is around each takes time on deeply nested pages.
+_MAX_EMBEDDING = 300
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -148,7 +150,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     players have several of either. A segment without a digit may be a program. Its parameters say
     what it shows (``parameter``), each by itself, because some are random.
     """
-    embedding = elements.tagged(*_EMBEDDING)
+    embedding = elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING]
     has_main = bool(embedding) and next(elements.root.iter("main"), None) is not None
     found: dict[str, dict[str, None]] = {"embedded": {}, "parameter": {}}
     for element in embedding:
