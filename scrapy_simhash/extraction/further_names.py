@@ -9,6 +9,7 @@ one of its kind. A page without it, such as a print version, agrees with any pag
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,9 @@ def further_names(
         "crumb": (facts.crumb, *_current_crumbs(elements)),
     }
     if names.headings:  # below it may be a date, a rating or a price
-        found["lead"] = filter(_has_no_digit, _leads(elements.root))
+        found["lead"] = (
+            filter(_has_no_digit, _leads(elements.root)) if any(map(_has_no_digit, top)) else ()
+        )
     else:
         found["lead"] = chain(
             _leads(elements.root), filter(_has_no_digit, takewhile(_is_no_sentence, top))
@@ -96,9 +99,7 @@ def _headings(elements: Elements) -> Iterator[str]:
 def _leads(root: HtmlElement) -> Iterator[str]:
     """Yield the texts of elements that look like a heading."""
     for element in islice(root.iter(*_STRESSED, *_MAY_BE_NAMED), _MAX_ELEMENTS):
-        if element.tag in _STRESSED or (
-            element.keys() and _NAMED_AS_NAME.search(names_of(element).lower())
-        ):
+        if element.tag in _STRESSED or (element.keys() and _is_of_name(names_of(element))):
             yield shown_text(element)
 
 
@@ -108,6 +109,11 @@ def _has_no_digit(text: str) -> bool:
 
 def _is_no_sentence(text: str) -> bool:
     return not text.endswith(_SENTENCE_ENDS)
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their classes
+def _is_of_name(names: str) -> bool:
+    return _NAMED_AS_NAME.search(names.lower()) is not None
 
 
 def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]:
