@@ -1,7 +1,5 @@
 """Names of pages: which agree, on one site and across sites."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

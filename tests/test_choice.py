@@ -1,7 +1,5 @@
 """The values that users may give as a preset."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

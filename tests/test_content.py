@@ -1,7 +1,5 @@
 """Is a page unchanged since an earlier crawl? A typing error leaves it so, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,8 +3,6 @@
 Skipped where hatchling is not installed; `make dist` installs it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

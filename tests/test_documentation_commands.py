@@ -4,8 +4,6 @@ Blocks of Python are executed (test_documentation.py). All others are here: what
 parsed by the parser that would parse it, and what is not run is known for what it is.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shlex

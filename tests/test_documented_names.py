@@ -1,7 +1,5 @@
 """Meta keys, flags, exceptions and stats: docs name all that are in the source, and no others."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

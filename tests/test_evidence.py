@@ -1,7 +1,5 @@
 """Evidence as bytes: literal bytes, round trips, and damage."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Texts that are written in different ways, and are the same text."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -5,8 +5,6 @@ are the fingerprint. A few hundred words that agree with the article's fingerpri
 often than chance give all of its bits.
 """
 
-from __future__ import annotations
-
 import random
 import string
 import time

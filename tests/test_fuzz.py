@@ -1,7 +1,5 @@
 """A short run of the fuzzer ``benchmarks/fuzz.py``."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections import Counter

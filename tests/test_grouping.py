@@ -1,7 +1,5 @@
 """Symbols, marks and signs in texts: what is a token, and what belongs to a word."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

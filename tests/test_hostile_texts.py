@@ -3,8 +3,6 @@
 A limit of CPU time is far above what a step needs, and far below what a square would take.
 """
 
-from __future__ import annotations
-
 import random
 import time
 import unicodedata

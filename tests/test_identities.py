@@ -1,7 +1,5 @@
 """Identities that pages declare."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation

@@ -1,7 +1,5 @@
 """Bodies that are HTML or not, and texts that are markup or not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The tokens of names: symbols count, quotes and separators do not; parts and views of a title."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

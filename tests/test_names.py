@@ -1,7 +1,5 @@
 """Names of pages, as they are stored."""
 
-from __future__ import annotations
-
 from scrapy_simhash.names import Names, name_bytes, name_of_record, page_names
 
 

@@ -1,7 +1,5 @@
 """The words for why a page is, or is no copy of another one."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

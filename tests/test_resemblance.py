@@ -1,7 +1,5 @@
 """Resemblance, against its definition in plain Python."""
 
-from __future__ import annotations
-
 import doctest
 
 import pytest

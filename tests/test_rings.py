@@ -1,7 +1,5 @@
 """Which tests of the thorough ring CI runs for a commit."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import rings

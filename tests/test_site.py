@@ -1,7 +1,5 @@
 """The documentation: the site has all pages, and links lead somewhere, there and on GitHub."""
 
-from __future__ import annotations
-
 import re
 from posixpath import normpath
 from urllib.parse import urldefrag

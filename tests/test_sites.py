@@ -1,7 +1,5 @@
 """The site of a page, from its key."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

@@ -1,7 +1,5 @@
 """URL patterns, and counts of pages by pattern."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.url_patterns import MIN_PAGES, PatternCounts, url_pattern

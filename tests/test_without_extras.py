@@ -1,7 +1,5 @@
 """The core without `scrapy_simhash.extras`: its tests pass in a copy of the tree that lacks it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

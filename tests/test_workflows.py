@@ -1,7 +1,5 @@
 """Names in the workflows, tox and pre-commit exist, and actions are pinned."""
 
-from __future__ import annotations
-
 import re
 from configparser import ConfigParser
 from pathlib import Path

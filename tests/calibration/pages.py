@@ -1,7 +1,5 @@
 """Pages of a small site, some of them copies."""
 
-from __future__ import annotations
-
 import random
 
 SYLLABLES = [one + other for one in "bcdfghjklmnprstvwxyz" for other in "aeiou"]

@@ -1,7 +1,5 @@
 """`calibrate` counts the pairs of a sample, and chooses the k and least resemblance that fit best."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random samples of documents, and resemblances of all pairs of texts."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Clusters, beside an index that meets one fingerprint after the other, and a plain closure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The search for pairs, beside a linear scan, and the forms of its input."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

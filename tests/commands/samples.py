@@ -1,7 +1,5 @@
 """Texts for the commands."""
 
-from __future__ import annotations
-
 FERRY = (
     "The night boat leaves the old pier at twenty past eleven. Hardly anybody takes it for the "
     "crossing. People take it for the engine's hum, the weak tea, and the one lamp that the crew "

@@ -1,7 +1,5 @@
 """``calibrate``: settings for the pages in files and folders."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

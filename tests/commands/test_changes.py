@@ -1,7 +1,5 @@
 """``export --changes-since``: what it writes for people and programs, and what it does not accept."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """clusters, as the crawl found them."""
 
-from __future__ import annotations
-
 import json
 import re
 

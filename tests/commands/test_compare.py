@@ -1,7 +1,5 @@
 """``compare``: two pages."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``dedupe``: what it shows, what it takes from the project, and wrong usage."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

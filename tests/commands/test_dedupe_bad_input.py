@@ -1,7 +1,5 @@
 """``dedupe`` with wrong options or input, a locked index, a full disk, and interruptions."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Every subcommand, and every option of it, is in docs/commands.md or a page of its own."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``extract``: texts of pages, why they are what they are, and what is no page."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands on an index, that of the demo's crawl: what they show, and what they change."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

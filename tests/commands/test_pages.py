@@ -1,7 +1,5 @@
 """Pages that commands are about, from files, standard input and loopback, and their schemes."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import io

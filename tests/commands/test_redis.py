@@ -1,7 +1,5 @@
 """Commands on an index in Redis: the same answers as on a directory, and from one to the other."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """``report``: where the page goes, and what is said if it cannot."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

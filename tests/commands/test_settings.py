@@ -1,7 +1,5 @@
 """Options that stand for settings: one table of what they set, and what takes them."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

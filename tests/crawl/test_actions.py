@@ -1,7 +1,5 @@
 """What happens to near-duplicate pages: dropped or tagged, their links followed or not."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Selectors and item fields that match nothing cause a warning, early and at the end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

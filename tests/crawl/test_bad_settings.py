@@ -1,7 +1,5 @@
 """Wrong settings stop a crawl before it starts, by name, with their value and what is allowed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

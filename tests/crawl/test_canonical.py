@@ -1,7 +1,5 @@
 """Pages that name a canonical URL: their verdicts, and which page is kept."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """`scrapy shell`, `fetch`, `parse` and `check` never touch the index of the spider's crawls."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Many responses at once, several crawlers in one process, several processes on one index."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

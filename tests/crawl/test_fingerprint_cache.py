@@ -1,7 +1,5 @@
 """The cache of fingerprints by the bytes of a page."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy.http import HtmlResponse
 

@@ -1,7 +1,5 @@
 """Copies beyond SIMHASH_CLUSTER_LIMIT are tagged and no longer dropped, with one warning."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.crawl.answers import html

@@ -1,7 +1,5 @@
 """Which pages lead on to another one, and which requests of their copies pass."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 

@@ -1,7 +1,5 @@
 """The key of a page: its URL, its request's fingerprint, or the key in its meta."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 from scrapy.utils.request import fingerprint

@@ -1,7 +1,5 @@
 """Settings of the index: its directory, its tables, and when it is synced."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

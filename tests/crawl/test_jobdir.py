@@ -1,7 +1,5 @@
 """JOBDIR: a crawl that is paused and resumed counts as one crawl."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 

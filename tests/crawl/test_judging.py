@@ -1,7 +1,5 @@
 """Judging: what becomes of a page in the index, by what was done with it and what it gave."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

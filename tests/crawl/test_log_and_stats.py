@@ -1,7 +1,5 @@
 """The log lines, stats and final summary of a crawl."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """No crawl loses an item of a content that the crawl without the plugin gives: generated spiders."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """open_in_directory and open_in_redis: an index that does not fit is used, or set aside."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The plugin together with components of Scrapy and of users."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.crawl.harness import Crawl, run

@@ -1,7 +1,5 @@
 """The counts of what happened to seen pages add up, in every mode."""
 
-from __future__ import annotations
-
 from collections import Counter
 from urllib.parse import urlsplit
 

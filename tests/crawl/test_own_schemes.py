@@ -1,7 +1,5 @@
 """SIMHASH_PRESET as a dict, a TOML file or an import path, and items with weighted fields."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """SIMHASH_REPORT and SIMHASH_KEEP_TEXT: the report of a crawl."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A second crawl uses the index of the first."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

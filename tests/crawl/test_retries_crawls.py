@@ -1,7 +1,5 @@
 """Crawls whose originals fail while their copies are dropped: exactly one of them is kept."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.crawl.answers import HTML, HangUp, html

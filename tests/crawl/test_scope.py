@@ -1,7 +1,5 @@
 """SIMHASH_SCOPE: a representative anywhere, within the registered domain, or within the host."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 

@@ -1,7 +1,5 @@
 """Which pages and items are stored when they are done."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 from scrapy.http import Response

@@ -1,7 +1,5 @@
 """The signals, and the extension of the reference that listens to one."""
 
-from __future__ import annotations
-
 import re
 
 from scrapy_simhash import signals

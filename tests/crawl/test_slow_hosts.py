@@ -1,7 +1,5 @@
 """Hosts whose pages cause time-outs: further pages pass unjudged."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import Future
 

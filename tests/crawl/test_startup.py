@@ -4,8 +4,6 @@ The budget is 50 ms for the import and 300 ms for a crawl's start. A test of tim
 the machine; modules that are not loaded take no time.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

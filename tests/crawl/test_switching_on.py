@@ -1,7 +1,5 @@
 """Two settings, or five components by hand, switch the plugin on; off, it costs nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

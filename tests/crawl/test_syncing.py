@@ -1,7 +1,5 @@
 """The thread that syncs indexes to disk."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Spiders that wait for the callbacks of pages that were dropped."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Crawls whose pages are fingerprinted in worker processes, also if pages or workers misbehave."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

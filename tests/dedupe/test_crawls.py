@@ -1,7 +1,5 @@
 """WARC files of the demo site: the verdicts are those of the crawl of the site."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The fields for the text, the page and the key are found by their names."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS, find_fields

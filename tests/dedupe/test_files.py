@@ -1,7 +1,5 @@
 """Inputs that are not text files: Parquet, folders of HTML, WARC."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """In each format, kept records are unchanged, and tagged records have their tags."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Errors of inputs are reported before any record is judged."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from pyarrow import parquet

@@ -1,7 +1,5 @@
 """`--against` compares a batch with a stored set, and does not change the set."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

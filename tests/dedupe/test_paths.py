@@ -1,7 +1,5 @@
 """A run overwrites nothing without being asked to, and follows symlinks."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

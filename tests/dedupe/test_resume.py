@@ -1,7 +1,5 @@
 """A killed run goes on, and has the same results as a run that was not killed."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

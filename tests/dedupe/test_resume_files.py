@@ -1,7 +1,5 @@
 """Files appear, disappear and change while a run is interrupted, or while it works."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Tags are added to records, which otherwise do not change."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

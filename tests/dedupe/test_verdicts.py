@@ -1,7 +1,5 @@
 """Verdicts are those of a crawl, with any batches and workers."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Workers that die or hang: their records are skipped, and nothing else changes."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

@@ -1,7 +1,5 @@
 """Layouts of CSV files, and their rows."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

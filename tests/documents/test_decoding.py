@@ -1,7 +1,5 @@
 """One decoder: a crawl and all commands read the same text from the same bytes."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import io

@@ -1,7 +1,5 @@
 """Texts of pages are escaped for logs and terminals."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.documents.escaping import nearness, printable

@@ -1,7 +1,5 @@
 """HTML is recognized as Scrapy recognizes it."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

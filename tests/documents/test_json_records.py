@@ -1,7 +1,5 @@
 """Objects are found in JSON of any layout."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """Files are split into records, and no byte is lost."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import re

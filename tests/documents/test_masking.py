@@ -1,7 +1,5 @@
 """Secrets in URLs are masked by their names, in logs and reports."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

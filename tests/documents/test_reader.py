@@ -1,7 +1,5 @@
 """Files are read and decoded as documents, or skipped with a reason."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """WARC files are split into the records that warcio finds, and no byte is lost."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import random

@@ -1,7 +1,5 @@
 """Spidermon checks the plugin's stats as documented, and AutoThrottle sees dropped pages."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Crawls that Scrapyd starts, and crawls whose queue is scrapy-redis'."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

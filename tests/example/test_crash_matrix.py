@@ -1,7 +1,5 @@
 """Crawls that are killed at any moment and started again on the same index lose no content."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

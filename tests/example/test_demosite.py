@@ -1,7 +1,5 @@
 """The demo site follows its own rules, is served as built, and scores a crawl correctly."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The canonical URL of a page, as the page writes it."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash import Detector, Scheme

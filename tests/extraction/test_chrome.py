@@ -1,7 +1,5 @@
 """What attributes and tags make chrome, and which ``h1`` is the page's own heading."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.extraction.test_lines import texts

@@ -1,7 +1,5 @@
 """Extractors by name, by import path, and those that are not installed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

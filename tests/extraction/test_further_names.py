@@ -1,7 +1,5 @@
 """Names of a page besides its title and its first heading."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

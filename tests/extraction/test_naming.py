@@ -1,7 +1,5 @@
 """Names and identities of pages: where they are found in the markup."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A page causes no requests, reads no files and expands no entities."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.extraction import extract

@@ -1,7 +1,5 @@
 """The site of a page, as the page itself tells it."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.extraction import extract

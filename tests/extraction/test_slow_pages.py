@@ -1,7 +1,5 @@
 """Pages that are made to take a parser much time or memory."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Slices are tested with the fixtures of commands and of crawls."""
 
-from __future__ import annotations
-
 from tests.commands.conftest import (  # noqa: F401
     folder,
     interruptible,

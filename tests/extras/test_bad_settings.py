@@ -1,7 +1,5 @@
 """Wrong settings of slices stop a crawl before it starts, as those of the core do."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.slices import slices

@@ -1,7 +1,5 @@
 """The page of each slice has its settings, and names its stats and meta keys."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

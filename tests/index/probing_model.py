@@ -3,8 +3,6 @@
 The sums of two texts are normal, with a correlation of cos(πd/f) if d of f bits differ.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The contract of `Index` within one crawl, over every back end."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import pytest

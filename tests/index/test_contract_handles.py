@@ -1,7 +1,5 @@
 """The contract of `Index` where several threads or handles use it, over every back end."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

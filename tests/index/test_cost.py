@@ -1,7 +1,5 @@
 """What plans are modelled to cost, and which one is chosen: compared with all that there are."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import comb
 

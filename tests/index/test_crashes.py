@@ -1,7 +1,5 @@
 """Writers that are killed at any moment: the index holds what was confirmed, and nothing else."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Crowds: thousands of pages of one template within k of each other, and copies among them."""
 
-from __future__ import annotations
-
 import random
 from contextlib import contextmanager, nullcontext
 

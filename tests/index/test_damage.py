@@ -1,7 +1,5 @@
 """Files that are damaged, or cannot be written: an error that says what to do, and no wrong answer."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from contextlib import suppress

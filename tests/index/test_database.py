@@ -1,7 +1,5 @@
 """The contract of `Database`, over every kind of database."""
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

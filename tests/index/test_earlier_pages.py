@@ -2,8 +2,6 @@
 arguments, did they give items, are they farther from the start? Over every back end.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.evidence import UNLIKE_ANY, Evidence

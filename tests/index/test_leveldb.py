@@ -1,7 +1,5 @@
 """What is LevelDB's own: its errors, its repair, and what it leaves when it dies early."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

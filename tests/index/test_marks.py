@@ -1,7 +1,5 @@
 """Marks: which pages cannot be copies of each other, without their evidence."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Notes: rows beside the entries, in every store: kept, changed and deleted as a whole."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pages that are observed and confirmed together: all is as if they came one by one."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

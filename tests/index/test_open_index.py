@@ -1,7 +1,5 @@
 """open_index and reset_index: what they make, share, refuse and delete."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import logging

@@ -1,7 +1,5 @@
 """TablePlan: what the tables find, counted in other ways than its own."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 from math import comb

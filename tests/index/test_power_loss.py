@@ -4,8 +4,6 @@ A writer says after each synced write how long the logs are; then it is killed, 
 cut there, or somewhere behind it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

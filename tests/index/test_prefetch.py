@@ -1,7 +1,5 @@
 """Fingerprints that are looked up together; `test_observe_all` compares with one by one."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.confirmation import UNCONFIRMED

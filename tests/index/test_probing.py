@@ -1,7 +1,5 @@
 """Tables that are probed: what is asked for, what is found, and that the model says so."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

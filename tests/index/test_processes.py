@@ -1,7 +1,5 @@
 """An index and other processes: locks, and two that begin at once."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """What probes find of the copies that a linear scan confirms on real pages."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

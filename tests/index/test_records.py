@@ -1,7 +1,5 @@
 """Rows as bytes: literal bytes, round trips, damage, and what an index really writes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """An index in Redis as a whole: read, expired, compacted and deleted, also while crawls go on."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What an index in Redis does that others don't: other people's keys, errors, crawls."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

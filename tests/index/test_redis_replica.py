@@ -1,7 +1,5 @@
 """The replica of the journal of an index in Redis: how it follows the journal."""
 
-from __future__ import annotations
-
 from .backends import FAR, found
 
 A, B, C, D = FAR

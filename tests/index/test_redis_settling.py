@@ -1,7 +1,5 @@
 """How an index in Redis stores its pending pages when leases have ended, or commands fail."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

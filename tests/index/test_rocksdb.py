@@ -1,7 +1,5 @@
 """What is RocksDB's own: its errors, its iterators, its repair and the files it can do without."""
 
-from __future__ import annotations
-
 import pytest
 
 rocksdict = pytest.importorskip("rocksdict")

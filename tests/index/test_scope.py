@@ -1,7 +1,5 @@
 """Which entries count: those in scope (`in_scope`), and those met since a crawl that goes on began."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 import pytest

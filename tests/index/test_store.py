@@ -1,7 +1,5 @@
 """Store alone, on a database that is a dictionary: what it writes, and when writes fail."""
 
-from __future__ import annotations
-
 import logging
 import random
 import shutil

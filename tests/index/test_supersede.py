@@ -2,8 +2,6 @@
 is said of near-duplicates: whether they are provisional, and whether they are weak.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables beside a linear scan, for every kind of plan, through crashes, failures and damage."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Texts beside an index: kept, bounded, and there where the index goes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import zlib

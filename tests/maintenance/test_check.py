@@ -1,7 +1,5 @@
 """check: finds rows that don't fit each other, and nothing in sound ones; repair: mends them."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import suppress
 

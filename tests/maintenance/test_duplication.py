@@ -1,7 +1,5 @@
 """Clusters as crawls found them, from entries and the near-duplicate log."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

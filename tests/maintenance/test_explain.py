@@ -1,7 +1,5 @@
 """What an index says afterwards of a page: as data, and as a command."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.commands.main import main

@@ -1,7 +1,5 @@
 """Records in files, and records that make no sense."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """An index for another scheme: what a crawl of the same texts would leave."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

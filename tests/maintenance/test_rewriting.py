@@ -1,7 +1,5 @@
 """expire, rebuild, merge, remove, and import of an export: what a linear scan would say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory

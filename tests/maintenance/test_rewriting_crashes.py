@@ -1,7 +1,5 @@
 """Upkeep that is killed at any moment can be repeated. Merged, an index is old or new, no mixture."""
 
-from __future__ import annotations
-
 import random
 import shutil
 

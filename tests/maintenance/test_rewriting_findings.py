@@ -1,7 +1,5 @@
 """What an index must not lose, or get wrong, when it is looked after."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

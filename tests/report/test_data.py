@@ -1,7 +1,5 @@
 """What a report says of an index, against the index itself."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

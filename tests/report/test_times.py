@@ -1,7 +1,5 @@
 """When pages were met, as a report shows it: by page, and over time."""
 
-from __future__ import annotations
-
 from scrapy_simhash import open_index
 from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.maintenance.rewriting import rewriting

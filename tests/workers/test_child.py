@@ -1,7 +1,5 @@
 """What a worker inherits, whom it obeys, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

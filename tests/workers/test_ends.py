@@ -1,7 +1,5 @@
 """No worker outlives its parent, however the parent ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

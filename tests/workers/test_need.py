@@ -1,7 +1,5 @@
 """Another worker starts while pages wait and a core is idle; it ends when none has waited."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A worker reads the text that a spider reads, whether it gets text or bytes."""
 
-from __future__ import annotations
-
 import codecs
 import subprocess
 import sys

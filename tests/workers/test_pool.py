@@ -1,7 +1,5 @@
 """A pool of workers: right answers for the right pages, whatever pages and workers do."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """An index of passages."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

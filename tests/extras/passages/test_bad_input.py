@@ -1,7 +1,5 @@
 """``passages add`` and ``passages check`` of what cannot be done, and what they say then."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """``passages add`` and ``passages check``: what they take, show and refuse."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

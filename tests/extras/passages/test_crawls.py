@@ -1,7 +1,5 @@
 """SIMHASH_PASSAGES: a crawl fills and queries a passage index."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.extras.passages.index import open_passages

@@ -1,7 +1,5 @@
 """Texts are cut where they have boundaries, and nothing of them is lost."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Hostile texts take linear time."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

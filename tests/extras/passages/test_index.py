@@ -1,7 +1,5 @@
 """A passage index: documents come and go, and what is found is where it says."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Commands as processes: signals, pipes, terminals, and what the shell gives them."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

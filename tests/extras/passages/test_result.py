@@ -1,7 +1,5 @@
 """The sums of a report: each character counts once, and white space not at all."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``scrapy simhash``: Scrapy's options and settings, in a project and outside, and its downloads."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

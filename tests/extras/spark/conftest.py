@@ -1,7 +1,5 @@
 """A Spark for all tests of this folder, where there is one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

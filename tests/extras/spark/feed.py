@@ -1,7 +1,5 @@
 """Records with copies of all kinds, and what `dedupe` says of them."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """The pairs that shards find, beside those that the probes of an index find."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

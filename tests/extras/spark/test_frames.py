@@ -1,7 +1,5 @@
 """Verdicts in Spark beside those of `dedupe`. They skip where there is no Spark: `make test-spark`."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
