@@ -86,7 +86,12 @@ class Search:
         return found
 
     def near_newest(
-        self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None, first: int
+        self,
+        queries: Sequence[Query],
+        max_distance: int,
+        marks: Sequence[int] | None,
+        extra: int,
+        first: int,
     ) -> list[list[int]]:
         """Return the numbers of rows near each query, among the rows in memory from one on."""
         none = np.empty(0, np.uint32)
@@ -97,7 +102,9 @@ class Search:
             if near is None:  # as nearly always: the probes need not be chosen
                 found.append([])
                 continue
-            found.append(self._chosen(rows[at], near, _at(marks, at), self._is_probed(query), 0))
+            found.append(
+                self._chosen(rows[at], near, _at(marks, at), self._is_probed(query), extra)
+            )
         return found
 
     def _near_one(

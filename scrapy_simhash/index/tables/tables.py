@@ -163,13 +163,13 @@ class Tables:
             effect for rows that are in files.
         """
         newest = after - self._rows.stored_count
-        if newest > 0:
-            if newest == self._rows.waiting_count:
-                return [[] for _ in queries]
-            return self._search.near_newest(queries, max_distance, marks, newest)
+        if newest > 0 and newest == self._rows.waiting_count:
+            return [[] for _ in queries]
         if self._sorted is None:
             runs = [*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs]
             self._sorted = Sorted(Lookup(runs), len(self._stored.runs), self._sorted_rows)
+        if newest > 0 or not self._sorted.lookup.runs:
+            return self._search.near_newest(queries, max_distance, marks, extra, max(newest, 0))
         return self._search.near(self._sorted, queries, max_distance, marks, extra)
 
     def with_key(self, key: bytes) -> list[int]:
